@@ -1,0 +1,163 @@
+"""Do one thing to one file in a process of its own, and print how long it took and the memory it needed.
+
+    python benchmarks/candidates.py headers FILE WARM
+
+WARM is a small file of the same kind that is worked on first, untimed, so that imports and first calls are done.
+`run.py` starts this; nothing else needs to.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import struct
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from shapes import CODECS
+
+__all__ = ["CANDIDATES"]
+
+PIECE = 1 << 20
+HEADER = struct.Struct(">qiibIh")  # base offset, batch length, leader epoch, magic, CRC, attributes
+HEADER_SIZE = 61
+LENGTH_END = 12
+CODEC_MASK = 7
+XERIAL_HEADER_SIZE = 16
+RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+
+Work = Callable[[], object]
+
+
+def _limit(path: Path) -> Work:
+    """Read the file into a fixed buffer and sum it: no reader that checks CRCs does less."""
+    from crc32c import crc32c
+
+    buffer = bytearray(PIECE)
+    view = memoryview(buffer)
+
+    def work() -> None:
+        with path.open("rb", buffering=0) as file:
+            while size := file.readinto(buffer):
+                crc32c(view[:size])
+
+    return work
+
+
+def _headers(path: Path) -> Work:
+    import kafkalog
+
+    def work() -> None:
+        for _ in kafkalog.scan(path):
+            pass
+
+    return work
+
+
+def _records(path: Path) -> Work:
+    import kafkalog
+
+    def work() -> None:
+        for _ in kafkalog.scan(path, records=True):
+            pass
+
+    return work
+
+
+def _bare(path: Path) -> Work:
+    """Decompress the record sections, which are in memory and found beforehand, and do nothing else."""
+    data = path.read_bytes()
+    sections = list(_sections(memoryview(data)))
+    codecs = {codec for codec, _ in sections}
+    if len(codecs) != 1:
+        raise SystemExit(f"bare decompression is of one codec, not of {sorted(codecs)}")
+    decompress = _DECOMPRESS[codecs.pop()]()
+
+    def work() -> None:
+        for _, section in sections:
+            decompress(section)
+
+    return work
+
+
+def _sections(data: memoryview) -> Iterator[tuple[int, memoryview]]:
+    at = 0
+    while at + HEADER_SIZE <= len(data):
+        _, length, _, _, _, attributes = HEADER.unpack_from(data, at)
+        end = at + LENGTH_END + length
+        if attributes & CODEC_MASK:
+            yield attributes & CODEC_MASK, data[at + HEADER_SIZE : end]
+        at = end
+
+
+def _gzip() -> Callable[[memoryview], object]:
+    return lambda section: zlib.decompressobj(31).decompress(section)
+
+
+def _snappy() -> Callable[[memoryview], object]:
+    import snappy
+
+    def decompress(section: memoryview) -> None:
+        at = XERIAL_HEADER_SIZE
+        while at < len(section):
+            start = at + 4
+            at = start + int.from_bytes(section[at:start], "big")
+            snappy.decompress(section[start:at])
+
+    return decompress
+
+
+def _lz4() -> Callable[[memoryview], object]:
+    import lz4.frame
+
+    decompress: Callable[[memoryview], object] = lz4.frame.decompress
+    return decompress
+
+
+def _zstd() -> Callable[[memoryview], object]:
+    import zstandard
+
+    decompressor = zstandard.ZstdDecompressor()
+    kept = bytearray(PIECE)
+
+    def decompress(section: memoryview) -> None:
+        with decompressor.stream_reader(section) as stream:
+            while stream.readinto(kept) == len(kept):  # less than asked for: the end
+                pass
+
+    return decompress
+
+
+_DECOMPRESS: dict[int, Callable[[], Callable[[memoryview], object]]] = {
+    CODECS["gzip"]: _gzip,
+    CODECS["snappy"]: _snappy,
+    CODECS["lz4"]: _lz4,
+    CODECS["zstd"]: _zstd,
+}
+
+# Each prepares its work on a file, untimed; the work is what is timed.
+CANDIDATES: dict[str, Callable[[Path], Work]] = {
+    "limit": _limit,
+    "bare": _bare,
+    "headers": _headers,
+    "records": _records,
+}
+
+
+def main() -> None:
+    """Run the candidate named by the first argument on the file of the second, after the small one of the third."""
+    prepare, path, warm = CANDIDATES[sys.argv[1]], Path(sys.argv[2]), Path(sys.argv[3])
+    prepare(warm)()
+    work = prepare(path)
+    started = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
+    print(json.dumps({"seconds": seconds, "peak_rss": peak}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""What the program cannot do. Whatever is wrong with the evidence is a Finding instead.
+
+KafkaLogError
+├── UnreadableError     a file can't be opened or read, or is no file of the kind asked for
+└── UnsupportedError    a request that this version can't answer
+"""
+
+from __future__ import annotations
+
+__all__ = ["KafkaLogError", "UnreadableError", "UnsupportedError"]
+
+
+class KafkaLogError(Exception):
+    """The program cannot do what was asked."""
+
+
+class UnreadableError(KafkaLogError):
+    """A file cannot be opened, cannot be read, or is something else than its name says."""
+
+
+class UnsupportedError(KafkaLogError):
+    """A request is understood and cannot be answered by this version."""

@@ -1,0 +1,248 @@
+"""What is wrong with the evidence, as rows: each finding says where, what was needed and what was there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+__all__ = ["CATALOGUE", "Code", "Finding", "Severity"]
+
+
+class Severity(IntEnum):
+    """How bad a finding is: a note is normal and worth knowing, a warning may be legal, an error never is."""
+
+    NOTE = 0
+    WARNING = 1
+    ERROR = 2
+
+    @property
+    def word(self) -> str:
+        """Return the lower-case word that outputs carry."""
+        return self.name.lower()
+
+
+class Finding(NamedTuple):
+    """One wrong or remarkable thing.
+
+    `position` and `length` are bytes in the file, `offset` a log offset; each is None where it means nothing.
+    `needed` and `found` are what the rule asks for and what the bytes hold, as text or numbers.
+    """
+
+    code: str
+    severity: Severity
+    file: str
+    position: int | None
+    length: int | None
+    offset: int | None
+    needed: int | str | None
+    found: int | str | None
+    message: str
+
+    def __str__(self) -> str:
+        """Write the finding on one line, as the command line shows it."""
+        where = self.file if self.position is None else f"{self.file}@{self.position}"
+        return f"{self.severity.word}: {where}: {self.code}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A kind of finding: what it means, what Kafka would do with it, what to do next."""
+
+    severity: Severity
+    meaning: str
+    kafka: str
+    next: str
+
+
+_NOTE, _WARNING, _ERROR = Severity
+
+# Every code, in the order in which a reader meets them.
+CATALOGUE: Final[dict[str, Code]] = {
+    "crc-mismatch": Code(
+        _ERROR,
+        "The checksum in a batch's header is not that of its bytes; what follows the batch is in place.",
+        "A consumer or a follower that reads it fails; recovery after an unclean stop truncates the log here.",
+        "Copy the partition from another replica; the batches before and after are whole.",
+    ),
+    "batch-length-wrong": Code(
+        _ERROR,
+        "A batch's length does not lead to the next batch: a whole batch was found inside or elsewhere.",
+        "The file's reader stops or goes astray here; everything after is invisible to kafka-dump-log.",
+        "Compare with another replica; the batches found after it are whole.",
+    ),
+    "magic-wrong": Code(
+        _ERROR,
+        "A batch's magic byte is not 2, yet its checksum holds as that of a magic 2 batch; the byte is outside it.",
+        "Kafka reads any magic above 2 as 2 from files; 0 and 1 are read as old messages and fail.",
+        "The batch was read as magic 2; compare the byte with another replica.",
+    ),
+    "batch-truncated": Code(
+        _WARNING,
+        "The file ends inside its last batch: a write was torn, or the copy was taken while the broker wrote.",
+        "Recovery truncates the partial batch; nothing that was acknowledged by all replicas is lost.",
+        "Expected in the active segment of a killed or running broker; elsewhere compare with another replica.",
+    ),
+    "bytes-unreadable": Code(
+        _ERROR,
+        "Bytes that belong to no batch: no header whose checksum holds begins here.",
+        "The file's reader stops here, so that all that follows is invisible; recovery truncates the log here.",
+        "Copy the partition from another replica before a broker starts on this directory.",
+    ),
+    "bytes-zero": Code(
+        _ERROR,
+        "A run of zero bytes between batches.",
+        "The file's reader raises a corruption error here; recovery truncates the log here.",
+        "Typical after a power loss; copy the partition from another replica before a broker starts on it.",
+    ),
+    "tail-preallocated": Code(
+        _NOTE,
+        "The file ends in zeros from a batch's end on: space that the broker allocated in advance.",
+        "Trimmed when the segment is rolled or the broker stops cleanly; kafka-dump-log throws on it.",
+        "Nothing to do.",
+    ),
+    "batch-over-limit": Code(
+        _ERROR,
+        "A batch is bigger than the limit for one batch, so that its records were not read.",
+        "A broker reads it if its own limits allow.",
+        "Run again with a higher --max-batch-bytes.",
+    ),
+    "decompression-over-limit": Code(
+        _ERROR,
+        "A batch's records decompress to more than the limit, so that they were not read.",
+        "Kafka decompresses without a limit.",
+        "Run again with a higher --max-decompressed-bytes if the data can be trusted.",
+    ),
+    "codec-unknown": Code(
+        _ERROR,
+        "A batch names a compression codec that does not exist.",
+        "Kafka throws on it.",
+        "Compare with another replica.",
+    ),
+    "decompression-failed": Code(
+        _ERROR,
+        "A batch's records do not decompress although its checksum holds: they were written that way.",
+        "A consumer fails at this batch for ever; the broker did not look inside it.",
+        "Find the producer; consumers have to skip the batch.",
+    ),
+    "record-malformed": Code(
+        _ERROR,
+        "A record breaks the encoding although the batch's checksum holds; the records before it were read.",
+        "A consumer fails at this batch for ever.",
+        "Find the producer; consumers have to skip the batch.",
+    ),
+    "control-record-malformed": Code(
+        _ERROR,
+        "A control record's key or value does not hold what its type needs.",
+        "Brokers and consumers throw on it.",
+        "Compare with another replica.",
+    ),
+    "offset-gap": Code(
+        _WARNING,
+        "Offsets are missing between two batches of the segment.",
+        "Legal where a log is compacted; elsewhere consumers silently jump over it.",
+        "Audit the whole partition: only its other files can tell whether the gap is legal.",
+    ),
+    "offset-not-increasing": Code(
+        _ERROR,
+        "A batch's first offset is not above the last offset of the batch before it.",
+        "No broker since 1.1 writes that; the segment mixes files, or the field, which is outside the checksum, changed.",
+        "Compare with another replica and with the segment's .index.",
+    ),
+    "offset-outside-segment": Code(
+        _ERROR,
+        "A batch's offset lies before the segment's base offset, or further behind it than a segment can reach.",
+        "Reads by offset miss it.",
+        "The file belongs elsewhere, or the field, which is outside the checksum, changed.",
+    ),
+    "leader-epoch-decreasing": Code(
+        _ERROR,
+        "A batch's partition leader epoch is below that of the batch before it.",
+        "Epochs only grow with offsets; followers truncate by them.",
+        "Compare with leader-epoch-checkpoint: the field is outside the checksum.",
+    ),
+    "index-truncated": Code(
+        _WARNING,
+        "An index file's size is not a whole number of entries.",
+        "The broker rebuilds the index; kafka-dump-log of 4.3 cuts the file itself.",
+        "Nothing is lost: indexes are rebuilt from the log.",
+    ),
+    "index-preallocated": Code(
+        _NOTE,
+        "An index file ends in zeros: space that the broker allocated in advance.",
+        "Trimmed when the segment is rolled or the broker stops cleanly; kafka-dump-log reports or throws on it.",
+        "Nothing to do.",
+    ),
+    "index-mismatch": Code(
+        _WARNING,
+        "An entry of the offset index does not name the last offset of the batch at its position.",
+        "Lookups still work where the entry's offset is at or before the batch's last.",
+        "Normal for brokers up to 1.1 and for entries written once an append; else the index is of another file.",
+    ),
+    "time-index-mismatch": Code(
+        _WARNING,
+        "An entry of the time index does not agree with the log or with the entry before it.",
+        "Lookups by time may answer a wrong offset.",
+        "The broker rebuilds the index when the file is deleted.",
+    ),
+    "index-insane": Code(
+        _WARNING,
+        "An index fails the check that a broker makes when it opens it.",
+        "The broker deletes and rebuilds it.",
+        "Nothing is lost: indexes are rebuilt from the log.",
+    ),
+    "sibling-missing": Code(
+        _WARNING,
+        "The segment or the index that this file belongs to is not beside it, so nothing could be compared.",
+        "kafka-dump-log throws, or creates an empty index.",
+        "Copy the file's siblings along.",
+    ),
+    "version-unknown": Code(
+        _WARNING,
+        "A file or an entry carries a version that no known Kafka writes.",
+        "The broker refuses the file.",
+        "Read with care: the layout of a newer version may differ.",
+    ),
+    "snapshot-corrupt": Code(
+        _ERROR,
+        "A producer snapshot's checksum, size or version is wrong.",
+        "The broker deletes it and falls back to an older one or scans the log.",
+        "Nothing is lost while the log is whole.",
+    ),
+    "checkpoint-malformed": Code(
+        _WARNING,
+        "A text checkpoint breaks its format: version line, count line, entries.",
+        "The broker fails to start or takes 0 instead.",
+        "The entries that could be read were read.",
+    ),
+    "key-undecodable": Code(
+        _WARNING,
+        "A record's key or value is too short for the decoder that was asked for.",
+        "kafka-dump-log throws and stops.",
+        "Choose another decoder class.",
+    ),
+    "file-changed": Code(
+        _NOTE,
+        "A file grew, shrank, was replaced or vanished while it was read.",
+        "Brokers write to their newest segments all the time.",
+        "What was read is the file as it was at opening.",
+    ),
+    "file-unreadable": Code(
+        _ERROR,
+        "A file could not be opened or read.",
+        "A broker would take the whole log directory offline.",
+        "See the message; the other files were read.",
+    ),
+    "file-empty": Code(
+        _NOTE,
+        "A file holds no bytes.",
+        "Legal for a new active segment and for cleaned ones.",
+        "Nothing to do.",
+    ),
+    "file-unknown": Code(
+        _WARNING,
+        "A file's name or content is that of no Kafka file that is known here.",
+        "kafka-dump-log ignores it.",
+        "Check that the right file was named.",
+    ),
+}

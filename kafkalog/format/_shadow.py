@@ -1,0 +1,34 @@
+"""Stands in for the ``cython`` module where the kernel runs interpreted, so that Cython is no run-time dependency.
+
+Only the names that ``kernel.py`` uses exist; types are never called, decorators give their function back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+compiled = False
+
+
+def cfunc(function: Function) -> Function:
+    """Mark a function that is C only when compiled."""
+    return function
+
+
+ccall = inline = cfunc
+
+
+def exceptval(*_: object, **__: object) -> Callable[[Function], Function]:
+    """Say how a C function reports exceptions: of no meaning here."""
+    return cfunc
+
+
+def returns(*_: object) -> Callable[[Function], Function]:
+    """Say what a C function returns: of no meaning here."""
+    return cfunc
+
+
+longlong = ulonglong = Py_ssize_t = uint = None

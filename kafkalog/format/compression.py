@@ -1,0 +1,163 @@
+"""Decompression with a ceiling: every decoder is capped and proves that its stream ended.
+
+The codecs are Kafka's (CompressionType): gzip members one behind another, snappy raw or in xerial's framing, one LZ4
+frame, zstd frames. What follows a stream's end is ignored where Kafka ignores it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Final
+
+__all__ = ["CODECS", "DecompressionError", "OverLimitError", "decompress"]
+
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+
+_XERIAL: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = 16
+_XERIAL_AGAIN: Final = 0x82534E41  # a chunk length that is the first four bytes of another header
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+_MAX_ZSTD_WINDOW: Final = 128 << 20
+_ZSTD_STEP: Final = 1 << 16
+
+
+class DecompressionError(ValueError):
+    """The bytes are no stream of the codec, or it does not end; caught where their place is known."""
+
+
+class OverLimitError(ValueError):
+    """The stream holds more than the limit; caught where its place is known."""
+
+
+def decompress(codec: int, payload: memoryview, limit: int, *, magic: int = 2) -> bytes | bytearray:
+    """Decompress `payload` to at most `limit` bytes.
+
+    Raises OverLimitError where there is more, DecompressionError where the stream is broken or cut. A cut zstd stream is
+    not always told: fewer records than the batch counts are its proof.
+    """
+    if not 0 < codec < len(CODECS):
+        raise DecompressionError(f"no codec has number {codec}")
+    try:
+        return _DECODERS[codec](payload, limit, magic)
+    except (DecompressionError, OverLimitError):
+        raise
+    except (zlib.error, RuntimeError, ValueError, OSError, MemoryError, EOFError) as error:
+        raise DecompressionError(f"{CODECS[codec]}: {error}") from error
+
+
+def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes:
+    parts: list[bytes] = []
+    room = limit
+    rest: bytes | memoryview = payload
+    while True:
+        decoder = zlib.decompressobj(31)
+        part = decoder.decompress(rest, room + 1)
+        room -= len(part)
+        if room < 0:
+            raise OverLimitError
+        parts.append(part)
+        if not decoder.eof:
+            raise DecompressionError("gzip: the member does not end")
+        rest = decoder.unused_data
+        if rest[:2] != b"\x1f\x8b":  # Java's reader takes another member, and ignores anything else
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _snappy_block(block: memoryview, limit: int) -> bytes:
+    import snappy
+
+    size = shift = 0
+    for byte in block[:5]:
+        size |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            break
+    if size > limit:
+        raise OverLimitError
+    if size > 64 * len(block):  # a copy of 64 bytes takes 2 at the least: no honest block claims so much
+        raise DecompressionError(f"snappy: a block of {len(block)} bytes claims to hold {size}")
+    try:
+        return bytes(snappy.uncompress(bytes(block)))
+    except snappy.UncompressError as error:
+        raise DecompressionError(f"snappy: {error}") from error
+
+
+def _snappy(payload: memoryview, limit: int, _magic: int) -> bytes:
+    if len(payload) < _XERIAL_HEADER or payload[:8] != _XERIAL:
+        return _snappy_block(payload, limit)
+    parts: list[bytes] = []
+    position = _XERIAL_HEADER
+    while position < len(payload):
+        length = int.from_bytes(payload[position : position + 4], "big")
+        position += 4
+        if length == _XERIAL_AGAIN:
+            position += _XERIAL_HEADER - 4
+            continue
+        if length > len(payload) - position:
+            left = max(0, len(payload) - position)
+            raise DecompressionError(f"snappy: a block needs {length} bytes, {left} are left")
+        part = _snappy_block(payload[position : position + length], limit)
+        limit -= len(part)
+        parts.append(part)
+        position += length
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _lz4(payload: memoryview, limit: int, magic: int) -> bytes:
+    import lz4.frame
+
+    frame: bytes | memoryview = payload
+    if magic == 0 and payload[:4] == _LZ4_MAGIC and len(payload) >= 7:
+        frame = _with_right_lz4_checksum(payload)
+    decoder = lz4.frame.LZ4FrameDecompressor()
+    data: bytes = decoder.decompress(frame, limit + 1)
+    if len(data) > limit:
+        raise OverLimitError
+    if not decoder.eof:
+        raise DecompressionError("lz4: the frame does not end")
+    return data
+
+
+def _with_right_lz4_checksum(frame: memoryview) -> bytes:
+    """Set the header checksum, which writers of magic 0 computed over the frame's magic number too."""
+    end = 6 + (8 if frame[4] & 0x08 else 0) + (4 if frame[4] & 0x01 else 0)
+    return bytes(frame[:end]) + bytes([_xxh32(bytes(frame[4:end])) >> 8 & 0xFF]) + bytes(frame[end + 1 :])
+
+
+def _xxh32(data: bytes) -> int:
+    """Return the xxHash-32, seed 0, of fewer than 16 bytes: all that an LZ4 frame's descriptor has."""
+    mask = 0xFFFFFFFF
+    value = (374761393 + len(data)) & mask
+    whole = len(data) // 4 * 4
+    for i in range(0, whole, 4):
+        value = (value + int.from_bytes(data[i : i + 4], "little") * 3266489917) & mask
+        value = ((value << 17 | value >> 15) & mask) * 668265263 & mask
+    for byte in data[whole:]:
+        value = (value + byte * 374761393) & mask
+        value = ((value << 11 | value >> 21) & mask) * 2654435761 & mask
+    value = (value ^ value >> 15) * 2246822519 & mask
+    value = (value ^ value >> 13) * 3266489917 & mask
+    return value ^ value >> 16
+
+
+def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
+    import zstandard
+
+    decoder = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
+    with decoder.stream_reader(payload, read_across_frames=True) as reader:
+        # A frame may state its size; it is a hint for the first step, never an order.
+        out = bytearray(min(limit + 1, max(_ZSTD_STEP, 4 * len(payload))))
+        size = 0
+        while got := reader.readinto(memoryview(out)[size:]):
+            size += got
+            if size > limit:
+                raise OverLimitError
+            if size == len(out):
+                out.extend(bytes(min(limit + 1, 2 * size) - size))
+    del out[size:]
+    return out
+
+
+_Decoder = Callable[[memoryview, int, int], bytes | bytearray]
+_DECODERS: Final[dict[int, _Decoder]] = {1: _gzip, 2: _snappy, 3: _lz4, 4: _zstd}

@@ -1,0 +1,140 @@
+/* CRC-32C (Castagnoli) with the processor's own instruction where it has one, and the CRC-32 of magic 0 and 1.
+ *
+ * The instruction has a latency of three cycles and a throughput of one, so long inputs are read in three lanes whose
+ * sums are then joined: shifting a sum over n zero bytes is linear, hence four table look-ups for a fixed n. */
+#ifndef KAFKALOG_CRC32C_H
+#define KAFKALOG_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define KAFKALOG_CASTAGNOLI 0x82F63B78u
+#define KAFKALOG_IEEE 0xEDB88320u
+#define KAFKALOG_LONG 2048u /* bytes of a lane: multiples of 8 */
+#define KAFKALOG_SHORT 256u
+
+typedef struct {
+    uint32_t at[8][256];
+} kafkalog_table;
+
+static kafkalog_table kafkalog_castagnoli, kafkalog_ieee;
+static uint32_t kafkalog_over_long[4][256], kafkalog_over_short[4][256];
+static int kafkalog_has_instruction;
+
+static void kafkalog_fill(kafkalog_table *table, uint32_t polynomial) {
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        uint32_t crc = byte;
+        for (int bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ ((crc & 1) ? polynomial : 0);
+        table->at[0][byte] = crc;
+    }
+    for (uint32_t byte = 0; byte < 256; byte++)
+        for (int k = 1; k < 8; k++)
+            table->at[k][byte] = (table->at[k - 1][byte] >> 8) ^ table->at[0][table->at[k - 1][byte] & 0xFF];
+}
+
+static uint32_t kafkalog_sliced(const kafkalog_table *table, uint32_t crc, const uint8_t *data, size_t length) {
+    for (; length >= 8; data += 8, length -= 8) {
+        crc ^= (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
+        crc = table->at[7][crc & 0xFF] ^ table->at[6][(crc >> 8) & 0xFF] ^ table->at[5][(crc >> 16) & 0xFF] ^
+              table->at[4][crc >> 24] ^ table->at[3][data[4]] ^ table->at[2][data[5]] ^ table->at[1][data[6]] ^
+              table->at[0][data[7]];
+    }
+    for (; length; data++, length--) crc = (crc >> 8) ^ table->at[0][(crc ^ *data) & 0xFF];
+    return crc;
+}
+
+static void kafkalog_fill_shift(uint32_t over[4][256], uint32_t length) {
+    for (uint32_t byte = 0; byte < 256; byte++)
+        for (int k = 0; k < 4; k++) {
+            uint32_t crc = byte << (8 * k);
+            for (uint32_t n = 0; n < length; n++) crc = (crc >> 8) ^ kafkalog_castagnoli.at[0][crc & 0xFF];
+            over[k][byte] = crc;
+        }
+}
+
+static inline uint32_t kafkalog_shift(uint32_t over[4][256], uint32_t crc) {
+    return over[0][crc & 0xFF] ^ over[1][(crc >> 8) & 0xFF] ^ over[2][(crc >> 16) & 0xFF] ^ over[3][crc >> 24];
+}
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#include <nmmintrin.h>
+#define KAFKALOG_TARGET __attribute__((target("sse4.2")))
+#define KAFKALOG_WORD(crc, word) _mm_crc32_u64(crc, word)
+#define KAFKALOG_BYTE(crc, byte) _mm_crc32_u8(crc, byte)
+#define KAFKALOG_DETECT() __builtin_cpu_supports("sse4.2")
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#include <arm_acle.h>
+#define KAFKALOG_TARGET
+#define KAFKALOG_WORD(crc, word) __crc32cd((uint32_t)(crc), word)
+#define KAFKALOG_BYTE(crc, byte) __crc32cb((uint32_t)(crc), byte)
+#define KAFKALOG_DETECT() 1
+#endif
+
+#ifdef KAFKALOG_TARGET
+static inline uint64_t kafkalog_word(const uint8_t *data) {
+    uint64_t word;
+    memcpy(&word, data, 8);
+    return word;
+}
+
+KAFKALOG_TARGET static const uint8_t *kafkalog_lanes(
+    uint64_t *crc, const uint8_t *data, size_t lane, uint32_t over[4][256]) {
+    uint64_t a = *crc, b = 0, c = 0;
+    for (const uint8_t *end = data + lane; data < end; data += 8) {
+        a = KAFKALOG_WORD(a, kafkalog_word(data));
+        b = KAFKALOG_WORD(b, kafkalog_word(data + lane));
+        c = KAFKALOG_WORD(c, kafkalog_word(data + 2 * lane));
+    }
+    a = kafkalog_shift(over, (uint32_t)a) ^ b;
+    *crc = kafkalog_shift(over, (uint32_t)a) ^ c;
+    return data + 2 * lane;
+}
+
+KAFKALOG_TARGET static uint32_t kafkalog_instruction(uint32_t start, const uint8_t *data, size_t length) {
+    uint64_t crc = start;
+    for (; length >= 3 * KAFKALOG_LONG; length -= 3 * KAFKALOG_LONG)
+        data = kafkalog_lanes(&crc, data, KAFKALOG_LONG, kafkalog_over_long);
+    for (; length >= 3 * KAFKALOG_SHORT; length -= 3 * KAFKALOG_SHORT)
+        data = kafkalog_lanes(&crc, data, KAFKALOG_SHORT, kafkalog_over_short);
+    for (; length >= 8; data += 8, length -= 8) crc = KAFKALOG_WORD(crc, kafkalog_word(data));
+    for (; length; data++, length--) crc = KAFKALOG_BYTE((uint32_t)crc, *data);
+    return (uint32_t)crc;
+}
+#endif
+
+static void kafkalog_prepare(void) {
+    kafkalog_fill(&kafkalog_castagnoli, KAFKALOG_CASTAGNOLI);
+    kafkalog_fill(&kafkalog_ieee, KAFKALOG_IEEE);
+#ifdef KAFKALOG_TARGET
+    kafkalog_has_instruction = KAFKALOG_DETECT();
+    if (kafkalog_has_instruction) {
+        kafkalog_fill_shift(kafkalog_over_long, KAFKALOG_LONG);
+        kafkalog_fill_shift(kafkalog_over_short, KAFKALOG_SHORT);
+    }
+#endif
+}
+
+static inline uint32_t kafkalog_crc32c(uint32_t crc, const uint8_t *data, size_t length) {
+#ifdef KAFKALOG_TARGET
+    if (kafkalog_has_instruction) return ~kafkalog_instruction(~crc, data, length);
+#endif
+    return ~kafkalog_sliced(&kafkalog_castagnoli, ~crc, data, length);
+}
+
+/* Big-endian integers, named by their last byte: the caller's bounds check is of the highest index read. */
+static inline int64_t kafkalog_int16(const uint8_t *last) { return (int16_t)((uint16_t)last[-1] << 8 | last[0]); }
+
+static inline int64_t kafkalog_int32(const uint8_t *last) {
+    return (int32_t)((uint32_t)last[-3] << 24 | (uint32_t)last[-2] << 16 | (uint32_t)last[-1] << 8 | last[0]);
+}
+
+static inline int64_t kafkalog_int64(const uint8_t *last) {
+    return (int64_t)((uint64_t)kafkalog_int32(last - 4) << 32 | (uint32_t)kafkalog_int32(last));
+}
+
+static inline uint32_t kafkalog_crc32(uint32_t crc, const uint8_t *data, size_t length) {
+    return ~kafkalog_sliced(&kafkalog_ieee, ~crc, data, length);
+}
+
+#endif

@@ -1,0 +1,688 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
+"""The only hot loops: batch headers with their checksums, records, and lines of text.
+
+One source that runs compiled (pure-Python-mode Cython) and interpreted, with the same answers. Rules for it:
+
+- Tables are one flat buffer of int64, column by column: cell (column, row) is ``table[column * capacity + row]``.
+- Nothing here raises for bad bytes: a loop stops or marks the row, and says where.
+- No ``cython.`` name inside a loop, no literal above 2**31 - 1 where it would be compiled, ``len(x)`` not ``x.shape``.
+- Sums of offsets and timestamps wrap at 64 bits as in Java: ``add64``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+try:
+    import cython
+except ImportError:  # not needed to run, only to compile
+    from kafkalog.format import _shadow as cython
+
+if not cython.compiled:
+    import zlib
+
+__all__ = ["BATCH_COLUMNS", "NONE", "RECORD_COLUMNS", "RECORD_ERRORS", "crc32", "crc32c", "form", "headers", "records"]
+
+NONE: Final = -(2**63)  # a cell that has no value
+
+BATCH_COLUMNS: Final = (
+    "position",
+    "size",
+    "base_offset",
+    "last_offset",
+    "partition_leader_epoch",
+    "magic",
+    "crc",
+    "valid",
+    "attributes",
+    "base_timestamp",
+    "max_timestamp",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "last_sequence",
+    "count",
+    "section_start",  # of the records in the buffer; moves on while they are decoded
+    "section_stop",
+    "decoded",  # records so far
+    "error",  # number in RECORD_ERRORS
+    "error_position",  # in the buffer
+)
+(
+    POSITION,
+    SIZE,
+    BASE_OFFSET,
+    LAST_OFFSET,
+    LEADER_EPOCH,
+    MAGIC,
+    CRC,
+    VALID,
+    ATTRIBUTES,
+    BASE_TIMESTAMP,
+    MAX_TIMESTAMP,
+    PRODUCER_ID,
+    PRODUCER_EPOCH,
+    BASE_SEQUENCE,
+    LAST_SEQUENCE,
+    COUNT,
+    SECTION_START,
+    SECTION_STOP,
+    DECODED,
+    ERROR,
+    ERROR_POSITION,
+) = range(len(BATCH_COLUMNS))
+
+RECORD_COLUMNS: Final = (
+    "batch",  # row of its batch
+    "offset",
+    "timestamp",
+    "sequence",
+    "key_start",  # positions are in the buffer
+    "key_size",  # -1: null
+    "value_start",
+    "value_size",
+    "headers_start",
+    "headers_count",
+    "size",
+)
+(
+    BATCH,
+    OFFSET,
+    TIMESTAMP,
+    SEQUENCE,
+    KEY_START,
+    KEY_SIZE,
+    VALUE_START,
+    VALUE_SIZE,
+    HEADERS_START,
+    HEADERS_COUNT,
+    RECORD_SIZE,
+) = range(len(RECORD_COLUMNS))
+
+RECORD_ERRORS: Final = (
+    "",
+    "a variable-length integer has too many bytes or runs past the end",
+    "the record's length is negative, too small or runs past the end",
+    "the key's length runs past the record",
+    "the value's length runs past the record",
+    "the number of headers is negative or more than the record has room for",
+    "a header key's length is negative or runs past the record",
+    "a header value's length runs past the record",
+    "the record has bytes left over after its last field",
+    "fewer records than the batch's count",
+    "bytes left over after the last record",
+    "the batch's count is negative",
+)
+
+# Why ``headers`` stopped.
+END, FULL, BAD = range(3)
+# Why ``records`` stopped: all rows done, no room for more, or a row whose records must be decompressed first.
+DONE, NO_ROOM, PACKED = range(3)
+
+LOG_OVERHEAD: Final = 12  # offset and length
+HEADER_SIZE: Final = 61
+
+
+def form() -> str:
+    """Say which form of this module runs: ``compiled`` or ``interpreted``."""
+    return "compiled" if cython.compiled else "interpreted"
+
+
+if cython.compiled:
+    kafkalog_prepare()
+else:
+    _package_crc32c = None
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def add64(a: cython.longlong, b: cython.longlong) -> cython.longlong:
+    """Add as Java does: the sum wraps at 64 bits."""
+    if cython.compiled:
+        return a + b
+    return ((a + b + 2**63) & (2**64 - 1)) - 2**63
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def wrap32(a: cython.longlong) -> cython.longlong:
+    """Keep the low 32 bits, signed."""
+    if cython.compiled:
+        return (a << 32) >> 32
+    return ((a + 2**31) & (2**32 - 1)) - 2**31
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def int16(buf: cython.const[cython.uchar][::1], i: cython.Py_ssize_t) -> cython.longlong:
+    """Read a big-endian int16."""
+    if cython.compiled:
+        return kafkalog_int16(cython.address(buf[i + 1]))
+    return int.from_bytes(buf[i : i + 2], "big", signed=True)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def int32(buf: cython.const[cython.uchar][::1], i: cython.Py_ssize_t) -> cython.longlong:
+    """Read a big-endian int32."""
+    if cython.compiled:
+        return kafkalog_int32(cython.address(buf[i + 3]))
+    return int.from_bytes(buf[i : i + 4], "big", signed=True)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def int64(buf: cython.const[cython.uchar][::1], i: cython.Py_ssize_t) -> cython.longlong:
+    """Read a big-endian int64."""
+    if cython.compiled:
+        return kafkalog_int64(cython.address(buf[i + 7]))
+    return int.from_bytes(buf[i : i + 8], "big", signed=True)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def unsigned32(v: cython.longlong) -> cython.longlong:
+    """Read an int32 as unsigned."""
+    u: cython.uint
+    if cython.compiled:
+        u = v
+        return u
+    return v & (2**32 - 1)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def zigzag64(v: cython.longlong) -> cython.longlong:
+    """Undo the zigzag of a varlong: the low bit is the sign."""
+    u: cython.ulonglong
+    if cython.compiled:
+        u = v
+        return (u >> 1) ^ -(u & 1)
+    u = v & (2**64 - 1)
+    return (u >> 1) ^ -(u & 1)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def add_sequence(sequence: cython.longlong, delta: cython.longlong) -> cython.longlong:
+    """Move a sequence on as DefaultRecordBatch.incrementSequence does: after 2147483647 comes 0."""
+    if sequence < 0:
+        return -1
+    if sequence > wrap32(2147483647 - delta):
+        return wrap32(delta - (2147483647 - sequence) - 1)
+    return sequence + delta
+
+
+@cython.ccall
+@cython.exceptval(check=False)
+def crc32c(
+    buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, crc: cython.longlong = 0
+) -> cython.longlong:
+    """Return the CRC-32C of ``buf[start:stop]``, going on from `crc` of what came before."""
+    if start >= stop or stop > len(buf):
+        return crc
+    if cython.compiled:
+        return kafkalog_crc32c(crc, cython.address(buf[start]), stop - start)
+    global _package_crc32c
+    if _package_crc32c is None:
+        from crc32c import crc32c as _package_crc32c  # slow to import
+    return _package_crc32c(buf[start:stop], crc)
+
+
+@cython.ccall
+@cython.exceptval(check=False)
+def crc32(
+    buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, crc: cython.longlong = 0
+) -> cython.longlong:
+    """Return the CRC-32 of ``buf[start:stop]``, that of magic 0 and 1."""
+    if start >= stop or stop > len(buf):
+        return crc
+    if cython.compiled:
+        return kafkalog_crc32(crc, cython.address(buf[start]), stop - start)
+    return zlib.crc32(buf[start:stop], crc)
+
+
+def headers(
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    position: cython.longlong,
+    heads: cython.longlong[::1],
+    capacity: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+) -> tuple[int, int, int]:
+    """Read the batches that lie whole in ``buf[start:stop]`` into `heads`, from `row` on, checksums included.
+
+    `position` is that of ``buf[0]`` in the file. Answers (rows, where the next batch starts, why it stopped): ``END``
+    where the next batch is not whole, ``FULL``, or ``BAD`` where its length, magic or checksum cannot be believed; the
+    columns of such a batch stand in the next row, which does not count.
+    """
+    i: cython.Py_ssize_t = start
+    k: cython.Py_ssize_t
+    size: cython.longlong
+    magic: cython.longlong
+    base: cython.longlong
+    delta: cython.longlong
+    crc: cython.longlong
+    attributes: cython.longlong
+    sequence: cython.longlong
+    timestamp: cython.longlong
+    none: cython.longlong = NONE
+    valid: cython.bint
+    if stop > len(buf):
+        stop = len(buf)
+    if len(heads) < capacity * len(BATCH_COLUMNS):
+        return row, start, FULL
+    while row < capacity:
+        if stop - i < 17:
+            return row, i, END
+        size = int32(buf, i + 8) + 12
+        magic = buf[i + 16]
+        if magic >= 2:
+            if size < 61:
+                return row, i, BAD
+            if size > stop - i:
+                return row, i, END
+            base = int64(buf, i)
+            crc = unsigned32(int32(buf, i + 17))
+            valid = crc32c(buf, i + 21, i + size) == crc
+            attributes = int16(buf, i + 21)
+            delta = int32(buf, i + 23)
+            sequence = int32(buf, i + 53)
+            k = row
+            heads[k] = position + i
+            k += capacity
+            heads[k] = size
+            k += capacity
+            heads[k] = base
+            k += capacity
+            heads[k] = add64(base, delta)
+            k += capacity
+            heads[k] = int32(buf, i + 12)
+            k += capacity
+            heads[k] = magic
+            k += capacity
+            heads[k] = crc
+            k += capacity
+            heads[k] = valid
+            k += capacity
+            heads[k] = attributes
+            k += capacity
+            heads[k] = int64(buf, i + 27)
+            k += capacity
+            heads[k] = int64(buf, i + 35)
+            k += capacity
+            heads[k] = int64(buf, i + 43)
+            k += capacity
+            heads[k] = int16(buf, i + 51)
+            k += capacity
+            heads[k] = sequence
+            k += capacity
+            heads[k] = add_sequence(sequence, delta)
+            k += capacity
+            heads[k] = int32(buf, i + 57)
+            k += capacity
+            heads[k] = i + 61
+        else:
+            if size < 26 or (magic == 1 and size < 34):
+                return row, i, BAD
+            if size > stop - i:
+                return row, i, END
+            base = int64(buf, i)
+            crc = unsigned32(int32(buf, i + 12))
+            valid = crc32(buf, i + 16, i + size) == crc
+            attributes = buf[i + 17]
+            timestamp = int64(buf, i + 18) if magic == 1 else -1
+            k = row
+            heads[k] = position + i
+            k += capacity
+            heads[k] = size
+            k += capacity
+            heads[k] = none if attributes & 7 else base
+            k += capacity
+            heads[k] = base
+            k += capacity
+            heads[k] = -1
+            k += capacity
+            heads[k] = magic
+            k += capacity
+            heads[k] = crc
+            k += capacity
+            heads[k] = valid
+            k += capacity
+            heads[k] = attributes
+            k += capacity
+            heads[k] = none
+            k += capacity
+            heads[k] = timestamp
+            k += capacity
+            heads[k] = -1
+            k += capacity
+            heads[k] = -1
+            k += capacity
+            heads[k] = -1
+            k += capacity
+            heads[k] = -1
+            k += capacity
+            heads[k] = none if attributes & 7 else 1
+            k += capacity
+            heads[k] = i + 18 + 8 * magic
+        k += capacity
+        heads[k] = i + size
+        k += capacity
+        heads[k] = 0
+        k += capacity
+        heads[k] = 0
+        k += capacity
+        heads[k] = 0
+        if not valid or magic > 2:
+            return row, i, BAD
+        row += 1
+        i += size
+    return row, i, FULL
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t))
+def varint(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, end: cython.Py_ssize_t):
+    """Read a zigzag varint at `p`: (value, what follows), (0, -1) where there is none."""
+    v: cython.longlong
+    b: cython.longlong
+    shift: cython.int
+    if p >= end:
+        return 0, -1
+    v = buf[p]
+    p += 1
+    if v >= 128:
+        v &= 127
+        shift = 7
+        while True:
+            if p >= end or shift > 28:
+                return 0, -1
+            b = buf[p]
+            p += 1
+            v |= (b & 127) << shift
+            if b < 128:
+                break
+            shift += 7
+        v = wrap32(v)
+    return ((v >> 1) & 2147483647) ^ -(v & 1), p
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t))
+def varlong(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, end: cython.Py_ssize_t):
+    """Read a zigzag varlong at `p`: (value, what follows), (0, -1) where there is none."""
+    v: cython.longlong
+    b: cython.longlong
+    shift: cython.int
+    if p >= end:
+        return 0, -1
+    v = buf[p]
+    p += 1
+    if v >= 128:
+        v &= 127
+        shift = 7
+        while True:
+            if p >= end or shift > 63:
+                return 0, -1
+            b = buf[p]
+            p += 1
+            v |= (b & 127) << shift
+            if b < 128:
+                break
+            shift += 7
+    return zigzag64(v), p
+
+
+def records(
+    buf: cython.const[cython.uchar][::1],
+    heads: cython.longlong[::1],
+    capacity: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+    stop_row: cython.Py_ssize_t,
+    unpacked: cython.bint,
+    recs: cython.longlong[::1],
+    room: cython.Py_ssize_t,
+) -> tuple[int, int, int]:
+    """Decode the records of the batches in rows [`row`, `stop_row`) of `heads` into `recs`.
+
+    Answers (records, row, why it stopped): ``DONE``; ``NO_ROOM``: call again with the same row to go on; ``PACKED``:
+    the row's records are compressed: call again for that row alone with the decompressed bytes as `buf`, the row's
+    section set to them, and `unpacked`. A row whose section starts below 0 is passed over. A malformed record ends its
+    batch and is told in the row's ``error`` and ``error_position``; those before it stand.
+    """
+    n: cython.Py_ssize_t = 0
+    k: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    q: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    key_start: cython.Py_ssize_t
+    value_start: cython.Py_ssize_t
+    headers_start: cython.Py_ssize_t
+    decoded: cython.longlong
+    count: cython.longlong
+    length: cython.longlong
+    timestamp: cython.longlong
+    delta: cython.longlong
+    key_size: cython.longlong
+    value_size: cython.longlong
+    headers_count: cython.longlong
+    h: cython.longlong
+    attributes: cython.longlong
+    base_offset: cython.longlong
+    base_timestamp: cython.longlong
+    log_append_time: cython.bint
+    base_sequence: cython.longlong
+    error: cython.int
+    at_size: cython.Py_ssize_t = SIZE * capacity
+    at_magic: cython.Py_ssize_t = MAGIC * capacity
+    at_attributes: cython.Py_ssize_t = ATTRIBUTES * capacity
+    at_start: cython.Py_ssize_t = SECTION_START * capacity
+    at_stop: cython.Py_ssize_t = SECTION_STOP * capacity
+    at_decoded: cython.Py_ssize_t = DECODED * capacity
+    at_count: cython.Py_ssize_t = COUNT * capacity
+    at_base: cython.Py_ssize_t = BASE_OFFSET * capacity
+    at_base_timestamp: cython.Py_ssize_t = BASE_TIMESTAMP * capacity
+    at_max_timestamp: cython.Py_ssize_t = MAX_TIMESTAMP * capacity
+    at_sequence: cython.Py_ssize_t = BASE_SEQUENCE * capacity
+    at_error: cython.Py_ssize_t = ERROR * capacity
+    at_position: cython.Py_ssize_t = ERROR_POSITION * capacity
+    if len(heads) < capacity * len(BATCH_COLUMNS) or len(recs) < room * len(RECORD_COLUMNS) or stop_row > capacity:
+        return 0, row, NO_ROOM
+    while row < stop_row:
+        p = heads[at_start + row]
+        if p < 0 or heads[at_error + row]:
+            row += 1
+            continue
+        attributes = heads[at_attributes + row]
+        if attributes & 7 and not unpacked:
+            return n, row, PACKED
+        stop = heads[at_stop + row]
+        if stop > len(buf):
+            stop = len(buf)
+        count = heads[at_count + row]
+        decoded = heads[at_decoded + row]
+        base_offset = heads[at_base + row]
+        error = 0
+        if heads[at_magic + row] < 2:
+            if decoded < count:
+                if n >= room:
+                    return n, row, NO_ROOM
+                start = p
+                if stop - p < 8:
+                    error = 3
+                else:
+                    key_size = int32(buf, p)
+                    key_start = p + 4
+                    if key_size > stop - key_start - 4:
+                        error = 3
+                    else:
+                        p = key_start + (key_size if key_size > 0 else 0)
+                        value_size = int32(buf, p)
+                        value_start = p + 4
+                        if value_size > stop - value_start:
+                            error = 4
+                        else:
+                            p = value_start + (value_size if value_size > 0 else 0)
+                            if p != stop:
+                                error = 10
+                            k = n
+                            recs[k] = row
+                            k += room
+                            recs[k] = base_offset
+                            k += room
+                            recs[k] = heads[at_max_timestamp + row]
+                            k += room
+                            recs[k] = -1
+                            k += room
+                            recs[k] = key_start
+                            k += room
+                            recs[k] = key_size if key_size >= 0 else -1
+                            k += room
+                            recs[k] = value_start
+                            k += room
+                            recs[k] = value_size if value_size >= 0 else -1
+                            k += room
+                            recs[k] = p
+                            k += room
+                            recs[k] = 0
+                            k += room
+                            recs[k] = heads[at_size + row]
+                            n += 1
+                            heads[at_decoded + row] = 1
+                if error:
+                    heads[at_error + row] = error
+                    heads[at_position + row] = p
+            row += 1
+            continue
+        log_append_time = attributes & 8 != 0
+        base_timestamp = heads[at_max_timestamp + row] if log_append_time else heads[at_base_timestamp + row]
+        base_sequence = heads[at_sequence + row]
+        if count < 0:
+            error = 11
+        while decoded < count:
+            if n >= room:
+                heads[at_start + row] = p
+                heads[at_decoded + row] = decoded
+                return n, row, NO_ROOM
+            start = p
+            if p >= stop:
+                error = 9
+                break
+            length, q = varint(buf, p, stop)
+            if q < 0:
+                error = 1
+                break
+            if length < 6 or length > stop - q:
+                error = 2
+                break
+            end = q + length
+            timestamp, q = varlong(buf, q + 1, end)
+            if q < 0:
+                error = 1
+                break
+            delta, q = varint(buf, q, end)
+            if q < 0:
+                error = 1
+                break
+            key_size, q = varint(buf, q, end)
+            if q < 0:
+                error = 1
+                break
+            if key_size > end - q:
+                error = 3
+                break
+            key_start = q
+            if key_size > 0:
+                q += key_size
+            value_size, q = varint(buf, q, end)
+            if q < 0:
+                error = 1
+                break
+            if value_size > end - q:
+                error = 4
+                break
+            value_start = q
+            if value_size > 0:
+                q += value_size
+            headers_count, q = varint(buf, q, end)
+            if q < 0:
+                error = 1
+                break
+            if headers_count < 0 or headers_count > end - q:
+                error = 5
+                break
+            headers_start = q
+            h = headers_count
+            while h > 0:
+                length, q = varint(buf, q, end)
+                if q < 0:
+                    error = 1
+                    break
+                if length < 0 or length > end - q:
+                    error = 6
+                    break
+                length, q = varint(buf, q + length, end)
+                if q < 0:
+                    error = 1
+                    break
+                if length > end - q:
+                    error = 7
+                    break
+                if length > 0:
+                    q += length
+                h -= 1
+            if error:
+                break
+            if q != end:
+                error = 8
+                break
+            k = n
+            recs[k] = row
+            k += room
+            recs[k] = add64(base_offset, delta)
+            k += room
+            recs[k] = base_timestamp if log_append_time else add64(base_timestamp, timestamp)
+            k += room
+            recs[k] = add_sequence(base_sequence, delta)
+            k += room
+            recs[k] = key_start
+            k += room
+            recs[k] = key_size if key_size >= 0 else -1
+            k += room
+            recs[k] = value_start
+            k += room
+            recs[k] = value_size if value_size >= 0 else -1
+            k += room
+            recs[k] = headers_start
+            k += room
+            recs[k] = headers_count
+            k += room
+            recs[k] = end - start
+            n += 1
+            decoded += 1
+            p = end
+        if not error and p != stop:
+            error = 10
+        heads[at_start + row] = p
+        heads[at_decoded + row] = decoded
+        if error:
+            heads[at_error + row] = error
+            heads[at_position + row] = p
+        row += 1
+    return n, row, DONE

@@ -1,0 +1,136 @@
+"""Every fixed layout, declared once in Kafka's words and read two ways.
+
+``packed`` is a ``struct.Struct`` for readers, ``construct`` a ``construct.Struct`` for tests and labelled views. The
+kernel's loops spell the same positions out; a test holds them to these declarations.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import construct
+
+__all__ = [
+    "ABORTED_TXN",
+    "CONTROL_RECORD_KEY",
+    "END_TXN_MARKER",
+    "MESSAGE_V0",
+    "MESSAGE_V1",
+    "OFFSET_INDEX_ENTRY",
+    "PRODUCER_SNAPSHOT",
+    "PRODUCER_STATE_ENTRY",
+    "RECORD_BATCH",
+    "TIME_INDEX_ENTRY",
+    "Layout",
+]
+
+
+class Field(NamedTuple):
+    """A big-endian integer: its struct code and its name in construct."""
+
+    code: str
+    construct: str
+
+
+INT8: Final = Field("b", "Int8sb")
+INT16: Final = Field("h", "Int16sb")
+INT32: Final = Field("i", "Int32sb")
+INT64: Final = Field("q", "Int64sb")
+UINT32: Final = Field("I", "Int32ub")
+
+
+class Layout:
+    """Fields of fixed width, one behind the other, in network byte order."""
+
+    def __init__(self, kafka_class: str, **fields: Field) -> None:
+        self.kafka_class = kafka_class
+        self.fields = fields
+        self.names = tuple(fields)
+
+    @cached_property
+    def packed(self) -> struct.Struct:
+        """The layout for readers: a tuple of integers in the order of `names`."""
+        return struct.Struct(">" + "".join(field.code for field in self.fields.values()))
+
+    @cached_property
+    def construct(self) -> construct.Struct[Any, Any]:
+        """The layout for tests and labelled views; imports construct."""
+        import construct
+
+        return construct.Struct(*(name / getattr(construct, field.construct) for name, field in self.fields.items()))
+
+    @property
+    def size(self) -> int:
+        """Bytes of one."""
+        return self.packed.size
+
+    def position(self, name: str) -> int:
+        """Return the byte position of a field."""
+        codes = [field.code for field in self.fields.values()]
+        return struct.calcsize(">" + "".join(codes[: self.names.index(name)]))
+
+
+# Magic 2. The CRC, a CRC-32C, covers everything from ``attributes`` on. base_timestamp is the delete horizon where
+# bit 6 of the attributes is set.
+RECORD_BATCH: Final = Layout(
+    "org.apache.kafka.common.record.DefaultRecordBatch",
+    base_offset=INT64,
+    batch_length=INT32,  # of what follows this field
+    partition_leader_epoch=INT32,  # the broker's own: outside the CRC
+    magic=INT8,
+    crc=UINT32,
+    attributes=INT16,
+    last_offset_delta=INT32,
+    base_timestamp=INT64,
+    max_timestamp=INT64,
+    producer_id=INT64,
+    producer_epoch=INT16,
+    base_sequence=INT32,
+    records_count=INT32,
+)
+# Magic 0 and 1. The CRC, a CRC-32, covers everything from ``magic`` on; key and value follow, each behind an int32 size.
+MESSAGE_V0: Final = Layout(
+    "org.apache.kafka.common.record.LegacyRecord",
+    offset=INT64,
+    message_size=INT32,
+    crc=UINT32,
+    magic=INT8,
+    attributes=INT8,
+)
+MESSAGE_V1: Final = Layout("org.apache.kafka.common.record.LegacyRecord", **MESSAGE_V0.fields, timestamp=INT64)
+CONTROL_RECORD_KEY: Final = Layout("org.apache.kafka.common.record.ControlRecordType", version=INT16, type=INT16)
+END_TXN_MARKER: Final = Layout(
+    "org.apache.kafka.common.record.EndTransactionMarker", version=INT16, coordinator_epoch=INT32
+)
+OFFSET_INDEX_ENTRY: Final = Layout(
+    "org.apache.kafka.storage.internals.log.OffsetIndex", relative_offset=INT32, position=INT32
+)
+TIME_INDEX_ENTRY: Final = Layout(
+    "org.apache.kafka.storage.internals.log.TimeIndex", timestamp=INT64, relative_offset=INT32
+)
+ABORTED_TXN: Final = Layout(
+    "org.apache.kafka.storage.internals.log.AbortedTxn",
+    version=INT16,
+    producer_id=INT64,
+    first_offset=INT64,
+    last_offset=INT64,  # of the ABORT marker
+    last_stable_offset=INT64,
+)
+# The CRC, a CRC-32C, covers everything behind it.
+PRODUCER_SNAPSHOT: Final = Layout(
+    "org.apache.kafka.storage.internals.log.ProducerStateManager", version=INT16, crc=UINT32, entries_count=INT32
+)
+PRODUCER_STATE_ENTRY: Final = Layout(
+    "org.apache.kafka.storage.internals.log.ProducerStateEntry",
+    producer_id=INT64,
+    producer_epoch=INT16,
+    last_sequence=INT32,
+    last_offset=INT64,
+    offset_delta=INT32,
+    timestamp=INT64,
+    coordinator_epoch=INT32,
+    current_txn_first_offset=INT64,
+)

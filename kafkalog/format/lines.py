@@ -1,0 +1,332 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
+"""Columns to lines of text: the kernel's second half, under the same rules (see ``kernel.py``).
+
+The words of a batch line are data. A *template* is a flat buffer of int64: first, for magic 0, 1 and 2, where its steps
+begin; then steps of seven cells, (literal start, literal size, kind, column, mask, words, other column), each list of
+them ended by a -1; then words, pairs of (start, size). Literals and words lie in one buffer of bytes. A step writes its
+literal, then its value by kind. `kafkalog_cli.render.kafka` builds them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+try:
+    import cython
+except ImportError:  # not needed to run, only to compile
+    from kafkalog.format import _shadow as cython
+
+if not cython.compiled:
+    import re
+
+    # Java replaces an encoded surrogate as one character, Python each of its bytes.
+    _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+__all__ = ["DONE", "FLAG", "INTEGER", "LINE_ROOM", "NOTHING", "NO_ROOM", "OPTIONAL", "PIECES", "SPECIAL", "WORD", "batch_lines", "breaks", "java_text", "record_lines"]
+
+# Kinds of a step: no value; the cell in digits; true or false by mask; the word that the masked cell numbers; or, where
+# the masked cell is not 0, the other column's cell between two words, else a third word.
+NOTHING, INTEGER, FLAG, WORD, OPTIONAL = range(5)
+# Why ``record_lines`` stopped: all done, no room in `out`, or a record that the caller must write.
+DONE, NO_ROOM, SPECIAL = range(3)
+# The pieces of a record's line, in the order of the `pieces` argument.
+PIECES: Final = (
+    "bar_offset",  # "| offset: "
+    "create_time",
+    "log_append_time",
+    "key_size",
+    "value_size",
+    "sequence",
+    "header_keys",
+    "end_header_keys",
+    "key",
+    "payload",
+    "first_key",  # where the line begins with the key
+    "first_payload",
+    "abort",
+    "commit",
+)
+LINE_ROOM: Final = 640  # bytes that a batch line, or a record's line without its content, can't exceed
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def put(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    source: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Copy ``source[start:start + size]`` to ``out[w:]``; answer where the next byte goes."""
+    i: cython.Py_ssize_t
+    if cython.compiled:
+        if size > 0 and size <= len(out) - w and start + size <= len(source):
+            memcpy(cython.address(out[w]), cython.address(source[start]), size)
+        return w + size
+    out[w : w + size] = source[start : start + size]
+    return w + size
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def put_integer(out: cython.uchar[::1], w: cython.Py_ssize_t, value: cython.longlong) -> cython.Py_ssize_t:
+    """Write `value` in decimal digits; answer where the next byte goes. Twenty bytes must be free."""
+    if cython.compiled:
+        if len(out) - w < 20:
+            return w
+        return w + kafkalog_digits(cython.address(out[w]), value)
+    digits = b"%d" % value
+    out[w : w + len(digits)] = digits
+    return w + len(digits)
+
+
+@cython.ccall
+@cython.exceptval(check=False)
+def put_text(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Write bytes as Java's UTF-8 decoder followed by its encoder would; three times `size` must be free."""
+    if size <= 0:
+        return w
+    if cython.compiled:
+        if size * 3 > len(out) - w or start + size > len(buf):
+            return w
+        return w + kafkalog_text(cython.address(out[w]), cython.address(buf[start]), size)
+    text = java_text(bytes(buf[start : start + size])).encode()
+    out[w : w + len(text)] = text
+    return w + len(text)
+
+
+def java_text(data: bytes) -> str:
+    """Decode UTF-8 as Java's ``new String(data, UTF_8)`` does: malformed bytes become U+FFFD, in Java's number."""
+    if cython.compiled:
+        return _java_text_compiled(data)
+    return _SURROGATE.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
+
+
+def _java_text_compiled(data: bytes) -> str:
+    out = bytearray(3 * len(data))
+    return out[: put_text(out, 0, data, 0, len(data))].decode()
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _int32(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t) -> cython.longlong:
+    """Read a big-endian int32."""
+    v: cython.longlong = buf[p]
+    v = (v << 24) | (buf[p + 1] << 16) | (buf[p + 2] << 8) | buf[p + 3]
+    return v if buf[p] < 128 else v - 2147483647 - 2147483647 - 2
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.returns((cython.longlong, cython.Py_ssize_t))
+def _varint(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t):
+    """Read a varint that ``kernel.records`` has read before: (value, what follows)."""
+    v: cython.longlong = 0
+    b: cython.longlong
+    shift: cython.int = 0
+    while True:
+        b = buf[p]
+        p += 1
+        v |= (b & 127) << shift
+        shift += 7
+        if b < 128:
+            break
+    v = v & 2147483647 if shift < 35 else (v & 2147483647) | (v >> 31 & 1) << 31
+    return ((v >> 1) & 2147483647) ^ -(v & 1), p
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def put_batch(
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+    template: cython.const[cython.longlong][::1],
+    literals: cython.const[cython.uchar][::1],
+) -> cython.Py_ssize_t:
+    """Write a batch's line by `template`. ``LINE_ROOM`` bytes must be free."""
+    s: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    kind: cython.longlong
+    value: cython.longlong
+    s = heads[5 * capacity + row]  # magic
+    s = template[s if s < 2 else 2]
+    while template[s] >= 0:
+        w = put(out, w, literals, template[s], template[s + 1])
+        kind = template[s + 2]
+        if kind == 1:
+            w = put_integer(out, w, heads[template[s + 3] * capacity + row])
+        elif kind != 0:
+            value = heads[template[s + 3] * capacity + row] & template[s + 4]
+            at = template[s + 5]
+            if kind == 2:
+                at += 2 * (value != 0)
+            elif kind == 3:
+                at += 2 * value
+            elif value:
+                w = put(out, w, literals, template[at], template[at + 1])
+                w = put_integer(out, w, heads[template[s + 6] * capacity + row])
+                at += 2
+            else:
+                at += 4
+            w = put(out, w, literals, template[at], template[at + 1])
+        s += 7
+    return w
+
+
+def batch_lines(
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+    stop_row: cython.Py_ssize_t,
+    template: cython.const[cython.longlong][::1],
+    literals: cython.const[cython.uchar][::1],
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+) -> tuple[int, int]:
+    """Write the lines of rows [`row`, `stop_row`) to ``out[w:]`` as far as there is room: (next row, bytes in `out`)."""
+    while row < stop_row and len(out) - w >= LINE_ROOM:
+        w = put_batch(out, w, heads, capacity, row, template, literals)
+        row += 1
+    return row, w
+
+
+def record_lines(
+    buf: cython.const[cython.uchar][::1],
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    recs: cython.const[cython.longlong][::1],
+    room: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+    metadata: cython.bint,
+    contents: cython.bint,
+    template: cython.const[cython.longlong][::1],
+    literals: cython.const[cython.uchar][::1],
+    pieces: cython.const[cython.longlong][::1],
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+) -> tuple[int, int, int, int]:
+    """Write the lines of records [`first`, `count`), each batch's line before its first record's.
+
+    `row` is the next batch without a line. Answers (next record, bytes in `out`, next row, why it stopped): ``DONE``;
+    ``NO_ROOM`` in `out`; or ``SPECIAL``: the caller must write this record's line (magic 0 and 1, control records other
+    than ABORT and COMMIT, content that could never fit), its batch's line being written.
+    """
+    i: cython.Py_ssize_t = first
+    p: cython.Py_ssize_t
+    batch: cython.Py_ssize_t
+    limit: cython.Py_ssize_t = len(out)
+    attributes: cython.longlong
+    key_size: cython.longlong
+    value_size: cython.longlong
+    kind: cython.longlong
+    h: cython.longlong
+    size: cython.longlong
+    started: cython.bint
+    line_room: cython.Py_ssize_t = LINE_ROOM
+    at_attributes: cython.Py_ssize_t = 8 * capacity
+    at_magic: cython.Py_ssize_t = 5 * capacity
+    while i < count:
+        batch = recs[i]
+        while row <= batch:
+            if limit - w < line_room:
+                return i, w, row, NO_ROOM
+            w = put_batch(out, w, heads, capacity, row, template, literals)
+            row += 1
+        attributes = heads[at_attributes + batch]
+        size = recs[10 * room + i] * 3 + line_room
+        if size > limit or heads[at_magic + batch] < 2:
+            return i, w, row, SPECIAL
+        if size > limit - w:
+            return i, w, row, NO_ROOM
+        key_size = recs[5 * room + i]
+        value_size = recs[7 * room + i]
+        kind = -1
+        if metadata and attributes & 32:
+            if key_size >= 4 and value_size >= 6:
+                p = recs[4 * room + i]
+                if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:
+                    kind = buf[p + 3]
+            if kind < 0:
+                return i, w, row, SPECIAL
+        if metadata:
+            w = put(out, w, literals, pieces[0], pieces[1])
+            w = put_integer(out, w, recs[room + i])
+            p = 4 if attributes & 8 else 2
+            w = put(out, w, literals, pieces[p], pieces[p + 1])
+            w = put_integer(out, w, recs[2 * room + i])
+            w = put(out, w, literals, pieces[6], pieces[7])
+            w = put_integer(out, w, key_size)
+            w = put(out, w, literals, pieces[8], pieces[9])
+            w = put_integer(out, w, value_size)
+            w = put(out, w, literals, pieces[10], pieces[11])
+            w = put_integer(out, w, recs[3 * room + i])
+            w = put(out, w, literals, pieces[12], pieces[13])
+            h = recs[9 * room + i]
+            p = recs[8 * room + i]
+            started = False
+            while h > 0:
+                size, p = _varint(buf, p)
+                if started:
+                    out[w] = 44
+                    w += 1
+                started = True
+                w = put_text(out, w, buf, p, size)
+                size, p = _varint(buf, p + size)
+                if size > 0:
+                    p += size
+                h -= 1
+            w = put(out, w, literals, pieces[14], pieces[15])
+            if kind >= 0:
+                p = 24 + 2 * kind
+                w = put(out, w, literals, pieces[p], pieces[p + 1])
+                p = recs[6 * room + i] + 2
+                w = put_integer(out, w, _int32(buf, p))
+        if contents and not attributes & 32:
+            p = 16 if metadata else 20
+            if key_size >= 0:
+                w = put(out, w, literals, pieces[p], pieces[p + 1])
+                w = put_text(out, w, buf, recs[4 * room + i], key_size)
+                p = 16
+            if value_size >= 0:
+                w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
+                w = put_text(out, w, buf, recs[6 * room + i], value_size)
+        out[w] = 10
+        w += 1
+        i += 1
+    return i, w, row, DONE
+
+
+def breaks(
+    recs: cython.const[cython.longlong][::1],
+    room: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    previous: cython.longlong,
+    found: cython.longlong[::1],
+) -> int:
+    """Write to `found` the numbers of the records whose offset is not the one before plus one; answer how many."""
+    n: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    offset: cython.longlong
+    for i in range(count):
+        offset = recs[room + i]
+        if offset != previous + 1:
+            found[n] = i
+            n += 1
+        previous = offset
+    return n
