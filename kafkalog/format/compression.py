@@ -47,21 +47,28 @@ def decompress(codec: int, payload: memoryview, limit: int, *, magic: int = 2) -
 
 
 def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes:
-    parts: list[bytes] = []
-    room = limit
-    rest: bytes | memoryview = payload
-    while True:
+    decoder = zlib.decompressobj(31)
+    data = decoder.decompress(payload, limit + 1)
+    position = len(payload) - len(decoder.unused_data)
+    parts = [data]
+    limit -= len(data)
+    while decoder.eof and limit >= 0 and payload[position : position + 2] == b"\x1f\x8b":
+        # Java's reader takes another member and ignores anything else. Each is fed in steps that grow, since what a
+        # decoder leaves over is a copy.
         decoder = zlib.decompressobj(31)
-        part = decoder.decompress(rest, room + 1)
-        room -= len(part)
-        if room < 0:
-            raise OverLimitError
-        parts.append(part)
-        if not decoder.eof:
-            raise DecompressionError("gzip: the member does not end")
-        rest = decoder.unused_data
-        if rest[:2] != b"\x1f\x8b":  # Java's reader takes another member, and ignores anything else
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+        step = 1 << 10
+        while not decoder.eof and limit >= 0 and position < len(payload):
+            piece = payload[position : position + step]
+            data = decoder.decompress(piece, limit + 1)
+            parts.append(data)
+            limit -= len(data)
+            position += len(piece) - len(decoder.unused_data)
+            step = min(2 * step, 1 << 20)
+    if limit < 0:
+        raise OverLimitError
+    if not decoder.eof:
+        raise DecompressionError("gzip: the member does not end")
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _snappy_block(block: memoryview, limit: int) -> bytes:
@@ -144,17 +151,20 @@ def _xxh32(data: bytes) -> int:
 def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
     import zstandard
 
-    decoder = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
-    with decoder.stream_reader(payload, read_across_frames=True) as reader:
-        # A frame may state its size; it is a hint for the first step, never an order.
-        out = bytearray(min(limit + 1, max(_ZSTD_STEP, 4 * len(payload))))
-        size = 0
+    reader = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).stream_reader(
+        payload, read_across_frames=True
+    )
+    out = bytearray(min(limit + 1, max(_ZSTD_STEP, 4 * len(payload))))  # never as large as a frame may say
+    size = 0
+    try:
         while got := reader.readinto(memoryview(out)[size:]):
             size += got
             if size > limit:
                 raise OverLimitError
             if size == len(out):
                 out.extend(bytes(min(limit + 1, 2 * size) - size))
+    except zstandard.ZstdError as error:
+        raise DecompressionError(f"zstd: {error}") from error
     del out[size:]
     return out
 

@@ -57,6 +57,26 @@ static inline uint32_t kafkalog_shift(uint32_t over[4][256], uint32_t crc) {
     return over[0][crc & 0xFF] ^ over[1][(crc >> 8) & 0xFF] ^ over[2][(crc >> 16) & 0xFF] ^ over[3][crc >> 24];
 }
 
+/* The sum of a message followed by n zero bytes, n being any: multiplication by x^(8n) modulo the polynomial, with the
+ * coefficient of x^0 in the highest bit. */
+static uint32_t kafkalog_multiply(uint32_t a, uint32_t b, uint32_t polynomial) {
+    uint32_t product = 0;
+    for (; a; a <<= 1) {
+        if (a & 0x80000000u) product ^= b;
+        b = (b >> 1) ^ ((b & 1) ? polynomial : 0);
+    }
+    return product;
+}
+
+static uint32_t kafkalog_shift_by(uint32_t crc, uint64_t n) {
+    uint32_t power = 0x00800000u; /* x^8 */
+    for (; n; n >>= 1) {
+        if (n & 1) crc = kafkalog_multiply(power, crc, KAFKALOG_CASTAGNOLI);
+        power = kafkalog_multiply(power, power, KAFKALOG_CASTAGNOLI);
+    }
+    return crc;
+}
+
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #include <nmmintrin.h>
 #define KAFKALOG_TARGET __attribute__((target("sse4.2")))

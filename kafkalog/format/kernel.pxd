@@ -5,3 +5,4 @@ cdef extern from "crc32c.h" nogil:
     long long kafkalog_int16(const unsigned char *last)
     long long kafkalog_int32(const unsigned char *last)
     long long kafkalog_int64(const unsigned char *last)
+    unsigned int kafkalog_shift_by(unsigned int crc, unsigned long long n)

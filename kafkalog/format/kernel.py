@@ -21,7 +21,7 @@ except ImportError:  # not needed to run, only to compile
 if not cython.compiled:
     import zlib
 
-__all__ = ["BATCH_COLUMNS", "NONE", "RECORD_COLUMNS", "RECORD_ERRORS", "crc32", "crc32c", "form", "headers", "records"]
+__all__ = ["BATCH_COLUMNS", "NONE", "RECORD_COLUMNS", "RECORD_ERRORS", "crc32", "crc32c", "form", "headers", "order", "records", "shift"]
 
 NONE: Final = -(2**63)  # a cell that has no value
 
@@ -250,6 +250,81 @@ def crc32(
     return zlib.crc32(buf[start:stop], crc)
 
 
+def shift(crc: cython.longlong, length: cython.longlong) -> cython.longlong:
+    """Return the CRC-32C that `crc` adds to that of `length` bytes behind its own: sums are linear.
+
+    ``crc32c(a + b) == shift(crc32c(a), len(b)) ^ crc32c(b)``.
+    """
+    if cython.compiled:
+        return kafkalog_shift_by(crc, length)
+    power = 1 << 23  # x^8: the coefficient of x^0 is the highest bit
+    while length:
+        if length & 1:
+            crc = _multiply(power, crc)
+        power = _multiply(power, power)
+        length >>= 1
+    return crc
+
+
+def _multiply(a: cython.longlong, b: cython.longlong) -> cython.longlong:
+    product = 0
+    while a:
+        if a & 2**31:
+            product ^= b
+        b = (b >> 1) ^ (0x82F63B78 if b & 1 else 0)
+        a = (a << 1) & (2**32 - 1)
+    return product
+
+
+def order(
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+    stop_row: cython.Py_ssize_t,
+    state: cython.longlong[::1],
+) -> tuple[int, int]:
+    """Hold batches against the one before: offsets must rise, leader epochs must not fall.
+
+    `state` is (last offset so far, or ``NONE``; leader epoch so far; lowest and highest offset allowed; gaps so far;
+    offsets missing in them; position of the first). Answers the first row that breaks a rule and which: 1 offset not
+    increasing, 2 leader epoch decreasing, 3 offset outside the segment; (`stop_row`, 0) where none does. The row that
+    broke one counts: go on behind it.
+    """
+    i: cython.Py_ssize_t
+    rule: cython.int
+    first: cython.longlong
+    last: cython.longlong
+    epoch: cython.longlong
+    none: cython.longlong = NONE
+    at_base: cython.Py_ssize_t = BASE_OFFSET * capacity
+    at_last: cython.Py_ssize_t = LAST_OFFSET * capacity
+    at_epoch: cython.Py_ssize_t = LEADER_EPOCH * capacity
+    for i in range(row, stop_row):
+        rule = 0
+        first = heads[at_base + i]
+        last = heads[at_last + i]
+        epoch = heads[at_epoch + i]
+        if first == none:
+            first = last  # of a wrapper of magic 0 or 1 only the last is known
+        elif state[0] != none and first - 1 > state[0]:
+            state[4] += 1
+            state[5] += first - 1 - state[0]
+            if state[4] == 1:
+                state[6] = heads[i]
+        if state[0] != none and first <= state[0]:
+            rule = 1
+        elif first < state[2] or last > state[3]:
+            rule = 3
+        elif epoch < state[1] and epoch >= 0:
+            rule = 2
+        state[0] = last
+        if epoch >= 0:
+            state[1] = epoch
+        if rule:
+            return i, rule
+    return stop_row, 0
+
+
 def headers(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
@@ -456,15 +531,16 @@ def records(
     unpacked: cython.bint,
     recs: cython.longlong[::1],
     room: cython.Py_ssize_t,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Decode the records of the batches in rows [`row`, `stop_row`) of `heads` into `recs`.
 
-    Answers (records, row, why it stopped): ``DONE``; ``NO_ROOM``: call again with the same row to go on; ``PACKED``:
+    Answers (records, row, why it stopped, rows with an error): ``DONE``; ``NO_ROOM``: call again with the same row to go on; ``PACKED``:
     the row's records are compressed: call again for that row alone with the decompressed bytes as `buf`, the row's
     section set to them, and `unpacked`. A row whose section starts below 0 is passed over. A malformed record ends its
     batch and is told in the row's ``error`` and ``error_position``; those before it stand.
     """
     n: cython.Py_ssize_t = 0
+    errors: cython.Py_ssize_t = 0
     k: cython.Py_ssize_t
     p: cython.Py_ssize_t
     q: cython.Py_ssize_t
@@ -503,7 +579,7 @@ def records(
     at_error: cython.Py_ssize_t = ERROR * capacity
     at_position: cython.Py_ssize_t = ERROR_POSITION * capacity
     if len(heads) < capacity * len(BATCH_COLUMNS) or len(recs) < room * len(RECORD_COLUMNS) or stop_row > capacity:
-        return 0, row, NO_ROOM
+        return 0, row, NO_ROOM, 0
     while row < stop_row:
         p = heads[at_start + row]
         if p < 0 or heads[at_error + row]:
@@ -511,7 +587,7 @@ def records(
             continue
         attributes = heads[at_attributes + row]
         if attributes & 7 and not unpacked:
-            return n, row, PACKED
+            return n, row, PACKED, errors
         stop = heads[at_stop + row]
         if stop > len(buf):
             stop = len(buf)
@@ -522,7 +598,7 @@ def records(
         if heads[at_magic + row] < 2:
             if decoded < count:
                 if n >= room:
-                    return n, row, NO_ROOM
+                    return n, row, NO_ROOM, errors
                 start = p
                 if stop - p < 8:
                     error = 3
@@ -568,6 +644,7 @@ def records(
                 if error:
                     heads[at_error + row] = error
                     heads[at_position + row] = p
+                    errors += 1
             row += 1
             continue
         log_append_time = attributes & 8 != 0
@@ -579,7 +656,7 @@ def records(
             if n >= room:
                 heads[at_start + row] = p
                 heads[at_decoded + row] = decoded
-                return n, row, NO_ROOM
+                return n, row, NO_ROOM, errors
             start = p
             if p >= stop:
                 error = 9
@@ -684,5 +761,6 @@ def records(
         if error:
             heads[at_error + row] = error
             heads[at_position + row] = p
+            errors += 1
         row += 1
-    return n, row, DONE
+    return n, row, DONE, errors

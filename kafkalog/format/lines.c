@@ -19202,7 +19202,8 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
   Py_ssize_t __pyx_t_1;
   int __pyx_t_2;
   int __pyx_t_3;
-  __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_t_4;
+  PY_LONG_LONG __pyx_t_4;
+  __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_t_5;
   int __pyx_lineno = 0;
   const char *__pyx_filename = NULL;
   int __pyx_clineno = 0;
@@ -19285,7 +19286,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
  *         shift += 7
  *         if b < 128:             # <<<<<<<<<<<<<<
  *             break
- *     return ((v >> 1) & 2147483647) ^ -(v & 1), p
+ *     v = v & 2147483647 if shift < 35 else (v & 2147483647) | (v >> 31 & 1) << 31
 */
     __pyx_t_3 = (__pyx_v_b < 0x80);
 
@@ -19296,8 +19297,8 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
  *         shift += 7
  *         if b < 128:
  *             break             # <<<<<<<<<<<<<<
+ *     v = v & 2147483647 if shift < 35 else (v & 2147483647) | (v >> 31 & 1) << 31
  *     return ((v >> 1) & 2147483647) ^ -(v & 1), p
- * 
 */
       goto __pyx_L4_break;
 
@@ -19306,7 +19307,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
  *         shift += 7
  *         if b < 128:             # <<<<<<<<<<<<<<
  *             break
- *     return ((v >> 1) & 2147483647) ^ -(v & 1), p
+ *     v = v & 2147483647 if shift < 35 else (v & 2147483647) | (v >> 31 & 1) << 31
 */
     }
   }
@@ -19315,14 +19316,33 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
   /* "kafkalog/format/lines.py":145
  *         if b < 128:
  *             break
+ *     v = v & 2147483647 if shift < 35 else (v & 2147483647) | (v >> 31 & 1) << 31             # <<<<<<<<<<<<<<
+ *     return ((v >> 1) & 2147483647) ^ -(v & 1), p
+ * 
+*/
+  __pyx_t_3 = (__pyx_v_shift < 35);
+
+  if (__pyx_t_3) {
+
+    __pyx_t_4 = (__pyx_v_v & 0x7FFFFFFF);
+  } else {
+
+    __pyx_t_4 = ((__pyx_v_v & 0x7FFFFFFF) | (((__pyx_v_v >> 31) & 1) << 31));
+  }
+
+  __pyx_v_v = __pyx_t_4;
+
+  /* "kafkalog/format/lines.py":146
+ *             break
+ *     v = v & 2147483647 if shift < 35 else (v & 2147483647) | (v >> 31 & 1) << 31
  *     return ((v >> 1) & 2147483647) ^ -(v & 1), p             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_4.f0 = (((__pyx_v_v >> 1) & 0x7FFFFFFF) ^ (-(__pyx_v_v & 1)));
-  __pyx_t_4.f1 = __pyx_v_p;
+  __pyx_t_5.f0 = (((__pyx_v_v >> 1) & 0x7FFFFFFF) ^ (-(__pyx_v_v & 1)));
+  __pyx_t_5.f1 = __pyx_v_p;
   {
-    __pyx_r = __pyx_t_4;
+    __pyx_r = __pyx_t_5;
   }
   goto __pyx_L0;
 
@@ -19347,7 +19367,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":148
+/* "kafkalog/format/lines.py":149
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -19372,7 +19392,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
   int __pyx_clineno = 0;
 
 
-  /* "kafkalog/format/lines.py":164
+  /* "kafkalog/format/lines.py":165
  *     kind: cython.longlong
  *     value: cython.longlong
  *     s = heads[5 * capacity + row]  # magic             # <<<<<<<<<<<<<<
@@ -19386,11 +19406,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
   } else if (unlikely(__pyx_t_1 >= __pyx_v_heads.shape[0])) __pyx_t_2 = 0;
   if (unlikely(__pyx_t_2 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_2);
-    __PYX_ERR(0, 164, __pyx_L1_error)
+    __PYX_ERR(0, 165, __pyx_L1_error)
   }
   __pyx_v_s = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_1)) )));
 
-  /* "kafkalog/format/lines.py":165
+  /* "kafkalog/format/lines.py":166
  *     value: cython.longlong
  *     s = heads[5 * capacity + row]  # magic
  *     s = template[s if s < 2 else 2]             # <<<<<<<<<<<<<<
@@ -19414,12 +19434,12 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
   } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
   if (unlikely(__pyx_t_2 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_2);
-    __PYX_ERR(0, 165, __pyx_L1_error)
+    __PYX_ERR(0, 166, __pyx_L1_error)
   }
   __pyx_v_s = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) )));
 
 
-  /* "kafkalog/format/lines.py":166
+  /* "kafkalog/format/lines.py":167
  *     s = heads[5 * capacity + row]  # magic
  *     s = template[s if s < 2 else 2]
  *     while template[s] >= 0:             # <<<<<<<<<<<<<<
@@ -19434,14 +19454,14 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
     if (unlikely(__pyx_t_2 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_2);
-      __PYX_ERR(0, 166, __pyx_L1_error)
+      __PYX_ERR(0, 167, __pyx_L1_error)
     }
     __pyx_t_4 = ((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) ))) >= 0);
 
 
     if (!__pyx_t_4) break;
 
-    /* "kafkalog/format/lines.py":167
+    /* "kafkalog/format/lines.py":168
  *     s = template[s if s < 2 else 2]
  *     while template[s] >= 0:
  *         w = put(out, w, literals, template[s], template[s + 1])             # <<<<<<<<<<<<<<
@@ -19455,7 +19475,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
     if (unlikely(__pyx_t_2 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_2);
-      __PYX_ERR(0, 167, __pyx_L1_error)
+      __PYX_ERR(0, 168, __pyx_L1_error)
     }
     __pyx_t_5 = (__pyx_v_s + 1);
     __pyx_t_2 = -1;
@@ -19464,11 +19484,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
     if (unlikely(__pyx_t_2 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_2);
-      __PYX_ERR(0, 167, __pyx_L1_error)
+      __PYX_ERR(0, 168, __pyx_L1_error)
     }
     __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))));
 
-    /* "kafkalog/format/lines.py":168
+    /* "kafkalog/format/lines.py":169
  *     while template[s] >= 0:
  *         w = put(out, w, literals, template[s], template[s + 1])
  *         kind = template[s + 2]             # <<<<<<<<<<<<<<
@@ -19482,11 +19502,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
     if (unlikely(__pyx_t_2 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_2);
-      __PYX_ERR(0, 168, __pyx_L1_error)
+      __PYX_ERR(0, 169, __pyx_L1_error)
     }
     __pyx_v_kind = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) )));
 
-    /* "kafkalog/format/lines.py":169
+    /* "kafkalog/format/lines.py":170
  *         w = put(out, w, literals, template[s], template[s + 1])
  *         kind = template[s + 2]
  *         if kind == 1:             # <<<<<<<<<<<<<<
@@ -19498,7 +19518,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     if (__pyx_t_4) {
 
 
-      /* "kafkalog/format/lines.py":170
+      /* "kafkalog/format/lines.py":171
  *         kind = template[s + 2]
  *         if kind == 1:
  *             w = put_integer(out, w, heads[template[s + 3] * capacity + row])             # <<<<<<<<<<<<<<
@@ -19512,7 +19532,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 170, __pyx_L1_error)
+        __PYX_ERR(0, 171, __pyx_L1_error)
       }
       __pyx_t_6 = (((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))) * __pyx_v_capacity) + __pyx_v_row);
       __pyx_t_2 = -1;
@@ -19521,11 +19541,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_6 >= __pyx_v_heads.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 170, __pyx_L1_error)
+        __PYX_ERR(0, 171, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_6)) ))));
 
-      /* "kafkalog/format/lines.py":169
+      /* "kafkalog/format/lines.py":170
  *         w = put(out, w, literals, template[s], template[s + 1])
  *         kind = template[s + 2]
  *         if kind == 1:             # <<<<<<<<<<<<<<
@@ -19535,7 +19555,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       goto __pyx_L5;
     }
 
-    /* "kafkalog/format/lines.py":171
+    /* "kafkalog/format/lines.py":172
  *         if kind == 1:
  *             w = put_integer(out, w, heads[template[s + 3] * capacity + row])
  *         elif kind != 0:             # <<<<<<<<<<<<<<
@@ -19547,7 +19567,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     if (__pyx_t_4) {
 
 
-      /* "kafkalog/format/lines.py":172
+      /* "kafkalog/format/lines.py":173
  *             w = put_integer(out, w, heads[template[s + 3] * capacity + row])
  *         elif kind != 0:
  *             value = heads[template[s + 3] * capacity + row] & template[s + 4]             # <<<<<<<<<<<<<<
@@ -19561,7 +19581,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 172, __pyx_L1_error)
+        __PYX_ERR(0, 173, __pyx_L1_error)
       }
       __pyx_t_6 = (((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))) * __pyx_v_capacity) + __pyx_v_row);
       __pyx_t_2 = -1;
@@ -19570,7 +19590,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_6 >= __pyx_v_heads.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 172, __pyx_L1_error)
+        __PYX_ERR(0, 173, __pyx_L1_error)
       }
       __pyx_t_1 = (__pyx_v_s + 4);
       __pyx_t_2 = -1;
@@ -19579,11 +19599,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 172, __pyx_L1_error)
+        __PYX_ERR(0, 173, __pyx_L1_error)
       }
       __pyx_v_value = ((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_6)) ))) & (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) ))));
 
-      /* "kafkalog/format/lines.py":173
+      /* "kafkalog/format/lines.py":174
  *         elif kind != 0:
  *             value = heads[template[s + 3] * capacity + row] & template[s + 4]
  *             at = template[s + 5]             # <<<<<<<<<<<<<<
@@ -19597,11 +19617,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 173, __pyx_L1_error)
+        __PYX_ERR(0, 174, __pyx_L1_error)
       }
       __pyx_v_at = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) )));
 
-      /* "kafkalog/format/lines.py":174
+      /* "kafkalog/format/lines.py":175
  *             value = heads[template[s + 3] * capacity + row] & template[s + 4]
  *             at = template[s + 5]
  *             if kind == 2:             # <<<<<<<<<<<<<<
@@ -19613,7 +19633,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       if (__pyx_t_4) {
 
 
-        /* "kafkalog/format/lines.py":175
+        /* "kafkalog/format/lines.py":176
  *             at = template[s + 5]
  *             if kind == 2:
  *                 at += 2 * (value != 0)             # <<<<<<<<<<<<<<
@@ -19622,7 +19642,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
 */
         __pyx_v_at = (__pyx_v_at + (2 * (__pyx_v_value != 0)));
 
-        /* "kafkalog/format/lines.py":174
+        /* "kafkalog/format/lines.py":175
  *             value = heads[template[s + 3] * capacity + row] & template[s + 4]
  *             at = template[s + 5]
  *             if kind == 2:             # <<<<<<<<<<<<<<
@@ -19632,7 +19652,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         goto __pyx_L6;
       }
 
-      /* "kafkalog/format/lines.py":176
+      /* "kafkalog/format/lines.py":177
  *             if kind == 2:
  *                 at += 2 * (value != 0)
  *             elif kind == 3:             # <<<<<<<<<<<<<<
@@ -19644,7 +19664,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       if (__pyx_t_4) {
 
 
-        /* "kafkalog/format/lines.py":177
+        /* "kafkalog/format/lines.py":178
  *                 at += 2 * (value != 0)
  *             elif kind == 3:
  *                 at += 2 * value             # <<<<<<<<<<<<<<
@@ -19653,7 +19673,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
 */
         __pyx_v_at = (__pyx_v_at + (2 * __pyx_v_value));
 
-        /* "kafkalog/format/lines.py":176
+        /* "kafkalog/format/lines.py":177
  *             if kind == 2:
  *                 at += 2 * (value != 0)
  *             elif kind == 3:             # <<<<<<<<<<<<<<
@@ -19663,7 +19683,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         goto __pyx_L6;
       }
 
-      /* "kafkalog/format/lines.py":178
+      /* "kafkalog/format/lines.py":179
  *             elif kind == 3:
  *                 at += 2 * value
  *             elif value:             # <<<<<<<<<<<<<<
@@ -19675,7 +19695,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       if (__pyx_t_4) {
 
 
-        /* "kafkalog/format/lines.py":179
+        /* "kafkalog/format/lines.py":180
  *                 at += 2 * value
  *             elif value:
  *                 w = put(out, w, literals, template[at], template[at + 1])             # <<<<<<<<<<<<<<
@@ -19689,7 +19709,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
         if (unlikely(__pyx_t_2 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_2);
-          __PYX_ERR(0, 179, __pyx_L1_error)
+          __PYX_ERR(0, 180, __pyx_L1_error)
         }
         __pyx_t_5 = (__pyx_v_at + 1);
         __pyx_t_2 = -1;
@@ -19698,11 +19718,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
         if (unlikely(__pyx_t_2 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_2);
-          __PYX_ERR(0, 179, __pyx_L1_error)
+          __PYX_ERR(0, 180, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))));
 
-        /* "kafkalog/format/lines.py":180
+        /* "kafkalog/format/lines.py":181
  *             elif value:
  *                 w = put(out, w, literals, template[at], template[at + 1])
  *                 w = put_integer(out, w, heads[template[s + 6] * capacity + row])             # <<<<<<<<<<<<<<
@@ -19716,7 +19736,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
         if (unlikely(__pyx_t_2 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_2);
-          __PYX_ERR(0, 180, __pyx_L1_error)
+          __PYX_ERR(0, 181, __pyx_L1_error)
         }
         __pyx_t_6 = (((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))) * __pyx_v_capacity) + __pyx_v_row);
         __pyx_t_2 = -1;
@@ -19725,11 +19745,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         } else if (unlikely(__pyx_t_6 >= __pyx_v_heads.shape[0])) __pyx_t_2 = 0;
         if (unlikely(__pyx_t_2 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_2);
-          __PYX_ERR(0, 180, __pyx_L1_error)
+          __PYX_ERR(0, 181, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_6)) ))));
 
-        /* "kafkalog/format/lines.py":181
+        /* "kafkalog/format/lines.py":182
  *                 w = put(out, w, literals, template[at], template[at + 1])
  *                 w = put_integer(out, w, heads[template[s + 6] * capacity + row])
  *                 at += 2             # <<<<<<<<<<<<<<
@@ -19738,7 +19758,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
 */
         __pyx_v_at = (__pyx_v_at + 2);
 
-        /* "kafkalog/format/lines.py":178
+        /* "kafkalog/format/lines.py":179
  *             elif kind == 3:
  *                 at += 2 * value
  *             elif value:             # <<<<<<<<<<<<<<
@@ -19748,7 +19768,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         goto __pyx_L6;
       }
 
-      /* "kafkalog/format/lines.py":183
+      /* "kafkalog/format/lines.py":184
  *                 at += 2
  *             else:
  *                 at += 4             # <<<<<<<<<<<<<<
@@ -19760,7 +19780,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       }
       __pyx_L6:;
 
-      /* "kafkalog/format/lines.py":184
+      /* "kafkalog/format/lines.py":185
  *             else:
  *                 at += 4
  *             w = put(out, w, literals, template[at], template[at + 1])             # <<<<<<<<<<<<<<
@@ -19774,7 +19794,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 184, __pyx_L1_error)
+        __PYX_ERR(0, 185, __pyx_L1_error)
       }
       __pyx_t_1 = (__pyx_v_at + 1);
       __pyx_t_2 = -1;
@@ -19783,11 +19803,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 184, __pyx_L1_error)
+        __PYX_ERR(0, 185, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) ))));
 
-      /* "kafkalog/format/lines.py":171
+      /* "kafkalog/format/lines.py":172
  *         if kind == 1:
  *             w = put_integer(out, w, heads[template[s + 3] * capacity + row])
  *         elif kind != 0:             # <<<<<<<<<<<<<<
@@ -19797,7 +19817,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     }
     __pyx_L5:;
 
-    /* "kafkalog/format/lines.py":185
+    /* "kafkalog/format/lines.py":186
  *                 at += 4
  *             w = put(out, w, literals, template[at], template[at + 1])
  *         s += 7             # <<<<<<<<<<<<<<
@@ -19807,7 +19827,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     __pyx_v_s = (__pyx_v_s + 7);
   }
 
-  /* "kafkalog/format/lines.py":186
+  /* "kafkalog/format/lines.py":187
  *             w = put(out, w, literals, template[at], template[at + 1])
  *         s += 7
  *     return w             # <<<<<<<<<<<<<<
@@ -19820,7 +19840,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
   }
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":148
+  /* "kafkalog/format/lines.py":149
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -19842,7 +19862,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":189
+/* "kafkalog/format/lines.py":190
  * 
  * 
  * def batch_lines(             # <<<<<<<<<<<<<<
@@ -19897,81 +19917,81 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_heads,&__pyx_mstate_global->__pyx_n_u_capacity,&__pyx_mstate_global->__pyx_n_u_row,&__pyx_mstate_global->__pyx_n_u_stop_row,&__pyx_mstate_global->__pyx_n_u_template,&__pyx_mstate_global->__pyx_n_u_literals,&__pyx_mstate_global->__pyx_n_u_out,&__pyx_mstate_global->__pyx_n_u_w,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 189, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 190, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  8:
         values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 189, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 190, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 189, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 190, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  6:
         values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 189, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 190, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 189, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 190, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 189, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 190, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 189, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 190, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 189, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 190, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 189, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 190, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "batch_lines", 0) < (0)) __PYX_ERR(0, 189, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "batch_lines", 0) < (0)) __PYX_ERR(0, 190, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 8; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("batch_lines", 1, 8, 8, i); __PYX_ERR(0, 189, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("batch_lines", 1, 8, 8, i); __PYX_ERR(0, 190, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 8)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 189, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 190, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 189, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 190, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 189, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 190, __pyx_L3_error)
       values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 189, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 190, __pyx_L3_error)
       values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 189, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 190, __pyx_L3_error)
       values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 189, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 190, __pyx_L3_error)
       values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 189, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 190, __pyx_L3_error)
       values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 189, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 190, __pyx_L3_error)
     }
-    __pyx_v_heads = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[0], 0); if (unlikely(!__pyx_v_heads.memview)) __PYX_ERR(0, 190, __pyx_L3_error)
-    __pyx_v_capacity = __Pyx_PyIndex_AsSsize_t(values[1]); if (unlikely((__pyx_v_capacity == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 191, __pyx_L3_error)
-    __pyx_v_row = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 192, __pyx_L3_error)
-    __pyx_v_stop_row = __Pyx_PyIndex_AsSsize_t(values[3]); if (unlikely((__pyx_v_stop_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 193, __pyx_L3_error)
-    __pyx_v_template = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[4], 0); if (unlikely(!__pyx_v_template.memview)) __PYX_ERR(0, 194, __pyx_L3_error)
-    __pyx_v_literals = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[5], 0); if (unlikely(!__pyx_v_literals.memview)) __PYX_ERR(0, 195, __pyx_L3_error)
-    __pyx_v_out = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(values[6], PyBUF_WRITABLE); if (unlikely(!__pyx_v_out.memview)) __PYX_ERR(0, 196, __pyx_L3_error)
-    __pyx_v_w = __Pyx_PyIndex_AsSsize_t(values[7]); if (unlikely((__pyx_v_w == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 197, __pyx_L3_error)
+    __pyx_v_heads = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[0], 0); if (unlikely(!__pyx_v_heads.memview)) __PYX_ERR(0, 191, __pyx_L3_error)
+    __pyx_v_capacity = __Pyx_PyIndex_AsSsize_t(values[1]); if (unlikely((__pyx_v_capacity == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 192, __pyx_L3_error)
+    __pyx_v_row = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 193, __pyx_L3_error)
+    __pyx_v_stop_row = __Pyx_PyIndex_AsSsize_t(values[3]); if (unlikely((__pyx_v_stop_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 194, __pyx_L3_error)
+    __pyx_v_template = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[4], 0); if (unlikely(!__pyx_v_template.memview)) __PYX_ERR(0, 195, __pyx_L3_error)
+    __pyx_v_literals = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[5], 0); if (unlikely(!__pyx_v_literals.memview)) __PYX_ERR(0, 196, __pyx_L3_error)
+    __pyx_v_out = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(values[6], PyBUF_WRITABLE); if (unlikely(!__pyx_v_out.memview)) __PYX_ERR(0, 197, __pyx_L3_error)
+    __pyx_v_w = __Pyx_PyIndex_AsSsize_t(values[7]); if (unlikely((__pyx_v_w == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 198, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("batch_lines", 1, 8, 8, __pyx_nargs); __PYX_ERR(0, 189, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("batch_lines", 1, 8, 8, __pyx_nargs); __PYX_ERR(0, 190, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -19987,16 +20007,16 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   return NULL;
   __pyx_L4_argument_unpacking_done:;
   if (unlikely(((PyObject *)__pyx_v_heads.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "heads"); __PYX_ERR(0, 190, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "heads"); __PYX_ERR(0, 191, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_template.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "template"); __PYX_ERR(0, 194, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "template"); __PYX_ERR(0, 195, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_literals.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "literals"); __PYX_ERR(0, 195, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "literals"); __PYX_ERR(0, 196, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_out.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "out"); __PYX_ERR(0, 196, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "out"); __PYX_ERR(0, 197, __pyx_L1_error)
   }
   __pyx_r = __pyx_pf_8kafkalog_6format_5lines_6batch_lines(__pyx_self, __pyx_v_heads, __pyx_v_capacity, __pyx_v_row, __pyx_v_stop_row, __pyx_v_template, __pyx_v_literals, __pyx_v_out, __pyx_v_w);
 
@@ -20041,7 +20061,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
 
 
 
-  /* "kafkalog/format/lines.py":200
+  /* "kafkalog/format/lines.py":201
  * ) -> tuple[int, int]:
  *     """Write the lines of rows [`row`, `stop_row`) to ``out[w:]`` as far as there is room: (next row, bytes in `out`)."""
  *     while row < stop_row and len(out) - w >= LINE_ROOM:             # <<<<<<<<<<<<<<
@@ -20060,12 +20080,12 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
       goto __pyx_L5_bool_binop_done;
     }
     __pyx_t_3 = __Pyx_MemoryView_Len(__pyx_v_out); 
-    __pyx_t_4 = PyLong_FromSsize_t((__pyx_t_3 - __pyx_v_w)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 200, __pyx_L1_error)
+    __pyx_t_4 = PyLong_FromSsize_t((__pyx_t_3 - __pyx_v_w)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 201, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
 
-    __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_LINE_ROOM); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 200, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_5, __pyx_mstate_global->__pyx_n_u_LINE_ROOM); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 201, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_5);
-    __pyx_t_2 = __Pyx_PyObject_CompareBoolGe_int_object(__pyx_t_4, __pyx_t_5, Py_GE); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 200, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyObject_CompareBoolGe_int_object(__pyx_t_4, __pyx_t_5, Py_GE); if (unlikely((__pyx_t_2 < 0))) __PYX_ERR(0, 201, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
     __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
 
@@ -20075,7 +20095,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
 
     if (!__pyx_t_1) break;
 
-    /* "kafkalog/format/lines.py":201
+    /* "kafkalog/format/lines.py":202
  *     """Write the lines of rows [`row`, `stop_row`) to ``out[w:]`` as far as there is room: (next row, bytes in `out`)."""
  *     while row < stop_row and len(out) - w >= LINE_ROOM:
  *         w = put_batch(out, w, heads, capacity, row, template, literals)             # <<<<<<<<<<<<<<
@@ -20084,7 +20104,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
 */
     __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_batch(__pyx_v_out, __pyx_v_w, __pyx_v_heads, __pyx_v_capacity, __pyx_v_row, __pyx_v_template, __pyx_v_literals);
 
-    /* "kafkalog/format/lines.py":202
+    /* "kafkalog/format/lines.py":203
  *     while row < stop_row and len(out) - w >= LINE_ROOM:
  *         w = put_batch(out, w, heads, capacity, row, template, literals)
  *         row += 1             # <<<<<<<<<<<<<<
@@ -20094,23 +20114,23 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
     __pyx_v_row = (__pyx_v_row + 1);
   }
 
-  /* "kafkalog/format/lines.py":203
+  /* "kafkalog/format/lines.py":204
  *         w = put_batch(out, w, heads, capacity, row, template, literals)
  *         row += 1
  *     return row, w             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_5 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 203, __pyx_L1_error)
+  __pyx_t_5 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 204, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  __pyx_t_4 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 203, __pyx_L1_error)
+  __pyx_t_4 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 204, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  __pyx_t_6 = PyTuple_New(2); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 203, __pyx_L1_error)
+  __pyx_t_6 = PyTuple_New(2); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 204, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_6);
   __Pyx_GIVEREF(__pyx_t_5);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_6, 0, __pyx_t_5) != (0)) __PYX_ERR(0, 203, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_6, 0, __pyx_t_5) != (0)) __PYX_ERR(0, 204, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_t_4);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_6, 1, __pyx_t_4) != (0)) __PYX_ERR(0, 203, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_6, 1, __pyx_t_4) != (0)) __PYX_ERR(0, 204, __pyx_L1_error);
   __pyx_t_5 = 0;
   __pyx_t_4 = 0;
   {
@@ -20124,7 +20144,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
   __pyx_t_6 = 0;
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":189
+  /* "kafkalog/format/lines.py":190
  * 
  * 
  * def batch_lines(             # <<<<<<<<<<<<<<
@@ -20147,7 +20167,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":206
+/* "kafkalog/format/lines.py":207
  * 
  * 
  * def record_lines(             # <<<<<<<<<<<<<<
@@ -20209,130 +20229,130 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_buf,&__pyx_mstate_global->__pyx_n_u_heads,&__pyx_mstate_global->__pyx_n_u_capacity,&__pyx_mstate_global->__pyx_n_u_recs,&__pyx_mstate_global->__pyx_n_u_room,&__pyx_mstate_global->__pyx_n_u_first,&__pyx_mstate_global->__pyx_n_u_count,&__pyx_mstate_global->__pyx_n_u_row,&__pyx_mstate_global->__pyx_n_u_metadata,&__pyx_mstate_global->__pyx_n_u_contents,&__pyx_mstate_global->__pyx_n_u_template,&__pyx_mstate_global->__pyx_n_u_literals,&__pyx_mstate_global->__pyx_n_u_pieces,&__pyx_mstate_global->__pyx_n_u_out,&__pyx_mstate_global->__pyx_n_u_w,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 206, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 207, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case 15:
         values[14] = __Pyx_ArgRef_FASTCALL(__pyx_args, 14);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[14])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[14])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case 14:
         values[13] = __Pyx_ArgRef_FASTCALL(__pyx_args, 13);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[13])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[13])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case 13:
         values[12] = __Pyx_ArgRef_FASTCALL(__pyx_args, 12);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[12])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[12])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case 12:
         values[11] = __Pyx_ArgRef_FASTCALL(__pyx_args, 11);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[11])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[11])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case 11:
         values[10] = __Pyx_ArgRef_FASTCALL(__pyx_args, 10);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[10])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[10])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case 10:
         values[9] = __Pyx_ArgRef_FASTCALL(__pyx_args, 9);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[9])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[9])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  9:
         values[8] = __Pyx_ArgRef_FASTCALL(__pyx_args, 8);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  8:
         values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  6:
         values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "record_lines", 0) < (0)) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "record_lines", 0) < (0)) __PYX_ERR(0, 207, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 15; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("record_lines", 1, 15, 15, i); __PYX_ERR(0, 206, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("record_lines", 1, 15, 15, i); __PYX_ERR(0, 207, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 15)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[8] = __Pyx_ArgRef_FASTCALL(__pyx_args, 8);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[9] = __Pyx_ArgRef_FASTCALL(__pyx_args, 9);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[9])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[9])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[10] = __Pyx_ArgRef_FASTCALL(__pyx_args, 10);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[10])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[10])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[11] = __Pyx_ArgRef_FASTCALL(__pyx_args, 11);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[11])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[11])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[12] = __Pyx_ArgRef_FASTCALL(__pyx_args, 12);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[12])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[12])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[13] = __Pyx_ArgRef_FASTCALL(__pyx_args, 13);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[13])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[13])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[14] = __Pyx_ArgRef_FASTCALL(__pyx_args, 14);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[14])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[14])) __PYX_ERR(0, 207, __pyx_L3_error)
     }
-    __pyx_v_buf = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[0], 0); if (unlikely(!__pyx_v_buf.memview)) __PYX_ERR(0, 207, __pyx_L3_error)
-    __pyx_v_heads = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[1], 0); if (unlikely(!__pyx_v_heads.memview)) __PYX_ERR(0, 208, __pyx_L3_error)
-    __pyx_v_capacity = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_capacity == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 209, __pyx_L3_error)
-    __pyx_v_recs = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[3], 0); if (unlikely(!__pyx_v_recs.memview)) __PYX_ERR(0, 210, __pyx_L3_error)
-    __pyx_v_room = __Pyx_PyIndex_AsSsize_t(values[4]); if (unlikely((__pyx_v_room == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 211, __pyx_L3_error)
-    __pyx_v_first = __Pyx_PyIndex_AsSsize_t(values[5]); if (unlikely((__pyx_v_first == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 212, __pyx_L3_error)
-    __pyx_v_count = __Pyx_PyIndex_AsSsize_t(values[6]); if (unlikely((__pyx_v_count == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 213, __pyx_L3_error)
-    __pyx_v_row = __Pyx_PyIndex_AsSsize_t(values[7]); if (unlikely((__pyx_v_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 214, __pyx_L3_error)
-    __pyx_v_metadata = __Pyx_PyObject_IsTrue(values[8]); if (unlikely((__pyx_v_metadata == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 215, __pyx_L3_error)
-    __pyx_v_contents = __Pyx_PyObject_IsTrue(values[9]); if (unlikely((__pyx_v_contents == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 216, __pyx_L3_error)
-    __pyx_v_template = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[10], 0); if (unlikely(!__pyx_v_template.memview)) __PYX_ERR(0, 217, __pyx_L3_error)
-    __pyx_v_literals = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[11], 0); if (unlikely(!__pyx_v_literals.memview)) __PYX_ERR(0, 218, __pyx_L3_error)
-    __pyx_v_pieces = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[12], 0); if (unlikely(!__pyx_v_pieces.memview)) __PYX_ERR(0, 219, __pyx_L3_error)
-    __pyx_v_out = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(values[13], PyBUF_WRITABLE); if (unlikely(!__pyx_v_out.memview)) __PYX_ERR(0, 220, __pyx_L3_error)
-    __pyx_v_w = __Pyx_PyIndex_AsSsize_t(values[14]); if (unlikely((__pyx_v_w == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 221, __pyx_L3_error)
+    __pyx_v_buf = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[0], 0); if (unlikely(!__pyx_v_buf.memview)) __PYX_ERR(0, 208, __pyx_L3_error)
+    __pyx_v_heads = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[1], 0); if (unlikely(!__pyx_v_heads.memview)) __PYX_ERR(0, 209, __pyx_L3_error)
+    __pyx_v_capacity = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_capacity == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 210, __pyx_L3_error)
+    __pyx_v_recs = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[3], 0); if (unlikely(!__pyx_v_recs.memview)) __PYX_ERR(0, 211, __pyx_L3_error)
+    __pyx_v_room = __Pyx_PyIndex_AsSsize_t(values[4]); if (unlikely((__pyx_v_room == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 212, __pyx_L3_error)
+    __pyx_v_first = __Pyx_PyIndex_AsSsize_t(values[5]); if (unlikely((__pyx_v_first == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 213, __pyx_L3_error)
+    __pyx_v_count = __Pyx_PyIndex_AsSsize_t(values[6]); if (unlikely((__pyx_v_count == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 214, __pyx_L3_error)
+    __pyx_v_row = __Pyx_PyIndex_AsSsize_t(values[7]); if (unlikely((__pyx_v_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 215, __pyx_L3_error)
+    __pyx_v_metadata = __Pyx_PyObject_IsTrue(values[8]); if (unlikely((__pyx_v_metadata == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 216, __pyx_L3_error)
+    __pyx_v_contents = __Pyx_PyObject_IsTrue(values[9]); if (unlikely((__pyx_v_contents == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 217, __pyx_L3_error)
+    __pyx_v_template = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[10], 0); if (unlikely(!__pyx_v_template.memview)) __PYX_ERR(0, 218, __pyx_L3_error)
+    __pyx_v_literals = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[11], 0); if (unlikely(!__pyx_v_literals.memview)) __PYX_ERR(0, 219, __pyx_L3_error)
+    __pyx_v_pieces = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[12], 0); if (unlikely(!__pyx_v_pieces.memview)) __PYX_ERR(0, 220, __pyx_L3_error)
+    __pyx_v_out = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(values[13], PyBUF_WRITABLE); if (unlikely(!__pyx_v_out.memview)) __PYX_ERR(0, 221, __pyx_L3_error)
+    __pyx_v_w = __Pyx_PyIndex_AsSsize_t(values[14]); if (unlikely((__pyx_v_w == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 222, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("record_lines", 1, 15, 15, __pyx_nargs); __PYX_ERR(0, 206, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("record_lines", 1, 15, 15, __pyx_nargs); __PYX_ERR(0, 207, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -20351,25 +20371,25 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   return NULL;
   __pyx_L4_argument_unpacking_done:;
   if (unlikely(((PyObject *)__pyx_v_buf.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "buf"); __PYX_ERR(0, 207, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "buf"); __PYX_ERR(0, 208, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_heads.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "heads"); __PYX_ERR(0, 208, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "heads"); __PYX_ERR(0, 209, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_recs.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "recs"); __PYX_ERR(0, 210, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "recs"); __PYX_ERR(0, 211, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_template.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "template"); __PYX_ERR(0, 217, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "template"); __PYX_ERR(0, 218, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_literals.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "literals"); __PYX_ERR(0, 218, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "literals"); __PYX_ERR(0, 219, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_pieces.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "pieces"); __PYX_ERR(0, 219, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "pieces"); __PYX_ERR(0, 220, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_out.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "out"); __PYX_ERR(0, 220, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "out"); __PYX_ERR(0, 221, __pyx_L1_error)
   }
   __pyx_r = __pyx_pf_8kafkalog_6format_5lines_8record_lines(__pyx_self, __pyx_v_buf, __pyx_v_heads, __pyx_v_capacity, __pyx_v_recs, __pyx_v_room, __pyx_v_first, __pyx_v_count, __pyx_v_row, __pyx_v_metadata, __pyx_v_contents, __pyx_v_template, __pyx_v_literals, __pyx_v_pieces, __pyx_v_out, __pyx_v_w);
 
@@ -20442,7 +20462,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 
 
 
-  /* "kafkalog/format/lines.py":229
+  /* "kafkalog/format/lines.py":230
  *     than ABORT and COMMIT, content that could never fit), its batch's line being written.
  *     """
  *     i: cython.Py_ssize_t = first             # <<<<<<<<<<<<<<
@@ -20451,7 +20471,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
   __pyx_v_i = __pyx_v_first;
 
-  /* "kafkalog/format/lines.py":232
+  /* "kafkalog/format/lines.py":233
  *     p: cython.Py_ssize_t
  *     batch: cython.Py_ssize_t
  *     limit: cython.Py_ssize_t = len(out)             # <<<<<<<<<<<<<<
@@ -20461,20 +20481,20 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
   __pyx_t_1 = __Pyx_MemoryView_Len(__pyx_v_out); 
   __pyx_v_limit = __pyx_t_1;
 
-  /* "kafkalog/format/lines.py":240
+  /* "kafkalog/format/lines.py":241
  *     size: cython.longlong
  *     started: cython.bint
  *     line_room: cython.Py_ssize_t = LINE_ROOM             # <<<<<<<<<<<<<<
  *     at_attributes: cython.Py_ssize_t = 8 * capacity
  *     at_magic: cython.Py_ssize_t = 5 * capacity
 */
-  __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_LINE_ROOM); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 240, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_LINE_ROOM); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 241, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  __pyx_t_1 = __Pyx_PyIndex_AsSsize_t(__pyx_t_2); if (unlikely((__pyx_t_1 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 240, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyIndex_AsSsize_t(__pyx_t_2); if (unlikely((__pyx_t_1 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 241, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __pyx_v_line_room = __pyx_t_1;
 
-  /* "kafkalog/format/lines.py":241
+  /* "kafkalog/format/lines.py":242
  *     started: cython.bint
  *     line_room: cython.Py_ssize_t = LINE_ROOM
  *     at_attributes: cython.Py_ssize_t = 8 * capacity             # <<<<<<<<<<<<<<
@@ -20483,7 +20503,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
   __pyx_v_at_attributes = (8 * __pyx_v_capacity);
 
-  /* "kafkalog/format/lines.py":242
+  /* "kafkalog/format/lines.py":243
  *     line_room: cython.Py_ssize_t = LINE_ROOM
  *     at_attributes: cython.Py_ssize_t = 8 * capacity
  *     at_magic: cython.Py_ssize_t = 5 * capacity             # <<<<<<<<<<<<<<
@@ -20492,7 +20512,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
   __pyx_v_at_magic = (5 * __pyx_v_capacity);
 
-  /* "kafkalog/format/lines.py":243
+  /* "kafkalog/format/lines.py":244
  *     at_attributes: cython.Py_ssize_t = 8 * capacity
  *     at_magic: cython.Py_ssize_t = 5 * capacity
  *     while i < count:             # <<<<<<<<<<<<<<
@@ -20505,7 +20525,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 
     if (!__pyx_t_3) break;
 
-    /* "kafkalog/format/lines.py":244
+    /* "kafkalog/format/lines.py":245
  *     at_magic: cython.Py_ssize_t = 5 * capacity
  *     while i < count:
  *         batch = recs[i]             # <<<<<<<<<<<<<<
@@ -20519,11 +20539,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 244, __pyx_L1_error)
+      __PYX_ERR(0, 245, __pyx_L1_error)
     }
     __pyx_v_batch = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-    /* "kafkalog/format/lines.py":245
+    /* "kafkalog/format/lines.py":246
  *     while i < count:
  *         batch = recs[i]
  *         while row <= batch:             # <<<<<<<<<<<<<<
@@ -20536,7 +20556,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 
       if (!__pyx_t_3) break;
 
-      /* "kafkalog/format/lines.py":246
+      /* "kafkalog/format/lines.py":247
  *         batch = recs[i]
  *         while row <= batch:
  *             if limit - w < line_room:             # <<<<<<<<<<<<<<
@@ -20548,31 +20568,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":247
+        /* "kafkalog/format/lines.py":248
  *         while row <= batch:
  *             if limit - w < line_room:
  *                 return i, w, row, NO_ROOM             # <<<<<<<<<<<<<<
  *             w = put_batch(out, w, heads, capacity, row, template, literals)
  *             row += 1
 */
-        __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 247, __pyx_L1_error)
+        __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 248, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_2);
-        __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 247, __pyx_L1_error)
+        __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 248, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_6);
-        __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 247, __pyx_L1_error)
+        __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 248, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_7);
-        __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_NO_ROOM); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 247, __pyx_L1_error)
+        __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_NO_ROOM); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 248, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_8);
-        __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 247, __pyx_L1_error)
+        __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 248, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_9);
         __Pyx_GIVEREF(__pyx_t_2);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 247, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 248, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_6);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 247, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 248, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_7);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 247, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 248, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_8);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 247, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 248, __pyx_L1_error);
         __pyx_t_2 = 0;
         __pyx_t_6 = 0;
         __pyx_t_7 = 0;
@@ -20588,7 +20608,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         __pyx_t_9 = 0;
         goto __pyx_L0;
 
-        /* "kafkalog/format/lines.py":246
+        /* "kafkalog/format/lines.py":247
  *         batch = recs[i]
  *         while row <= batch:
  *             if limit - w < line_room:             # <<<<<<<<<<<<<<
@@ -20597,7 +20617,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
       }
 
-      /* "kafkalog/format/lines.py":248
+      /* "kafkalog/format/lines.py":249
  *             if limit - w < line_room:
  *                 return i, w, row, NO_ROOM
  *             w = put_batch(out, w, heads, capacity, row, template, literals)             # <<<<<<<<<<<<<<
@@ -20606,7 +20626,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_batch(__pyx_v_out, __pyx_v_w, __pyx_v_heads, __pyx_v_capacity, __pyx_v_row, __pyx_v_template, __pyx_v_literals);
 
-      /* "kafkalog/format/lines.py":249
+      /* "kafkalog/format/lines.py":250
  *                 return i, w, row, NO_ROOM
  *             w = put_batch(out, w, heads, capacity, row, template, literals)
  *             row += 1             # <<<<<<<<<<<<<<
@@ -20616,7 +20636,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       __pyx_v_row = (__pyx_v_row + 1);
     }
 
-    /* "kafkalog/format/lines.py":250
+    /* "kafkalog/format/lines.py":251
  *             w = put_batch(out, w, heads, capacity, row, template, literals)
  *             row += 1
  *         attributes = heads[at_attributes + batch]             # <<<<<<<<<<<<<<
@@ -20630,11 +20650,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     } else if (unlikely(__pyx_t_4 >= __pyx_v_heads.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 250, __pyx_L1_error)
+      __PYX_ERR(0, 251, __pyx_L1_error)
     }
     __pyx_v_attributes = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_4)) )));
 
-    /* "kafkalog/format/lines.py":251
+    /* "kafkalog/format/lines.py":252
  *             row += 1
  *         attributes = heads[at_attributes + batch]
  *         size = recs[10 * room + i] * 3 + line_room             # <<<<<<<<<<<<<<
@@ -20648,11 +20668,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 251, __pyx_L1_error)
+      __PYX_ERR(0, 252, __pyx_L1_error)
     }
     __pyx_v_size = (((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) ))) * 3) + __pyx_v_line_room);
 
-    /* "kafkalog/format/lines.py":252
+    /* "kafkalog/format/lines.py":253
  *         attributes = heads[at_attributes + batch]
  *         size = recs[10 * room + i] * 3 + line_room
  *         if size > limit or heads[at_magic + batch] < 2:             # <<<<<<<<<<<<<<
@@ -20676,7 +20696,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     } else if (unlikely(__pyx_t_4 >= __pyx_v_heads.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 252, __pyx_L1_error)
+      __PYX_ERR(0, 253, __pyx_L1_error)
     }
     __pyx_t_10 = ((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_4)) ))) < 2);
 
@@ -20687,31 +20707,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     if (__pyx_t_3) {
 
 
-      /* "kafkalog/format/lines.py":253
+      /* "kafkalog/format/lines.py":254
  *         size = recs[10 * room + i] * 3 + line_room
  *         if size > limit or heads[at_magic + batch] < 2:
  *             return i, w, row, SPECIAL             # <<<<<<<<<<<<<<
  *         if size > limit - w:
  *             return i, w, row, NO_ROOM
 */
-      __pyx_t_9 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 253, __pyx_L1_error)
+      __pyx_t_9 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 254, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_9);
-      __pyx_t_8 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 253, __pyx_L1_error)
+      __pyx_t_8 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 254, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
-      __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 253, __pyx_L1_error)
+      __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 254, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_7);
-      __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_SPECIAL); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 253, __pyx_L1_error)
+      __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_SPECIAL); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 254, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_6);
-      __pyx_t_2 = PyTuple_New(4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 253, __pyx_L1_error)
+      __pyx_t_2 = PyTuple_New(4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 254, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
       __Pyx_GIVEREF(__pyx_t_9);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 0, __pyx_t_9) != (0)) __PYX_ERR(0, 253, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 0, __pyx_t_9) != (0)) __PYX_ERR(0, 254, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_8);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 1, __pyx_t_8) != (0)) __PYX_ERR(0, 253, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 1, __pyx_t_8) != (0)) __PYX_ERR(0, 254, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_7);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 253, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 254, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_6);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 3, __pyx_t_6) != (0)) __PYX_ERR(0, 253, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 3, __pyx_t_6) != (0)) __PYX_ERR(0, 254, __pyx_L1_error);
       __pyx_t_9 = 0;
       __pyx_t_8 = 0;
       __pyx_t_7 = 0;
@@ -20727,7 +20747,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       __pyx_t_2 = 0;
       goto __pyx_L0;
 
-      /* "kafkalog/format/lines.py":252
+      /* "kafkalog/format/lines.py":253
  *         attributes = heads[at_attributes + batch]
  *         size = recs[10 * room + i] * 3 + line_room
  *         if size > limit or heads[at_magic + batch] < 2:             # <<<<<<<<<<<<<<
@@ -20736,7 +20756,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
     }
 
-    /* "kafkalog/format/lines.py":254
+    /* "kafkalog/format/lines.py":255
  *         if size > limit or heads[at_magic + batch] < 2:
  *             return i, w, row, SPECIAL
  *         if size > limit - w:             # <<<<<<<<<<<<<<
@@ -20748,31 +20768,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     if (__pyx_t_3) {
 
 
-      /* "kafkalog/format/lines.py":255
+      /* "kafkalog/format/lines.py":256
  *             return i, w, row, SPECIAL
  *         if size > limit - w:
  *             return i, w, row, NO_ROOM             # <<<<<<<<<<<<<<
  *         key_size = recs[5 * room + i]
  *         value_size = recs[7 * room + i]
 */
-      __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 255, __pyx_L1_error)
+      __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 256, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
-      __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 255, __pyx_L1_error)
+      __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 256, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_6);
-      __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 255, __pyx_L1_error)
+      __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 256, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_7);
-      __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_NO_ROOM); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 255, __pyx_L1_error)
+      __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_NO_ROOM); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 256, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
-      __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 255, __pyx_L1_error)
+      __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 256, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_9);
       __Pyx_GIVEREF(__pyx_t_2);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 255, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 256, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_6);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 255, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 256, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_7);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 255, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 256, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_8);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 255, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 256, __pyx_L1_error);
       __pyx_t_2 = 0;
       __pyx_t_6 = 0;
       __pyx_t_7 = 0;
@@ -20788,7 +20808,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       __pyx_t_9 = 0;
       goto __pyx_L0;
 
-      /* "kafkalog/format/lines.py":254
+      /* "kafkalog/format/lines.py":255
  *         if size > limit or heads[at_magic + batch] < 2:
  *             return i, w, row, SPECIAL
  *         if size > limit - w:             # <<<<<<<<<<<<<<
@@ -20797,7 +20817,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
     }
 
-    /* "kafkalog/format/lines.py":256
+    /* "kafkalog/format/lines.py":257
  *         if size > limit - w:
  *             return i, w, row, NO_ROOM
  *         key_size = recs[5 * room + i]             # <<<<<<<<<<<<<<
@@ -20811,11 +20831,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 256, __pyx_L1_error)
+      __PYX_ERR(0, 257, __pyx_L1_error)
     }
     __pyx_v_key_size = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-    /* "kafkalog/format/lines.py":257
+    /* "kafkalog/format/lines.py":258
  *             return i, w, row, NO_ROOM
  *         key_size = recs[5 * room + i]
  *         value_size = recs[7 * room + i]             # <<<<<<<<<<<<<<
@@ -20829,11 +20849,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 257, __pyx_L1_error)
+      __PYX_ERR(0, 258, __pyx_L1_error)
     }
     __pyx_v_value_size = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-    /* "kafkalog/format/lines.py":258
+    /* "kafkalog/format/lines.py":259
  *         key_size = recs[5 * room + i]
  *         value_size = recs[7 * room + i]
  *         kind = -1             # <<<<<<<<<<<<<<
@@ -20842,7 +20862,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
     __pyx_v_kind = -1LL;
 
-    /* "kafkalog/format/lines.py":259
+    /* "kafkalog/format/lines.py":260
  *         value_size = recs[7 * room + i]
  *         kind = -1
  *         if metadata and attributes & 32:             # <<<<<<<<<<<<<<
@@ -20864,7 +20884,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     if (__pyx_t_3) {
 
 
-      /* "kafkalog/format/lines.py":260
+      /* "kafkalog/format/lines.py":261
  *         kind = -1
  *         if metadata and attributes & 32:
  *             if key_size >= 4 and value_size >= 6:             # <<<<<<<<<<<<<<
@@ -20890,7 +20910,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":261
+        /* "kafkalog/format/lines.py":262
  *         if metadata and attributes & 32:
  *             if key_size >= 4 and value_size >= 6:
  *                 p = recs[4 * room + i]             # <<<<<<<<<<<<<<
@@ -20904,11 +20924,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 261, __pyx_L1_error)
+          __PYX_ERR(0, 262, __pyx_L1_error)
         }
         __pyx_v_p = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-        /* "kafkalog/format/lines.py":262
+        /* "kafkalog/format/lines.py":263
  *             if key_size >= 4 and value_size >= 6:
  *                 p = recs[4 * room + i]
  *                 if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:             # <<<<<<<<<<<<<<
@@ -20922,7 +20942,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_4 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 262, __pyx_L1_error)
+          __PYX_ERR(0, 263, __pyx_L1_error)
         }
         __pyx_t_10 = ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_4)) ))) < 0x80);
 
@@ -20941,7 +20961,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_4 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 262, __pyx_L1_error)
+          __PYX_ERR(0, 263, __pyx_L1_error)
         }
         __pyx_t_10 = ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_4)) ))) == 0);
 
@@ -20960,7 +20980,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_4 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 262, __pyx_L1_error)
+          __PYX_ERR(0, 263, __pyx_L1_error)
         }
         __pyx_t_10 = ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_4)) ))) < 2);
 
@@ -20979,7 +20999,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 262, __pyx_L1_error)
+          __PYX_ERR(0, 263, __pyx_L1_error)
         }
         __pyx_t_11 = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
         __pyx_t_5 = -1;
@@ -20988,7 +21008,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_11 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 262, __pyx_L1_error)
+          __PYX_ERR(0, 263, __pyx_L1_error)
         }
         __pyx_t_10 = ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_11)) ))) < 0x80);
 
@@ -20999,7 +21019,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         if (__pyx_t_3) {
 
 
-          /* "kafkalog/format/lines.py":263
+          /* "kafkalog/format/lines.py":264
  *                 p = recs[4 * room + i]
  *                 if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:
  *                     kind = buf[p + 3]             # <<<<<<<<<<<<<<
@@ -21013,11 +21033,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
           } else if (unlikely(__pyx_t_4 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
           if (unlikely(__pyx_t_5 != -1)) {
             __Pyx_RaiseBufferIndexError(__pyx_t_5);
-            __PYX_ERR(0, 263, __pyx_L1_error)
+            __PYX_ERR(0, 264, __pyx_L1_error)
           }
           __pyx_v_kind = (*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_4)) )));
 
-          /* "kafkalog/format/lines.py":262
+          /* "kafkalog/format/lines.py":263
  *             if key_size >= 4 and value_size >= 6:
  *                 p = recs[4 * room + i]
  *                 if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:             # <<<<<<<<<<<<<<
@@ -21026,7 +21046,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
         }
 
-        /* "kafkalog/format/lines.py":260
+        /* "kafkalog/format/lines.py":261
  *         kind = -1
  *         if metadata and attributes & 32:
  *             if key_size >= 4 and value_size >= 6:             # <<<<<<<<<<<<<<
@@ -21035,7 +21055,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
       }
 
-      /* "kafkalog/format/lines.py":264
+      /* "kafkalog/format/lines.py":265
  *                 if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:
  *                     kind = buf[p + 3]
  *             if kind < 0:             # <<<<<<<<<<<<<<
@@ -21047,31 +21067,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":265
+        /* "kafkalog/format/lines.py":266
  *                     kind = buf[p + 3]
  *             if kind < 0:
  *                 return i, w, row, SPECIAL             # <<<<<<<<<<<<<<
  *         if metadata:
  *             w = put(out, w, literals, pieces[0], pieces[1])
 */
-        __pyx_t_9 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 265, __pyx_L1_error)
+        __pyx_t_9 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 266, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_9);
-        __pyx_t_8 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 265, __pyx_L1_error)
+        __pyx_t_8 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 266, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_8);
-        __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 265, __pyx_L1_error)
+        __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 266, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_7);
-        __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_SPECIAL); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 265, __pyx_L1_error)
+        __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_SPECIAL); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 266, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_6);
-        __pyx_t_2 = PyTuple_New(4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 265, __pyx_L1_error)
+        __pyx_t_2 = PyTuple_New(4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 266, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_2);
         __Pyx_GIVEREF(__pyx_t_9);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 0, __pyx_t_9) != (0)) __PYX_ERR(0, 265, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 0, __pyx_t_9) != (0)) __PYX_ERR(0, 266, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_8);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 1, __pyx_t_8) != (0)) __PYX_ERR(0, 265, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 1, __pyx_t_8) != (0)) __PYX_ERR(0, 266, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_7);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 265, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 266, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_6);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 3, __pyx_t_6) != (0)) __PYX_ERR(0, 265, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 3, __pyx_t_6) != (0)) __PYX_ERR(0, 266, __pyx_L1_error);
         __pyx_t_9 = 0;
         __pyx_t_8 = 0;
         __pyx_t_7 = 0;
@@ -21087,7 +21107,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         __pyx_t_2 = 0;
         goto __pyx_L0;
 
-        /* "kafkalog/format/lines.py":264
+        /* "kafkalog/format/lines.py":265
  *                 if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:
  *                     kind = buf[p + 3]
  *             if kind < 0:             # <<<<<<<<<<<<<<
@@ -21096,7 +21116,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
       }
 
-      /* "kafkalog/format/lines.py":259
+      /* "kafkalog/format/lines.py":260
  *         value_size = recs[7 * room + i]
  *         kind = -1
  *         if metadata and attributes & 32:             # <<<<<<<<<<<<<<
@@ -21105,7 +21125,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
     }
 
-    /* "kafkalog/format/lines.py":266
+    /* "kafkalog/format/lines.py":267
  *             if kind < 0:
  *                 return i, w, row, SPECIAL
  *         if metadata:             # <<<<<<<<<<<<<<
@@ -21114,7 +21134,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
     if (__pyx_v_metadata) {
 
-      /* "kafkalog/format/lines.py":267
+      /* "kafkalog/format/lines.py":268
  *                 return i, w, row, SPECIAL
  *         if metadata:
  *             w = put(out, w, literals, pieces[0], pieces[1])             # <<<<<<<<<<<<<<
@@ -21128,7 +21148,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 267, __pyx_L1_error)
+        __PYX_ERR(0, 268, __pyx_L1_error)
       }
       __pyx_t_12 = 1;
       __pyx_t_5 = -1;
@@ -21137,11 +21157,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 267, __pyx_L1_error)
+        __PYX_ERR(0, 268, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":268
+      /* "kafkalog/format/lines.py":269
  *         if metadata:
  *             w = put(out, w, literals, pieces[0], pieces[1])
  *             w = put_integer(out, w, recs[room + i])             # <<<<<<<<<<<<<<
@@ -21155,11 +21175,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_12 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 268, __pyx_L1_error)
+        __PYX_ERR(0, 269, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":269
+      /* "kafkalog/format/lines.py":270
  *             w = put(out, w, literals, pieces[0], pieces[1])
  *             w = put_integer(out, w, recs[room + i])
  *             p = 4 if attributes & 8 else 2             # <<<<<<<<<<<<<<
@@ -21178,7 +21198,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 
       __pyx_v_p = __pyx_t_1;
 
-      /* "kafkalog/format/lines.py":270
+      /* "kafkalog/format/lines.py":271
  *             w = put_integer(out, w, recs[room + i])
  *             p = 4 if attributes & 8 else 2
  *             w = put(out, w, literals, pieces[p], pieces[p + 1])             # <<<<<<<<<<<<<<
@@ -21192,7 +21212,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 270, __pyx_L1_error)
+        __PYX_ERR(0, 271, __pyx_L1_error)
       }
       __pyx_t_4 = (__pyx_v_p + 1);
       __pyx_t_5 = -1;
@@ -21201,11 +21221,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 270, __pyx_L1_error)
+        __PYX_ERR(0, 271, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))));
 
-      /* "kafkalog/format/lines.py":271
+      /* "kafkalog/format/lines.py":272
  *             p = 4 if attributes & 8 else 2
  *             w = put(out, w, literals, pieces[p], pieces[p + 1])
  *             w = put_integer(out, w, recs[2 * room + i])             # <<<<<<<<<<<<<<
@@ -21219,11 +21239,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 271, __pyx_L1_error)
+        __PYX_ERR(0, 272, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) ))));
 
-      /* "kafkalog/format/lines.py":272
+      /* "kafkalog/format/lines.py":273
  *             w = put(out, w, literals, pieces[p], pieces[p + 1])
  *             w = put_integer(out, w, recs[2 * room + i])
  *             w = put(out, w, literals, pieces[6], pieces[7])             # <<<<<<<<<<<<<<
@@ -21237,7 +21257,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 272, __pyx_L1_error)
+        __PYX_ERR(0, 273, __pyx_L1_error)
       }
       __pyx_t_12 = 7;
       __pyx_t_5 = -1;
@@ -21246,11 +21266,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 272, __pyx_L1_error)
+        __PYX_ERR(0, 273, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":273
+      /* "kafkalog/format/lines.py":274
  *             w = put_integer(out, w, recs[2 * room + i])
  *             w = put(out, w, literals, pieces[6], pieces[7])
  *             w = put_integer(out, w, key_size)             # <<<<<<<<<<<<<<
@@ -21259,7 +21279,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, __pyx_v_key_size);
 
-      /* "kafkalog/format/lines.py":274
+      /* "kafkalog/format/lines.py":275
  *             w = put(out, w, literals, pieces[6], pieces[7])
  *             w = put_integer(out, w, key_size)
  *             w = put(out, w, literals, pieces[8], pieces[9])             # <<<<<<<<<<<<<<
@@ -21273,7 +21293,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 274, __pyx_L1_error)
+        __PYX_ERR(0, 275, __pyx_L1_error)
       }
       __pyx_t_4 = 9;
       __pyx_t_5 = -1;
@@ -21282,11 +21302,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 274, __pyx_L1_error)
+        __PYX_ERR(0, 275, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))));
 
-      /* "kafkalog/format/lines.py":275
+      /* "kafkalog/format/lines.py":276
  *             w = put_integer(out, w, key_size)
  *             w = put(out, w, literals, pieces[8], pieces[9])
  *             w = put_integer(out, w, value_size)             # <<<<<<<<<<<<<<
@@ -21295,7 +21315,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, __pyx_v_value_size);
 
-      /* "kafkalog/format/lines.py":276
+      /* "kafkalog/format/lines.py":277
  *             w = put(out, w, literals, pieces[8], pieces[9])
  *             w = put_integer(out, w, value_size)
  *             w = put(out, w, literals, pieces[10], pieces[11])             # <<<<<<<<<<<<<<
@@ -21309,7 +21329,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 276, __pyx_L1_error)
+        __PYX_ERR(0, 277, __pyx_L1_error)
       }
       __pyx_t_12 = 11;
       __pyx_t_5 = -1;
@@ -21318,11 +21338,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 276, __pyx_L1_error)
+        __PYX_ERR(0, 277, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":277
+      /* "kafkalog/format/lines.py":278
  *             w = put_integer(out, w, value_size)
  *             w = put(out, w, literals, pieces[10], pieces[11])
  *             w = put_integer(out, w, recs[3 * room + i])             # <<<<<<<<<<<<<<
@@ -21336,11 +21356,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_12 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 277, __pyx_L1_error)
+        __PYX_ERR(0, 278, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":278
+      /* "kafkalog/format/lines.py":279
  *             w = put(out, w, literals, pieces[10], pieces[11])
  *             w = put_integer(out, w, recs[3 * room + i])
  *             w = put(out, w, literals, pieces[12], pieces[13])             # <<<<<<<<<<<<<<
@@ -21354,7 +21374,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 278, __pyx_L1_error)
+        __PYX_ERR(0, 279, __pyx_L1_error)
       }
       __pyx_t_4 = 13;
       __pyx_t_5 = -1;
@@ -21363,11 +21383,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 278, __pyx_L1_error)
+        __PYX_ERR(0, 279, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))));
 
-      /* "kafkalog/format/lines.py":279
+      /* "kafkalog/format/lines.py":280
  *             w = put_integer(out, w, recs[3 * room + i])
  *             w = put(out, w, literals, pieces[12], pieces[13])
  *             h = recs[9 * room + i]             # <<<<<<<<<<<<<<
@@ -21381,11 +21401,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 279, __pyx_L1_error)
+        __PYX_ERR(0, 280, __pyx_L1_error)
       }
       __pyx_v_h = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-      /* "kafkalog/format/lines.py":280
+      /* "kafkalog/format/lines.py":281
  *             w = put(out, w, literals, pieces[12], pieces[13])
  *             h = recs[9 * room + i]
  *             p = recs[8 * room + i]             # <<<<<<<<<<<<<<
@@ -21399,11 +21419,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 280, __pyx_L1_error)
+        __PYX_ERR(0, 281, __pyx_L1_error)
       }
       __pyx_v_p = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-      /* "kafkalog/format/lines.py":281
+      /* "kafkalog/format/lines.py":282
  *             h = recs[9 * room + i]
  *             p = recs[8 * room + i]
  *             started = False             # <<<<<<<<<<<<<<
@@ -21412,7 +21432,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
       __pyx_v_started = 0;
 
-      /* "kafkalog/format/lines.py":282
+      /* "kafkalog/format/lines.py":283
  *             p = recs[8 * room + i]
  *             started = False
  *             while h > 0:             # <<<<<<<<<<<<<<
@@ -21425,7 +21445,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 
         if (!__pyx_t_3) break;
 
-        /* "kafkalog/format/lines.py":283
+        /* "kafkalog/format/lines.py":284
  *             started = False
  *             while h > 0:
  *                 size, p = _varint(buf, p)             # <<<<<<<<<<<<<<
@@ -21441,7 +21461,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         __pyx_v_size = __pyx_t_11;
         __pyx_v_p = __pyx_t_1;
 
-        /* "kafkalog/format/lines.py":284
+        /* "kafkalog/format/lines.py":285
  *             while h > 0:
  *                 size, p = _varint(buf, p)
  *                 if started:             # <<<<<<<<<<<<<<
@@ -21450,7 +21470,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
         if (__pyx_v_started) {
 
-          /* "kafkalog/format/lines.py":285
+          /* "kafkalog/format/lines.py":286
  *                 size, p = _varint(buf, p)
  *                 if started:
  *                     out[w] = 44             # <<<<<<<<<<<<<<
@@ -21464,11 +21484,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
           } else if (unlikely(__pyx_t_4 >= __pyx_v_out.shape[0])) __pyx_t_5 = 0;
           if (unlikely(__pyx_t_5 != -1)) {
             __Pyx_RaiseBufferIndexError(__pyx_t_5);
-            __PYX_ERR(0, 285, __pyx_L1_error)
+            __PYX_ERR(0, 286, __pyx_L1_error)
           }
           *((unsigned char *) ( /* dim=0 */ ((char *) (((unsigned char *) __pyx_v_out.data) + __pyx_t_4)) )) = 44;
 
-          /* "kafkalog/format/lines.py":286
+          /* "kafkalog/format/lines.py":287
  *                 if started:
  *                     out[w] = 44
  *                     w += 1             # <<<<<<<<<<<<<<
@@ -21477,7 +21497,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
           __pyx_v_w = (__pyx_v_w + 1);
 
-          /* "kafkalog/format/lines.py":284
+          /* "kafkalog/format/lines.py":285
  *             while h > 0:
  *                 size, p = _varint(buf, p)
  *                 if started:             # <<<<<<<<<<<<<<
@@ -21486,7 +21506,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
         }
 
-        /* "kafkalog/format/lines.py":287
+        /* "kafkalog/format/lines.py":288
  *                     out[w] = 44
  *                     w += 1
  *                 started = True             # <<<<<<<<<<<<<<
@@ -21495,7 +21515,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
         __pyx_v_started = 1;
 
-        /* "kafkalog/format/lines.py":288
+        /* "kafkalog/format/lines.py":289
  *                     w += 1
  *                 started = True
  *                 w = put_text(out, w, buf, p, size)             # <<<<<<<<<<<<<<
@@ -21504,7 +21524,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_text(__pyx_v_out, __pyx_v_w, __pyx_v_buf, __pyx_v_p, __pyx_v_size, 0);
 
-        /* "kafkalog/format/lines.py":289
+        /* "kafkalog/format/lines.py":290
  *                 started = True
  *                 w = put_text(out, w, buf, p, size)
  *                 size, p = _varint(buf, p + size)             # <<<<<<<<<<<<<<
@@ -21520,7 +21540,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         __pyx_v_size = __pyx_t_11;
         __pyx_v_p = __pyx_t_1;
 
-        /* "kafkalog/format/lines.py":290
+        /* "kafkalog/format/lines.py":291
  *                 w = put_text(out, w, buf, p, size)
  *                 size, p = _varint(buf, p + size)
  *                 if size > 0:             # <<<<<<<<<<<<<<
@@ -21532,7 +21552,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         if (__pyx_t_3) {
 
 
-          /* "kafkalog/format/lines.py":291
+          /* "kafkalog/format/lines.py":292
  *                 size, p = _varint(buf, p + size)
  *                 if size > 0:
  *                     p += size             # <<<<<<<<<<<<<<
@@ -21541,7 +21561,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
           __pyx_v_p = (__pyx_v_p + __pyx_v_size);
 
-          /* "kafkalog/format/lines.py":290
+          /* "kafkalog/format/lines.py":291
  *                 w = put_text(out, w, buf, p, size)
  *                 size, p = _varint(buf, p + size)
  *                 if size > 0:             # <<<<<<<<<<<<<<
@@ -21550,7 +21570,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
         }
 
-        /* "kafkalog/format/lines.py":292
+        /* "kafkalog/format/lines.py":293
  *                 if size > 0:
  *                     p += size
  *                 h -= 1             # <<<<<<<<<<<<<<
@@ -21560,7 +21580,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         __pyx_v_h = (__pyx_v_h - 1);
       }
 
-      /* "kafkalog/format/lines.py":293
+      /* "kafkalog/format/lines.py":294
  *                     p += size
  *                 h -= 1
  *             w = put(out, w, literals, pieces[14], pieces[15])             # <<<<<<<<<<<<<<
@@ -21574,7 +21594,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 293, __pyx_L1_error)
+        __PYX_ERR(0, 294, __pyx_L1_error)
       }
       __pyx_t_12 = 15;
       __pyx_t_5 = -1;
@@ -21583,11 +21603,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 293, __pyx_L1_error)
+        __PYX_ERR(0, 294, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":294
+      /* "kafkalog/format/lines.py":295
  *                 h -= 1
  *             w = put(out, w, literals, pieces[14], pieces[15])
  *             if kind >= 0:             # <<<<<<<<<<<<<<
@@ -21599,7 +21619,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":295
+        /* "kafkalog/format/lines.py":296
  *             w = put(out, w, literals, pieces[14], pieces[15])
  *             if kind >= 0:
  *                 p = 24 + 2 * kind             # <<<<<<<<<<<<<<
@@ -21608,7 +21628,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
         __pyx_v_p = (24 + (2 * __pyx_v_kind));
 
-        /* "kafkalog/format/lines.py":296
+        /* "kafkalog/format/lines.py":297
  *             if kind >= 0:
  *                 p = 24 + 2 * kind
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])             # <<<<<<<<<<<<<<
@@ -21622,7 +21642,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 296, __pyx_L1_error)
+          __PYX_ERR(0, 297, __pyx_L1_error)
         }
         __pyx_t_4 = (__pyx_v_p + 1);
         __pyx_t_5 = -1;
@@ -21631,11 +21651,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 296, __pyx_L1_error)
+          __PYX_ERR(0, 297, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))));
 
-        /* "kafkalog/format/lines.py":297
+        /* "kafkalog/format/lines.py":298
  *                 p = 24 + 2 * kind
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])
  *                 p = recs[6 * room + i] + 2             # <<<<<<<<<<<<<<
@@ -21649,11 +21669,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 297, __pyx_L1_error)
+          __PYX_ERR(0, 298, __pyx_L1_error)
         }
         __pyx_v_p = ((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) ))) + 2);
 
-        /* "kafkalog/format/lines.py":298
+        /* "kafkalog/format/lines.py":299
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])
  *                 p = recs[6 * room + i] + 2
  *                 w = put_integer(out, w, _int32(buf, p))             # <<<<<<<<<<<<<<
@@ -21662,7 +21682,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, __pyx_f_8kafkalog_6format_5lines__int32(__pyx_v_buf, __pyx_v_p));
 
-        /* "kafkalog/format/lines.py":294
+        /* "kafkalog/format/lines.py":295
  *                 h -= 1
  *             w = put(out, w, literals, pieces[14], pieces[15])
  *             if kind >= 0:             # <<<<<<<<<<<<<<
@@ -21671,7 +21691,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
       }
 
-      /* "kafkalog/format/lines.py":266
+      /* "kafkalog/format/lines.py":267
  *             if kind < 0:
  *                 return i, w, row, SPECIAL
  *         if metadata:             # <<<<<<<<<<<<<<
@@ -21680,7 +21700,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
     }
 
-    /* "kafkalog/format/lines.py":299
+    /* "kafkalog/format/lines.py":300
  *                 p = recs[6 * room + i] + 2
  *                 w = put_integer(out, w, _int32(buf, p))
  *         if contents and not attributes & 32:             # <<<<<<<<<<<<<<
@@ -21702,7 +21722,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     if (__pyx_t_3) {
 
 
-      /* "kafkalog/format/lines.py":300
+      /* "kafkalog/format/lines.py":301
  *                 w = put_integer(out, w, _int32(buf, p))
  *         if contents and not attributes & 32:
  *             p = 16 if metadata else 20             # <<<<<<<<<<<<<<
@@ -21718,7 +21738,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       }
       __pyx_v_p = __pyx_t_1;
 
-      /* "kafkalog/format/lines.py":301
+      /* "kafkalog/format/lines.py":302
  *         if contents and not attributes & 32:
  *             p = 16 if metadata else 20
  *             if key_size >= 0:             # <<<<<<<<<<<<<<
@@ -21730,7 +21750,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":302
+        /* "kafkalog/format/lines.py":303
  *             p = 16 if metadata else 20
  *             if key_size >= 0:
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])             # <<<<<<<<<<<<<<
@@ -21744,7 +21764,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 302, __pyx_L1_error)
+          __PYX_ERR(0, 303, __pyx_L1_error)
         }
         __pyx_t_12 = (__pyx_v_p + 1);
         __pyx_t_5 = -1;
@@ -21753,11 +21773,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 302, __pyx_L1_error)
+          __PYX_ERR(0, 303, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))));
 
-        /* "kafkalog/format/lines.py":303
+        /* "kafkalog/format/lines.py":304
  *             if key_size >= 0:
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])
  *                 w = put_text(out, w, buf, recs[4 * room + i], key_size)             # <<<<<<<<<<<<<<
@@ -21771,11 +21791,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_12 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 303, __pyx_L1_error)
+          __PYX_ERR(0, 304, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_text(__pyx_v_out, __pyx_v_w, __pyx_v_buf, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_12)) ))), __pyx_v_key_size, 0);
 
-        /* "kafkalog/format/lines.py":304
+        /* "kafkalog/format/lines.py":305
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])
  *                 w = put_text(out, w, buf, recs[4 * room + i], key_size)
  *                 p = 16             # <<<<<<<<<<<<<<
@@ -21784,7 +21804,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
         __pyx_v_p = 16;
 
-        /* "kafkalog/format/lines.py":301
+        /* "kafkalog/format/lines.py":302
  *         if contents and not attributes & 32:
  *             p = 16 if metadata else 20
  *             if key_size >= 0:             # <<<<<<<<<<<<<<
@@ -21793,7 +21813,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
       }
 
-      /* "kafkalog/format/lines.py":305
+      /* "kafkalog/format/lines.py":306
  *                 w = put_text(out, w, buf, recs[4 * room + i], key_size)
  *                 p = 16
  *             if value_size >= 0:             # <<<<<<<<<<<<<<
@@ -21805,7 +21825,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":306
+        /* "kafkalog/format/lines.py":307
  *                 p = 16
  *             if value_size >= 0:
  *                 w = put(out, w, literals, pieces[p + 2], pieces[p + 3])             # <<<<<<<<<<<<<<
@@ -21819,7 +21839,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 306, __pyx_L1_error)
+          __PYX_ERR(0, 307, __pyx_L1_error)
         }
         __pyx_t_4 = (__pyx_v_p + 3);
         __pyx_t_5 = -1;
@@ -21828,11 +21848,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 306, __pyx_L1_error)
+          __PYX_ERR(0, 307, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))));
 
-        /* "kafkalog/format/lines.py":307
+        /* "kafkalog/format/lines.py":308
  *             if value_size >= 0:
  *                 w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
  *                 w = put_text(out, w, buf, recs[6 * room + i], value_size)             # <<<<<<<<<<<<<<
@@ -21846,11 +21866,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
         } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 307, __pyx_L1_error)
+          __PYX_ERR(0, 308, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_text(__pyx_v_out, __pyx_v_w, __pyx_v_buf, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) ))), __pyx_v_value_size, 0);
 
-        /* "kafkalog/format/lines.py":305
+        /* "kafkalog/format/lines.py":306
  *                 w = put_text(out, w, buf, recs[4 * room + i], key_size)
  *                 p = 16
  *             if value_size >= 0:             # <<<<<<<<<<<<<<
@@ -21859,7 +21879,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
       }
 
-      /* "kafkalog/format/lines.py":299
+      /* "kafkalog/format/lines.py":300
  *                 p = recs[6 * room + i] + 2
  *                 w = put_integer(out, w, _int32(buf, p))
  *         if contents and not attributes & 32:             # <<<<<<<<<<<<<<
@@ -21868,7 +21888,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
     }
 
-    /* "kafkalog/format/lines.py":308
+    /* "kafkalog/format/lines.py":309
  *                 w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
  *                 w = put_text(out, w, buf, recs[6 * room + i], value_size)
  *         out[w] = 10             # <<<<<<<<<<<<<<
@@ -21882,11 +21902,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     } else if (unlikely(__pyx_t_4 >= __pyx_v_out.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 308, __pyx_L1_error)
+      __PYX_ERR(0, 309, __pyx_L1_error)
     }
     *((unsigned char *) ( /* dim=0 */ ((char *) (((unsigned char *) __pyx_v_out.data) + __pyx_t_4)) )) = 10;
 
-    /* "kafkalog/format/lines.py":309
+    /* "kafkalog/format/lines.py":310
  *                 w = put_text(out, w, buf, recs[6 * room + i], value_size)
  *         out[w] = 10
  *         w += 1             # <<<<<<<<<<<<<<
@@ -21895,7 +21915,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
 */
     __pyx_v_w = (__pyx_v_w + 1);
 
-    /* "kafkalog/format/lines.py":310
+    /* "kafkalog/format/lines.py":311
  *         out[w] = 10
  *         w += 1
  *         i += 1             # <<<<<<<<<<<<<<
@@ -21905,31 +21925,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
     __pyx_v_i = (__pyx_v_i + 1);
   }
 
-  /* "kafkalog/format/lines.py":311
+  /* "kafkalog/format/lines.py":312
  *         w += 1
  *         i += 1
  *     return i, w, row, DONE             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 311, __pyx_L1_error)
+  __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 312, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 311, __pyx_L1_error)
+  __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 312, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_6);
-  __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 311, __pyx_L1_error)
+  __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 312, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_DONE); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 311, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_DONE); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 312, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_8);
-  __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 311, __pyx_L1_error)
+  __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 312, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_9);
   __Pyx_GIVEREF(__pyx_t_2);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 311, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 312, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_t_6);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 311, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 312, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_t_7);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 311, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 312, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_t_8);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 311, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 312, __pyx_L1_error);
   __pyx_t_2 = 0;
   __pyx_t_6 = 0;
   __pyx_t_7 = 0;
@@ -21945,7 +21965,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
   __pyx_t_9 = 0;
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":206
+  /* "kafkalog/format/lines.py":207
  * 
  * 
  * def record_lines(             # <<<<<<<<<<<<<<
@@ -21984,7 +22004,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8record_lines(CYTHON_UNUSED P
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":314
+/* "kafkalog/format/lines.py":315
  * 
  * 
  * def breaks(             # <<<<<<<<<<<<<<
@@ -22036,60 +22056,60 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_recs,&__pyx_mstate_global->__pyx_n_u_room,&__pyx_mstate_global->__pyx_n_u_count,&__pyx_mstate_global->__pyx_n_u_previous,&__pyx_mstate_global->__pyx_n_u_found,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 314, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 315, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 314, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 315, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 314, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 315, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 314, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 315, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 314, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 315, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 314, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 315, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "breaks", 0) < (0)) __PYX_ERR(0, 314, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "breaks", 0) < (0)) __PYX_ERR(0, 315, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 5; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("breaks", 1, 5, 5, i); __PYX_ERR(0, 314, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("breaks", 1, 5, 5, i); __PYX_ERR(0, 315, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 5)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 314, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 315, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 314, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 315, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 314, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 315, __pyx_L3_error)
       values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 314, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 315, __pyx_L3_error)
       values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 314, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 315, __pyx_L3_error)
     }
-    __pyx_v_recs = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[0], 0); if (unlikely(!__pyx_v_recs.memview)) __PYX_ERR(0, 315, __pyx_L3_error)
-    __pyx_v_room = __Pyx_PyIndex_AsSsize_t(values[1]); if (unlikely((__pyx_v_room == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 316, __pyx_L3_error)
-    __pyx_v_count = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_count == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 317, __pyx_L3_error)
-    __pyx_v_previous = __Pyx_PyLong_As_PY_LONG_LONG(values[3]); if (unlikely((__pyx_v_previous == (PY_LONG_LONG)-1) && PyErr_Occurred())) __PYX_ERR(0, 318, __pyx_L3_error)
-    __pyx_v_found = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG(values[4], PyBUF_WRITABLE); if (unlikely(!__pyx_v_found.memview)) __PYX_ERR(0, 319, __pyx_L3_error)
+    __pyx_v_recs = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[0], 0); if (unlikely(!__pyx_v_recs.memview)) __PYX_ERR(0, 316, __pyx_L3_error)
+    __pyx_v_room = __Pyx_PyIndex_AsSsize_t(values[1]); if (unlikely((__pyx_v_room == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 317, __pyx_L3_error)
+    __pyx_v_count = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_count == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 318, __pyx_L3_error)
+    __pyx_v_previous = __Pyx_PyLong_As_PY_LONG_LONG(values[3]); if (unlikely((__pyx_v_previous == (PY_LONG_LONG)-1) && PyErr_Occurred())) __PYX_ERR(0, 319, __pyx_L3_error)
+    __pyx_v_found = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG(values[4], PyBUF_WRITABLE); if (unlikely(!__pyx_v_found.memview)) __PYX_ERR(0, 320, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("breaks", 1, 5, 5, __pyx_nargs); __PYX_ERR(0, 314, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("breaks", 1, 5, 5, __pyx_nargs); __PYX_ERR(0, 315, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -22103,10 +22123,10 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   return NULL;
   __pyx_L4_argument_unpacking_done:;
   if (unlikely(((PyObject *)__pyx_v_recs.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "recs"); __PYX_ERR(0, 315, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "recs"); __PYX_ERR(0, 316, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_found.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "found"); __PYX_ERR(0, 319, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "found"); __PYX_ERR(0, 320, __pyx_L1_error)
   }
   __pyx_r = __pyx_pf_8kafkalog_6format_5lines_10breaks(__pyx_self, __pyx_v_recs, __pyx_v_room, __pyx_v_count, __pyx_v_previous, __pyx_v_found);
 
@@ -22151,7 +22171,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10breaks(CYTHON_UNUSED PyObje
   __Pyx_RefNannySetupContext("breaks", 0);
 
 
-  /* "kafkalog/format/lines.py":322
+  /* "kafkalog/format/lines.py":323
  * ) -> int:
  *     """Write to `found` the numbers of the records whose offset is not the one before plus one; answer how many."""
  *     n: cython.Py_ssize_t = 0             # <<<<<<<<<<<<<<
@@ -22160,7 +22180,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10breaks(CYTHON_UNUSED PyObje
 */
   __pyx_v_n = 0;
 
-  /* "kafkalog/format/lines.py":325
+  /* "kafkalog/format/lines.py":326
  *     i: cython.Py_ssize_t
  *     offset: cython.longlong
  *     for i in range(count):             # <<<<<<<<<<<<<<
@@ -22174,7 +22194,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10breaks(CYTHON_UNUSED PyObje
   for (__pyx_t_3 = 0; __pyx_t_3 < __pyx_t_2; __pyx_t_3+=1) {
     __pyx_v_i = __pyx_t_3;
 
-    /* "kafkalog/format/lines.py":326
+    /* "kafkalog/format/lines.py":327
  *     offset: cython.longlong
  *     for i in range(count):
  *         offset = recs[room + i]             # <<<<<<<<<<<<<<
@@ -22188,11 +22208,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10breaks(CYTHON_UNUSED PyObje
     } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 326, __pyx_L1_error)
+      __PYX_ERR(0, 327, __pyx_L1_error)
     }
     __pyx_v_offset = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-    /* "kafkalog/format/lines.py":327
+    /* "kafkalog/format/lines.py":328
  *     for i in range(count):
  *         offset = recs[room + i]
  *         if offset != previous + 1:             # <<<<<<<<<<<<<<
@@ -22204,7 +22224,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10breaks(CYTHON_UNUSED PyObje
     if (__pyx_t_6) {
 
 
-      /* "kafkalog/format/lines.py":328
+      /* "kafkalog/format/lines.py":329
  *         offset = recs[room + i]
  *         if offset != previous + 1:
  *             found[n] = i             # <<<<<<<<<<<<<<
@@ -22218,11 +22238,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10breaks(CYTHON_UNUSED PyObje
       } else if (unlikely(__pyx_t_4 >= __pyx_v_found.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 328, __pyx_L1_error)
+        __PYX_ERR(0, 329, __pyx_L1_error)
       }
       *((PY_LONG_LONG *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG *) __pyx_v_found.data) + __pyx_t_4)) )) = __pyx_v_i;
 
-      /* "kafkalog/format/lines.py":329
+      /* "kafkalog/format/lines.py":330
  *         if offset != previous + 1:
  *             found[n] = i
  *             n += 1             # <<<<<<<<<<<<<<
@@ -22231,7 +22251,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10breaks(CYTHON_UNUSED PyObje
 */
       __pyx_v_n = (__pyx_v_n + 1);
 
-      /* "kafkalog/format/lines.py":327
+      /* "kafkalog/format/lines.py":328
  *     for i in range(count):
  *         offset = recs[room + i]
  *         if offset != previous + 1:             # <<<<<<<<<<<<<<
@@ -22240,7 +22260,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10breaks(CYTHON_UNUSED PyObje
 */
     }
 
-    /* "kafkalog/format/lines.py":330
+    /* "kafkalog/format/lines.py":331
  *             found[n] = i
  *             n += 1
  *         previous = offset             # <<<<<<<<<<<<<<
@@ -22250,14 +22270,14 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10breaks(CYTHON_UNUSED PyObje
   }
 
 
-  /* "kafkalog/format/lines.py":331
+  /* "kafkalog/format/lines.py":332
  *             n += 1
  *         previous = offset
  *     return n             # <<<<<<<<<<<<<<
 */
-  __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_n); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 331, __pyx_L1_error)
+  __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_n); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 332, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  if (__Pyx_PyInt_FromNumber(&__pyx_t_7, NULL, 0) < (0)) __PYX_ERR(0, 331, __pyx_L1_error)
+  if (__Pyx_PyInt_FromNumber(&__pyx_t_7, NULL, 0) < (0)) __PYX_ERR(0, 332, __pyx_L1_error)
   {
     PyObject *__pyx_temp;
     {
@@ -22269,7 +22289,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10breaks(CYTHON_UNUSED PyObje
   __pyx_t_7 = 0;
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":314
+  /* "kafkalog/format/lines.py":315
  * 
  * 
  * def breaks(             # <<<<<<<<<<<<<<
@@ -24686,92 +24706,92 @@ __Pyx_RefNannySetupContext("PyInit_lines", 0);
   if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_java_text_compiled, __pyx_t_11) < (0)) __PYX_ERR(0, 114, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
 
-  /* "kafkalog/format/lines.py":189
+  /* "kafkalog/format/lines.py":190
  * 
  * 
  * def batch_lines(             # <<<<<<<<<<<<<<
  *     heads: cython.const[cython.longlong][::1],
  *     capacity: cython.Py_ssize_t,
 */
-  __pyx_t_11 = __Pyx_PyDict_NewPresized(9); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 189, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_PyDict_NewPresized(9); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 190, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_heads, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 189, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_capacity, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 189, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 189, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_stop_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 189, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_template, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 189, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_literals, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 189, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_out, __pyx_mstate_global->__pyx_kp_u_cython_uchar_1) < (0)) __PYX_ERR(0, 189, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_w, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 189, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_kp_u_tuple_int_int) < (0)) __PYX_ERR(0, 189, __pyx_L1_error)
-  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_7batch_lines, 0, __pyx_mstate_global->__pyx_n_u_batch_lines, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[3])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 189, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_heads, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 190, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_capacity, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 190, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 190, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_stop_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 190, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_template, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 190, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_literals, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 190, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_out, __pyx_mstate_global->__pyx_kp_u_cython_uchar_1) < (0)) __PYX_ERR(0, 190, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_w, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 190, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_kp_u_tuple_int_int) < (0)) __PYX_ERR(0, 190, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_7batch_lines, 0, __pyx_mstate_global->__pyx_n_u_batch_lines, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[3])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 190, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_4);
   #endif
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_4, __pyx_t_11);
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_batch_lines, __pyx_t_4) < (0)) __PYX_ERR(0, 189, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_batch_lines, __pyx_t_4) < (0)) __PYX_ERR(0, 190, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "kafkalog/format/lines.py":206
+  /* "kafkalog/format/lines.py":207
  * 
  * 
  * def record_lines(             # <<<<<<<<<<<<<<
  *     buf: cython.const[cython.uchar][::1],
  *     heads: cython.const[cython.longlong][::1],
 */
-  __pyx_t_4 = __Pyx_PyDict_NewPresized(16); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 206, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyDict_NewPresized(16); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 207, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_buf, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_heads, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_capacity, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_recs, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_room, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_first, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_count, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_metadata, __pyx_mstate_global->__pyx_kp_u_cython_bint) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_contents, __pyx_mstate_global->__pyx_kp_u_cython_bint) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_template, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_literals, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_pieces, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_out, __pyx_mstate_global->__pyx_kp_u_cython_uchar_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_w, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_kp_u_tuple_int_int_int_int) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  __pyx_t_11 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_9record_lines, 0, __pyx_mstate_global->__pyx_n_u_record_lines, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[4])); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 206, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_buf, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_heads, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_capacity, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_recs, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_room, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_first, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_count, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_metadata, __pyx_mstate_global->__pyx_kp_u_cython_bint) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_contents, __pyx_mstate_global->__pyx_kp_u_cython_bint) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_template, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_literals, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_pieces, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_out, __pyx_mstate_global->__pyx_kp_u_cython_uchar_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_w, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_kp_u_tuple_int_int_int_int) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_9record_lines, 0, __pyx_mstate_global->__pyx_n_u_record_lines, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[4])); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 207, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_11);
   #endif
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_11, __pyx_t_4);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_record_lines, __pyx_t_11) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_record_lines, __pyx_t_11) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
 
-  /* "kafkalog/format/lines.py":314
+  /* "kafkalog/format/lines.py":315
  * 
  * 
  * def breaks(             # <<<<<<<<<<<<<<
  *     recs: cython.const[cython.longlong][::1],
  *     room: cython.Py_ssize_t,
 */
-  __pyx_t_11 = __Pyx_PyDict_NewPresized(6); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 314, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_PyDict_NewPresized(6); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 315, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_recs, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 314, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_room, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 314, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_count, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 314, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_previous, __pyx_mstate_global->__pyx_kp_u_cython_longlong) < (0)) __PYX_ERR(0, 314, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_found, __pyx_mstate_global->__pyx_kp_u_cython_longlong_1) < (0)) __PYX_ERR(0, 314, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 314, __pyx_L1_error)
-  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_11breaks, 0, __pyx_mstate_global->__pyx_n_u_breaks, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[5])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 314, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_recs, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 315, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_room, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 315, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_count, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 315, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_previous, __pyx_mstate_global->__pyx_kp_u_cython_longlong) < (0)) __PYX_ERR(0, 315, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_found, __pyx_mstate_global->__pyx_kp_u_cython_longlong_1) < (0)) __PYX_ERR(0, 315, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 315, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_11breaks, 0, __pyx_mstate_global->__pyx_n_u_breaks, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[5])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 315, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_4);
   #endif
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_4, __pyx_t_11);
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_breaks, __pyx_t_4) < (0)) __PYX_ERR(0, 314, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_breaks, __pyx_t_4) < (0)) __PYX_ERR(0, 315, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
   /* "kafkalog/format/lines.py":1
@@ -25131,17 +25151,17 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
     __pyx_mstate_global->__pyx_codeobj_tab[2] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_java_text_compiled, __pyx_mstate->__pyx_kp_b_iso88591_j_1Bb_1A_3c_s_3awgQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[2])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 8, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 189};
+    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 8, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 190};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_heads, __pyx_mstate->__pyx_n_u_capacity, __pyx_mstate->__pyx_n_u_row, __pyx_mstate->__pyx_n_u_stop_row, __pyx_mstate->__pyx_n_u_template, __pyx_mstate->__pyx_n_u_literals, __pyx_mstate->__pyx_n_u_out, __pyx_mstate->__pyx_n_u_w};
     __pyx_mstate_global->__pyx_codeobj_tab[3] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_batch_lines, __pyx_mstate->__pyx_kp_b_iso88591_b_S_b_Q_IQe3gZuJa_q_5, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[3])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {15, 0, 0, 29, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 206};
+    const __Pyx_PyCode_New_function_description descr = {15, 0, 0, 29, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 207};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_buf, __pyx_mstate->__pyx_n_u_heads, __pyx_mstate->__pyx_n_u_capacity, __pyx_mstate->__pyx_n_u_recs, __pyx_mstate->__pyx_n_u_room, __pyx_mstate->__pyx_n_u_first, __pyx_mstate->__pyx_n_u_count, __pyx_mstate->__pyx_n_u_row, __pyx_mstate->__pyx_n_u_metadata, __pyx_mstate->__pyx_n_u_contents, __pyx_mstate->__pyx_n_u_template, __pyx_mstate->__pyx_n_u_literals, __pyx_mstate->__pyx_n_u_pieces, __pyx_mstate->__pyx_n_u_out, __pyx_mstate->__pyx_n_u_w, __pyx_mstate->__pyx_n_u_i, __pyx_mstate->__pyx_n_u_p, __pyx_mstate->__pyx_n_u_batch, __pyx_mstate->__pyx_n_u_limit, __pyx_mstate->__pyx_n_u_attributes, __pyx_mstate->__pyx_n_u_key_size, __pyx_mstate->__pyx_n_u_value_size, __pyx_mstate->__pyx_n_u_kind, __pyx_mstate->__pyx_n_u_h, __pyx_mstate->__pyx_n_u_size, __pyx_mstate->__pyx_n_u_started, __pyx_mstate->__pyx_n_u_line_room, __pyx_mstate->__pyx_n_u_at_attributes, __pyx_mstate->__pyx_n_u_at_magic};
     __pyx_mstate_global->__pyx_codeobj_tab[4] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_record_lines, __pyx_mstate->__pyx_kp_b_iso88591_1_s_1_1_r_1_Ba_Ba_AQ_d_Q_vRr_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[4])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {5, 0, 0, 8, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 314};
+    const __Pyx_PyCode_New_function_description descr = {5, 0, 0, 8, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 315};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_recs, __pyx_mstate->__pyx_n_u_room, __pyx_mstate->__pyx_n_u_count, __pyx_mstate->__pyx_n_u_previous, __pyx_mstate->__pyx_n_u_found, __pyx_mstate->__pyx_n_u_n, __pyx_mstate->__pyx_n_u_i, __pyx_mstate->__pyx_n_u_offset};
     __pyx_mstate_global->__pyx_codeobj_tab[5] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_breaks, __pyx_mstate->__pyx_kp_b_iso88591_1_U_1_Qe2Q_7_Yb_q_1_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[5])) goto bad;
   }

@@ -1,0 +1,192 @@
+"""``kafkalog dump``: what kafka-dump-log shows, and the same as rows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kafkalog import Limits, Severity
+from kafkalog.log.selection import Selection
+from kafkalog.tables import TABLES
+from kafkalog_cli.dumping import STDIN, Request, dump_rows, dump_text
+from kafkalog_cli.exit import Exit, Outcome, OutputError
+from kafkalog_cli.output import data_stream, is_terminal
+from kafkalog_cli.render.kafka import DECODERS, Options
+
+__all__ = ["dump"]
+
+_FORMATS: Final = ("kafka", "table", "ndjson", "json", "csv")
+_SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv"}
+_SEGMENT_TABLES: Final = ("batches", "control", "records")
+_SIZE: Final = re.compile(r"(\d+)\s*([kmg]i?b?)?", re.IGNORECASE)
+
+
+class _Size(click.ParamType):
+    """A number of bytes, with KiB, MiB or GiB behind it if so wished."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(str(value).strip())
+        if not match:
+            self.fail(f"{value!r} is no number of bytes, like 1048576 or 1MiB", param, ctx)
+        return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[(match[2] or "")[:1].lower()]
+
+
+class _Time(click.ParamType):
+    """A time as ms since 1970 or ISO-8601; without a zone it is UTC."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        if re.fullmatch(r"-?\d+", text):
+            return int(text)
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"{text!r} is no time, like 2026-11-21T03:00:00Z or 1795230000000", param, ctx)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return round(moment.timestamp() * 1000)
+
+
+class _Offsets(click.ParamType):
+    """A range of offsets, both ends in it: A..B, A.., ..B or one offset."""
+
+    name = "A..B"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int | None, int | None]:
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"(-?\d+)?(?:(\.\.)(-?\d+)?)?", str(value))
+        if not match or not str(value) or match[0] == "..":
+            self.fail(f"{value!r} is no range of offsets, like 100..200, 100.. or ..200", param, ctx)
+        first = None if match[1] is None else int(match[1])
+        if match[2] is None:
+            return first, first
+        return first, None if match[3] is None else int(match[3])
+
+
+class _Decoder(click.ParamType):
+    """A decoder class of Kafka's."""
+
+    name = "class"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if callable(value):
+            return value
+        if value not in DECODERS:
+            known = ", ".join(name.rpartition(".")[2] for name in DECODERS)
+            why = " (it prints a Java address, not the data)" if str(value).endswith(".DefaultDecoder") else ""
+            self.fail(f"{value} is not supported{why}; there are {known} of org.apache.kafka.tools.api", param, ctx)
+        return DECODERS[value]
+
+
+def _names(known: Callable[[], tuple[str, ...]]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    def split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
+        names = tuple(name.strip() for name in (value or "").split(",") if name.strip())
+        for name in names:
+            if name not in known():
+                raise click.BadParameter(f"{name!r} is none of: {', '.join(known())}", ctx, param)
+        return names
+
+    return split
+
+
+def _all_columns() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for table in TABLES.values() for name in table.names))
+
+
+@click.command("dump")
+@click.argument("paths", nargs=-1, metavar="FILE...")
+@click.option("--files", "listed", metavar="A,B", help="The files, separated by commas, as the official tool takes them.")
+@click.option("--deep-iteration", is_flag=True, help="Show records too.")
+@click.option("--print-data-log", is_flag=True, help="Show records with their keys and values.")
+@click.option("--skip-record-metadata", is_flag=True, help="Show of records only keys and values.")
+@click.option("--verify-index-only", is_flag=True, help="Check index files, don't list their entries.")
+@click.option("--index-sanity-check", is_flag=True, help="Only make the check that a broker makes of index files.")
+@click.option("--max-bytes", type=click.IntRange(min=0), help="Read only that many bytes of each segment.")
+@click.option("--max-message-size", type=click.IntRange(min=0), default=5242880, show_default=True,
+              help="Biggest batch that an index entry may point at.")  # fmt: skip
+@click.option("--key-decoder-class", "key_decoder", type=_Decoder(), default="org.apache.kafka.tools.api.StringDecoder",
+              help="How keys are shown.")  # fmt: skip
+@click.option("--value-decoder-class", "value_decoder", type=_Decoder(),
+              default="org.apache.kafka.tools.api.StringDecoder", help="How values are shown.")  # fmt: skip
+@click.option("--format", "form", type=click.Choice(_FORMATS), help="[default: kafka, or by -o's suffix]")
+@click.option("--dialect", type=click.Choice(("4.3", "4.2")), default="4.3", show_default=True,
+              help="Which official tool's text.")  # fmt: skip
+@click.option("--raw", is_flag=True, help="Don't escape control characters on a terminal.")
+@click.option("--table", "tables", multiple=True, type=click.Choice(tuple(TABLES)),
+              help="Which tables, may be given again.")  # fmt: skip
+@click.option("--columns", callback=_names(_all_columns), metavar="A,B", help="Which columns, in this order.")
+@click.option("--offset", "offsets", type=_Offsets(), default=(None, None), help="Only these offsets, both ends included.")
+@click.option("--since", type=_Time(), help="Only records not older than this.")
+@click.option("--until", type=_Time(), help="Only records not newer than this.")
+@click.option("--producer-id", type=int, help="Only this producer's batches.")
+@click.option("--key", metavar="TEXT", help="Only records with this key.")
+@click.option("--control-only", is_flag=True, help="Only control batches.")
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after that many batches, or records where they are shown.")
+@click.option("--max-batch-bytes", type=_Size(), default=Limits().max_batch_bytes, show_default=True,
+              help="Biggest batch that is read whole.")  # fmt: skip
+@click.option("--max-decompressed-bytes", type=_Size(), default=Limits().max_decompressed_bytes, show_default=True,
+              help="Most that a batch may decompress to.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, whole or not at all.")
+@click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="error", show_default=True,
+              help="From which findings on the exit status is 1.")  # fmt: skip
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+def dump(
+    paths: tuple[str, ...], listed: str | None, form: str | None, raw: bool, tables: tuple[str, ...],
+    columns: tuple[str, ...], offsets: tuple[int | None, int | None], since: int | None, until: int | None,
+    producer_id: int | None, key: str | None, control_only: bool, limit: int | None, max_batch_bytes: int,
+    max_decompressed_bytes: int, output: Path | None, fail_on: str, exit_zero: bool, **tool: Any,
+) -> int:  # fmt: skip
+    """Show the record batches of FILES: segments, indexes, snapshots and checkpoints; ``-`` is standard input.
+
+    \b
+        kafkalog dump 00000000000000000000.log
+        kafkalog dump --deep-iteration --print-data-log 00000000000000000000.log
+        kafkalog dump --format ndjson 00000000000000000000.log | jq .producer_id
+    """
+    files = (*paths, *(listed.split(",") if listed else ()))
+    if not files:
+        raise click.UsageError("No files: name them, or use --files a,b.")
+    form = form or (_SUFFIXES.get(output.suffix, "kafka") if output else "kafka")
+    if form == "kafka" and (tables or columns):
+        raise click.UsageError("--table and --columns need a --format of rows: table, ndjson, json or csv.")
+    terminal = output is None and is_terminal()
+    request = Request(
+        files=tuple(files),
+        limits=Limits(max_batch_bytes, max_decompressed_bytes),
+        selection=Selection(offsets[0], offsets[1], since, until, producer_id, _key(key), control_only),
+        max_bytes=tool["max_bytes"],
+        limit=limit,
+        options=Options(escape=terminal and not raw, **tool),
+        tables=tables,
+    )
+    outcome = Outcome(Severity[fail_on.upper()])
+    inputs = [Path(file) for file in files if file != STDIN]
+    with data_stream(output, inputs) as stream:
+        if form == "kafka":
+            dump_text(request, stream, outcome)
+        else:
+            from kafkalog_cli.render.sinks import make_sink
+
+            sink = make_sink(form, stream, request, columns, terminal=terminal, raw=raw)
+            dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json"))
+    return outcome.status(exit_zero=exit_zero)
+
+
+def _key(text: str | None) -> bytes | None:
+    return None if text is None else os.fsencode(text)

@@ -1,0 +1,47 @@
+"""``kafkalog schema``: the tables and their columns."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from kafkalog.tables import SCHEMA_VERSION, TABLES
+
+__all__ = ["schema"]
+
+
+@click.command("schema")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...", type=click.Choice(tuple(TABLES)))
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+def schema(tables: tuple[str, ...], form: str) -> int:
+    """Show the columns of TABLES with type, unit and meaning; without names, of all.
+
+    \b
+        kafkalog schema batches
+    """
+    chosen = [TABLES[name] for name in tables or tuple(TABLES)]
+    if form == "json":
+        text = json.dumps(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "tables": {
+                    table.name: {"row": table.row, "columns": [column._asdict() for column in table.columns]}
+                    for table in chosen
+                },
+            },
+            indent=1,
+        )
+    else:
+        lines = [f"schema_version {SCHEMA_VERSION}"]
+        for table in chosen:
+            lines += ["", f"{table.name}: {table.row}"]
+            width = max(len(name) for name in table.names)
+            for column in table.columns:
+                words = f" [{', '.join(column.words)}]" if column.words else ""
+                unit = f" ({column.unit})" if column.unit else ""
+                lines.append(f"  {column.name:{width}}  {column.type:6}  {column.meaning}{unit}{words}")
+        text = "\n".join(lines)
+    sys.stdout.write(text + "\n")
+    return 0

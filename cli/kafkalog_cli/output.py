@@ -1,0 +1,91 @@
+"""Where a command's data goes: standard output or a file that appears whole or not at all.
+
+Data goes to the binary stream: nothing on the way may drop or change a byte. All else goes to standard error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from kafkalog_cli.exit import OutputError
+from kafkalog_cli.render.escape import escape
+
+__all__ = ["data_stream", "is_terminal", "say"]
+
+
+def is_terminal() -> bool:
+    """Say whether standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def say(text: str) -> None:
+    """Write one of kafkalog's own lines to standard error, harmless for a terminal."""
+    with contextlib.suppress(BrokenPipeError, ValueError):  # nobody listens; the exit status still tells
+        print(f"kafkalog: {escape(text)}", file=sys.stderr)
+
+
+class _Checked:
+    """A stream whose failures are OutputErrors; a closed pipe stays what it is."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream = stream
+        self._name = name
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        try:
+            return self._stream.write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(f"{self._name}: {error.strerror}") from error
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(f"{self._name}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryIO]:
+    """Give the stream for a command's data.
+
+    A file is written under a temporary name beside it and renamed when all is there. Raises OutputError where it can't be
+    written, or would lie in a directory that evidence is read from.
+    """
+    if output is None:
+        stream = _Checked(sys.stdout.buffer, "standard output")
+        yield stream  # type: ignore[misc]  # has the two methods of BinaryIO that renderers use
+        stream.flush()
+        return
+    folder = output.absolute().parent.resolve()
+    for path in inputs:
+        if path.is_dir() and folder.is_relative_to(path.resolve()) or folder == path.absolute().parent.resolve():
+            raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=folder)
+    except OSError as error:
+        raise OutputError(f"{output}: {error.strerror}") from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            stream = _Checked(file, str(output))
+            yield stream  # type: ignore[misc]  # as above
+            stream.flush()
+            os.fsync(descriptor)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.fchmod(descriptor, 0o666 & ~mask)
+        os.replace(name, output)
+    except OSError as error:
+        raise OutputError(f"{output}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)

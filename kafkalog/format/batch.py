@@ -1,0 +1,132 @@
+"""A batch's header as a row, and the buffers that many of them stand in."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Final, NamedTuple
+
+from kafkalog.format import kernel
+from kafkalog.format.compression import CODECS
+
+__all__ = ["Batch", "Block", "Record"]
+
+CODEC_MASK: Final = 0x07
+LOG_APPEND_TIME: Final = 0x08
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+DELETE_HORIZON: Final = 0x40
+
+
+class Block:
+    """Rows of int64 columns in one flat buffer, as the kernel writes them.
+
+    Cell (column, row) is ``cells[column * capacity + row]``; `count` rows are in use.
+    """
+
+    __slots__ = ("_array", "capacity", "cells", "count")
+
+    def __init__(self, columns: int, capacity: int) -> None:
+        self.capacity = capacity
+        self._array = array("q", bytes(8 * columns * capacity))
+        self.cells = memoryview(self._array)
+        self.count = 0
+
+    def column(self, number: int) -> memoryview:
+        """Return a view of one column's rows in use."""
+        return self.cells[number * self.capacity : number * self.capacity + self.count]
+
+    def cell(self, number: int, row: int) -> int:
+        """Return one cell."""
+        return self.cells[number * self.capacity + row]
+
+    def set(self, number: int, row: int, value: int) -> None:
+        """Change one cell."""
+        self.cells[number * self.capacity + row] = value
+
+    def row(self, number: int) -> tuple[int, ...]:
+        """Return one row, all columns."""
+        return tuple(self.cells[number :: self.capacity])
+
+
+class Batch(NamedTuple):
+    """The header of a record batch; names are Kafka's (DefaultRecordBatch), sizes in bytes, times in ms.
+
+    For magic 0 and 1 it is one message: `base_offset` and `count` are None where the message wraps others, and what
+    these magics don't have is -1. `crc_holds` says whether the checksum is that of the bytes.
+    """
+
+    position: int
+    size: int
+    base_offset: int | None
+    last_offset: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    crc_holds: bool
+    attributes: int
+    base_timestamp: int | None
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    last_sequence: int
+    count: int | None
+
+    @classmethod
+    def of(cls, heads: Block, row: int) -> Batch:
+        """Make a row of the kernel's table readable."""
+        (position, size, base, last, epoch, magic, crc, valid, attributes, base_timestamp, max_timestamp, producer_id,
+         producer_epoch, base_sequence, last_sequence, count, *_) = heads.row(row)  # fmt: skip
+        none = kernel.NONE
+        return cls(
+            position, size, None if base == none else base, last, epoch, magic, crc, bool(valid), attributes,
+            None if base_timestamp == none else base_timestamp, max_timestamp, producer_id, producer_epoch,
+            base_sequence, last_sequence, None if count == none else count,
+        )  # fmt: skip
+
+    @property
+    def codec(self) -> str:
+        """Return the compression codec's name; an unknown one's number."""
+        number = self.attributes & CODEC_MASK
+        return CODECS[number] if number < len(CODECS) else str(number)
+
+    @property
+    def timestamp_type(self) -> str:
+        """Return ``create_time``, ``log_append_time`` or, for magic 0, ``none``."""
+        if self.magic == 0:
+            return "none"
+        return "log_append_time" if self.attributes & LOG_APPEND_TIME else "create_time"
+
+    @property
+    def is_transactional(self) -> bool:
+        """Say whether the batch is part of a transaction; markers are."""
+        return self.magic > 1 and bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Say whether the batch holds control records."""
+        return self.magic > 1 and bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """Return when the cleaner may drop tombstones or marker (KIP-534), None where it has not said so."""
+        return self.base_timestamp if self.magic > 1 and self.attributes & DELETE_HORIZON else None
+
+
+class Record(NamedTuple):
+    """A record with its values. Times are in ms; `position` is that of its batch in the file.
+
+    `headers` are (key, value) in order. `crc` and `crc_holds` belong to a message of magic 0 or 1, else they are None.
+    """
+
+    offset: int
+    timestamp: int
+    sequence: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[bytes, bytes | None], ...]
+    size: int
+    position: int
+    magic: int
+    crc: int | None
+    crc_holds: bool | None

@@ -1,0 +1,63 @@
+"""Producer snapshots, ``.snapshot`` (ProducerStateManager): each producer's state after all offsets below its name's."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kafkalog.format import kernel
+from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
+
+__all__ = ["ProducerSnapshot", "ProducerState", "producer_snapshot"]
+
+_CRC_FROM: Final = 6
+_VERSION: Final = 1
+
+
+class ProducerState(NamedTuple):
+    """What a broker remembers of a producer; -1 stands for none, `timestamp` is in ms."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    current_txn_first_offset: int
+
+    @property
+    def first_sequence(self) -> int:
+        """Return the sequence of the last batch's first record (DefaultRecordBatch.decrementSequence)."""
+        if self.last_sequence < self.offset_delta:
+            return 2**31 - 1 - (self.offset_delta - self.last_sequence) + 1
+        return self.last_sequence - self.offset_delta
+
+
+class ProducerSnapshot(NamedTuple):
+    """A snapshot's entries, and what is wrong with the file: the broker throws it away for any of these."""
+
+    version: int
+    crc: int
+    computed_crc: int
+    entries: list[ProducerState]
+    wrong: str
+
+
+def producer_snapshot(data: bytes) -> ProducerSnapshot:
+    """Read a snapshot as far as it goes."""
+    if len(data) < PRODUCER_SNAPSHOT.size:
+        return ProducerSnapshot(-1, 0, 0, [], f"the file needs {PRODUCER_SNAPSHOT.size} bytes, {len(data)} are there")
+    version, crc, count = PRODUCER_SNAPSHOT.packed.unpack_from(data)
+    computed = int(kernel.crc32c(data, _CRC_FROM, len(data)))
+    whole = (len(data) - PRODUCER_SNAPSHOT.size) // PRODUCER_STATE_ENTRY.size
+    kept = max(0, min(count, whole))
+    stop = PRODUCER_SNAPSHOT.size + kept * PRODUCER_STATE_ENTRY.size
+    rows = PRODUCER_STATE_ENTRY.packed.iter_unpack(data[PRODUCER_SNAPSHOT.size : stop])
+    wrong = ""
+    if version != _VERSION:
+        wrong = f"the version is {version}, not {_VERSION}"
+    elif crc != computed:
+        wrong = f"the checksum is {crc}, the bytes have {computed}"
+    elif stop != len(data) or kept != count:
+        wrong = f"{count} entries need {PRODUCER_SNAPSHOT.size + count * PRODUCER_STATE_ENTRY.size} bytes, {len(data)} are there"
+    return ProducerSnapshot(version, crc, computed, [ProducerState(*row) for row in rows], wrong)

@@ -1,0 +1,203 @@
+"""Read-only sources of bytes: files, streams and bytes at hand.
+
+Evidence is opened for reading only, never mapped, never waited for (a FIFO named like a segment must not hang), and its
+access time is left alone where the system allows that. A file is what it was at opening: its size then is its end.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol
+
+from kafkalog.errors import UnreadableError
+
+__all__ = ["BytesSource", "FileSource", "Source", "StreamSource", "read_small"]
+
+_SMALL: Final = 64 << 20  # side files above this are read no further
+
+
+class Source(Protocol):
+    """Bytes that can be read at any position, in any order, up to `size`; None while a stream's end is unknown."""
+
+    name: str
+
+    @property
+    def size(self) -> int | None: ...
+
+    def read_into(self, position: int, view: memoryview) -> int:
+        """Fill `view` with the bytes from `position` on; answer how many, fewer only at the end."""
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return the bytes from `position` on, fewer than `size` only at the end."""
+
+    def release(self, position: int) -> None:
+        """Say that no byte before `position` will be read again."""
+
+    def close(self) -> None: ...
+
+    def changes(self) -> str | None:
+        """Say in words what happened to the file since it was opened, None where nothing did."""
+
+
+class BytesSource:
+    """Bytes at hand."""
+
+    def __init__(self, data: bytes | bytearray | memoryview, name: str = "<bytes>") -> None:
+        self.name = name
+        self._data = memoryview(data)
+
+    @property
+    def size(self) -> int:
+        return len(self._data)
+
+    def read_into(self, position: int, view: memoryview) -> int:
+        piece = self._data[position : position + len(view)]
+        view[: len(piece)] = piece
+        return len(piece)
+
+    def read(self, position: int, size: int) -> bytes:
+        return bytes(self._data[position : position + size])
+
+    def release(self, position: int) -> None: ...
+
+    def close(self) -> None: ...
+
+    def changes(self) -> None: ...
+
+
+_KINDS: Final = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
+
+
+def _open(path: Path) -> tuple[int, os.stat_result]:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        try:
+            descriptor = os.open(path, flags | getattr(os, "O_NOATIME", 0))
+        except PermissionError:  # only a file's owner may leave its access time alone
+            descriptor = os.open(path, flags)
+    except OSError as error:
+        what = "a socket" if error.errno == errno.ENXIO else (error.strerror or str(error)).lower()
+        raise UnreadableError(f"{path}: {what}") from error
+    except ValueError as error:  # a NUL in the name
+        raise UnreadableError(f"{path!r}: {error}") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        what = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "no regular file")
+        raise UnreadableError(f"{path}: {what}")
+    return descriptor, status
+
+
+class FileSource:
+    """A regular file, read with ``preadv`` up to its size at opening.
+
+    Raises UnreadableError where it can't be opened, is no regular file, or a read fails.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, max_bytes: int | None = None) -> None:
+        self._path = Path(path)
+        self.name = str(path)
+        self._descriptor, self._status = _open(self._path)
+        self._size = self._status.st_size if max_bytes is None else min(self._status.st_size, max_bytes)
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def read_into(self, position: int, view: memoryview) -> int:
+        view = view[: max(0, self._size - position)]
+        done = 0
+        while done < len(view):
+            try:
+                got = os.preadv(self._descriptor, [view[done:]], position + done)
+            except OSError as error:
+                raise UnreadableError(f"{self.name}: reading at {position + done}: {error.strerror}") from error
+            if not got:
+                break
+            done += got
+        return done
+
+    def read(self, position: int, size: int) -> bytes:
+        data = bytearray(max(0, min(size, self._size - position)))
+        return bytes(memoryview(data)[: self.read_into(position, memoryview(data))])
+
+    def release(self, position: int) -> None: ...
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def changes(self) -> str | None:
+        now = os.fstat(self._descriptor)
+        if now.st_size != self._status.st_size:
+            verb = "grew" if now.st_size > self._status.st_size else "shrank"
+            return f"{verb} from {self._status.st_size} to {now.st_size} bytes while it was read"
+        try:
+            there = os.stat(self._path)
+        except OSError:
+            return "vanished while it was read"
+        if (there.st_dev, there.st_ino) != (now.st_dev, now.st_ino):
+            return "was replaced while it was read"
+        return None
+
+
+class StreamSource:
+    """A pipe, read forward as asked for; what was not released is kept in memory."""
+
+    size: int | None = None
+
+    def __init__(self, stream: BinaryIO, name: str = "<stdin>") -> None:
+        self.name = name
+        self._stream = stream
+        self._kept = bytearray()
+        self._start = 0  # position of the first byte kept
+
+    def _reach(self, stop: int) -> None:
+        while self.size is None and self._start + len(self._kept) < stop:
+            try:
+                data = self._stream.read(max(1 << 16, stop - self._start - len(self._kept)))
+            except OSError as error:
+                raise UnreadableError(f"{self.name}: {error.strerror}") from error
+            if not data:
+                self.size = self._start + len(self._kept)
+            self._kept += data
+
+    def read_into(self, position: int, view: memoryview) -> int:
+        piece = self.read(position, len(view))
+        view[: len(piece)] = piece
+        return len(piece)
+
+    def read(self, position: int, size: int) -> bytes:
+        self._reach(position + size)
+        return bytes(self._kept[position - self._start : position - self._start + size])
+
+    def release(self, position: int) -> None:
+        if position - self._start > 1 << 20:
+            del self._kept[: position - self._start]
+            self._start = position
+
+    def close(self) -> None: ...
+
+    def changes(self) -> None: ...
+
+
+def read_small(path: str | os.PathLike[str]) -> bytes:
+    """Read a side file whole, at most 64 MiB of it.
+
+    Raises UnreadableError where it can't be opened or read, or is no regular file.
+    """
+    source = FileSource(path, max_bytes=_SMALL)
+    try:
+        return source.read(0, source.size)
+    finally:
+        source.close()

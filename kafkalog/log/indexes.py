@@ -1,0 +1,246 @@
+"""Index files held against the segment beside them, as kafka-dump-log does it.
+
+Zeros that a broker allocated in advance are never held against anything.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import CATALOGUE, Finding
+from kafkalog.format import kernel
+from kafkalog.format.index import Entries, OffsetEntry, TimeEntry, offset_entries, time_entries
+from kafkalog.format.layout import OFFSET_INDEX_ENTRY, RECORD_BATCH, TIME_INDEX_ENTRY
+from kafkalog.log.files import FileSource, read_small
+from kafkalog.log.names import parse_name
+from kafkalog.log.segment import Chunk, scan
+
+__all__ = ["OffsetIndexCheck", "TimeIndexCheck", "TimeIndexErrors", "check_offset_index", "check_time_index"]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetIndexCheck:
+    """An offset index and how it agrees with its segment.
+
+    `slots` counts the file's entries with the preallocated ones, `listed` are those that kafka-dump-log lists,
+    `mismatches` pairs of an entry's offset and the last offset of the batch at its position; `sane` says whether a
+    broker would take the file as it is.
+    """
+
+    slots: int
+    listed: list[OffsetEntry]
+    sane: bool
+    mismatches: list[tuple[int, int]]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeIndexErrors:
+    """What of a time index does not agree, as pairs: (in the index, in the log or in the entry before)."""
+
+    mismatches: list[tuple[int, int]] = field(default_factory=list)
+    out_of_order: list[tuple[int, int]] = field(default_factory=list)
+    not_found: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeIndexCheck:
+    """A time index and how it agrees with its segment; see OffsetIndexCheck."""
+
+    slots: int
+    listed: list[TimeEntry]
+    sane: bool
+    errors: TimeIndexErrors
+    findings: list[Finding]
+
+
+def _finding(
+    code: str, file: str, position: int | None, offset: int | None, needed: int | str | None, found: int | str | None,
+    message: str,
+) -> Finding:  # fmt: skip
+    return Finding(code, CATALOGUE[code].severity, file, position, None, offset, needed, found, message)
+
+
+def _base_offset(path: Path) -> int:
+    offset = parse_name(path.name).offset
+    if offset is None:
+        raise UnreadableError(f"{path}: the name begins with no offset")
+    return offset
+
+
+def _segment(path: Path) -> Path:
+    """Return the path of the segment that an index belongs to."""
+    return path.with_name(path.name.partition(".")[0] + ".log")
+
+
+def _shape(file: str, entries: Entries[OffsetEntry] | Entries[TimeEntry], size: int) -> list[Finding]:
+    findings = []
+    if entries.zeros:
+        findings.append(
+            _finding(
+                "index-preallocated", file, (entries.slots * size) - entries.zeros, None, None, entries.zeros,
+                f"{entries.zeros} zero bytes behind {len(entries.rows)} entries",
+            )  # fmt: skip
+        )
+    if entries.rest:
+        findings.append(
+            _finding(
+                "index-truncated", file, entries.slots * size, None, size, entries.rest,
+                f"{entries.rest} bytes behind the last entry, an entry has {size}",
+            )  # fmt: skip
+        )
+    return findings
+
+
+def check_offset_index(path: str | os.PathLike[str], max_message_size: int | None = None) -> OffsetIndexCheck:
+    """Read an offset index and hold its entries against the segment beside it.
+
+    `max_message_size` is kafka-dump-log's: a batch above it can't be looked at. Raises UnreadableError where the index
+    can't be read.
+    """
+    where, file = Path(path), str(path)
+    base = _base_offset(where)
+    entries = offset_entries(read_small(where), base)
+    findings = _shape(file, entries, OFFSET_INDEX_ENTRY.size)
+    last = entries.rows[-1].offset if entries.rows and not entries.zeros else base
+    sane = not entries.rest and last >= base
+    if not sane:
+        findings.append(_finding("index-insane", file, None, last, base, last, "a broker would rebuild the index"))
+    listed = _until_base(entries, base)
+    mismatches: list[tuple[int, int]] = []
+    try:
+        log = FileSource(_segment(where))
+    except UnreadableError as error:
+        findings.append(_finding("sibling-missing", file, None, None, None, None, str(error)))
+        return OffsetIndexCheck(entries.slots, listed, sane, mismatches, findings)
+    try:
+        if not entries.rows and entries.slots and log.size >= RECORD_BATCH.size:
+            listed = [OffsetEntry(base, 0)]  # the tool lists the first zeros, if the segment has a batch to look at
+        for number, entry in enumerate(entries.rows[: len(listed)]):
+            at = number * OFFSET_INDEX_ENTRY.size
+            there = _last_offset(log, entry.position, max_message_size)
+            if there is None:
+                findings.append(
+                    _finding(
+                        "index-mismatch", file, at, entry.offset, "a batch", None,
+                        f"no batch of the segment can be read at position {entry.position}",
+                    )  # fmt: skip
+                )
+            elif there != entry.offset:
+                mismatches.append((entry.offset, there))
+                findings.append(
+                    _finding(
+                        "index-mismatch", file, at, entry.offset, there, entry.offset,
+                        f"the entry says offset {entry.offset}, the batch at {entry.position} ends at {there}",
+                    )  # fmt: skip
+                )
+    finally:
+        log.close()
+    return OffsetIndexCheck(entries.slots, listed, sane, mismatches, findings)
+
+
+def _until_base(entries: Entries[OffsetEntry], base: int) -> list[OffsetEntry]:
+    for number, entry in enumerate(entries.rows):
+        if number and entry.offset == base:
+            return entries.rows[:number]
+    return entries.rows
+
+
+def _last_offset(log: FileSource, position: int, limit: int | None) -> int | None:
+    head = log.read(position, RECORD_BATCH.size) if position >= 0 else b""
+    if len(head) < 17:
+        return None
+    offset, length = int.from_bytes(head[:8], "big", signed=True), int.from_bytes(head[8:12], "big", signed=True)
+    size = length + kernel.LOG_OVERHEAD
+    if size < 26 or position + size > log.size or (limit is not None and size > limit):
+        return None
+    if head[16] < 2:
+        return offset
+    return offset + int.from_bytes(head[23:27], "big", signed=True) if len(head) == RECORD_BATCH.size else None
+
+
+def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
+    """Read a time index and hold its entries against the segment beside it, in one pass over that.
+
+    Raises UnreadableError where the index can't be read.
+    """
+    where, file = Path(path), str(path)
+    base = _base_offset(where)
+    entries = time_entries(read_small(where), base)
+    findings = _shape(file, entries, TIME_INDEX_ENTRY.size)
+    rows = entries.rows
+    sane = not entries.rest and (not rows or (rows[-1].timestamp >= rows[0].timestamp and rows[-1].offset >= base))
+    if not sane:
+        findings.append(_finding("index-insane", file, None, None, None, None, "a broker would rebuild the index"))
+    stop = next((n for n, entry in enumerate(rows) if n and entry.offset == base), len(rows))
+    listed = rows[:stop] if rows or not entries.slots else [TimeEntry(0, base)]
+    errors = TimeIndexErrors()
+    try:
+        found = _batches_at(_segment(where), sorted({entry.offset for entry in rows[:stop]}))
+    except UnreadableError as error:
+        findings.append(_finding("sibling-missing", file, None, None, None, None, str(error)))
+        return TimeIndexCheck(entries.slots, listed, sane, errors, findings)
+    before = -1
+    for number, entry in enumerate(rows[:stop]):
+        last, timestamp = found.get(entry.offset, (-1, -1))
+        if last != entry.offset:
+            errors.not_found.append((entry.offset, last))
+        else:
+            if timestamp != entry.timestamp:
+                errors.mismatches.append((entry.timestamp, timestamp))
+            if before >= entry.timestamp:
+                errors.out_of_order.append((entry.timestamp, before))
+        if last != entry.offset or timestamp != entry.timestamp or before >= entry.timestamp:
+            findings.append(
+                _finding(
+                    "time-index-mismatch", file, number * TIME_INDEX_ENTRY.size, entry.offset, timestamp,
+                    entry.timestamp,
+                    f"the entry says {entry.timestamp} up to offset {entry.offset}; in the log the batch that ends at"
+                    f" {last} has {timestamp}, the entry before says {before}",
+                )  # fmt: skip
+            )
+        before = entry.timestamp
+    return TimeIndexCheck(entries.slots, listed, sane, errors, findings)
+
+
+def _batches_at(segment: Path, offsets: list[int]) -> dict[int, tuple[int, int]]:
+    """Find for each offset the first batch that ends at or behind it: its last offset and its records' newest time.
+
+    The time is looked for only where the batch ends exactly at the offset.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    at = 0
+    for chunk in scan(segment):
+        if at == len(offsets):
+            break
+        lasts = chunk.heads.column(kernel.LAST_OFFSET)
+        exact: dict[int, int] = {}
+        while at < len(offsets) and len(lasts) and lasts[-1] >= offsets[at]:
+            row = bisect_left(lasts, offsets[at])
+            found[offsets[at]] = (lasts[row], -1)
+            if lasts[row] == offsets[at]:
+                exact[row] = offsets[at]
+            at += 1
+        for row, timestamp in _newest(chunk, exact.keys()).items():
+            found[exact[row]] = (exact[row], timestamp)
+    return found
+
+
+def _newest(chunk: Chunk, rows: Iterable[int]) -> dict[int, int]:
+    """Return the newest timestamp of each row's records, -1 for those without records."""
+    newest = dict.fromkeys(rows, -1)
+    for row in range(chunk.heads.count):
+        if row not in newest:
+            chunk.skip(row)
+    if newest:
+        for block in chunk.records():
+            batches = block.recs.column(kernel.BATCH)
+            for batch, timestamp in zip(batches, block.recs.column(kernel.TIMESTAMP), strict=True):
+                row = batch if block.outer is None else block.outer
+                newest[row] = max(newest[row], timestamp)
+    return newest

@@ -1,0 +1,84 @@
+"""What a file's name says: its kind, its offset, and what was done to it.
+
+Digits may be any locale's decimal digits, as brokers write them under some JVM locales; names that a broker gave a
+suffix before removing or swapping a file in (``.deleted``, ``.cleaned``, ``.swap``) are read like what they were.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Final, NamedTuple
+
+__all__ = ["FileKind", "FileName", "parse_name"]
+
+
+class FileKind(Enum):
+    """What a file is, by its name."""
+
+    LOG = ".log"
+    OFFSET_INDEX = ".index"
+    TIME_INDEX = ".timeindex"
+    TXN_INDEX = ".txnindex"
+    PRODUCER_SNAPSHOT = ".snapshot"
+    KRAFT_SNAPSHOT = ".checkpoint"
+    OFFSET_CHECKPOINT = "offset-checkpoint"
+    LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+    PARTITION_METADATA = "partition.metadata"
+    META_PROPERTIES = "meta.properties"
+    QUORUM_STATE = "quorum-state"
+    UNKNOWN = ""
+
+
+class FileName(NamedTuple):
+    """A file's kind, the offset in its name (segments, snapshots), a KRaft snapshot's epoch, and a removed suffix."""
+
+    kind: FileKind
+    offset: int | None = None
+    epoch: int | None = None
+    removed: str = ""
+
+
+_REMOVED: Final = (".deleted", ".cleaned", ".swap", ".tmp")
+_BY_SUFFIX: Final = {
+    kind.value: kind
+    for kind in (
+        FileKind.LOG,
+        FileKind.OFFSET_INDEX,
+        FileKind.TIME_INDEX,
+        FileKind.TXN_INDEX,
+        FileKind.PRODUCER_SNAPSHOT,
+    )
+}
+_BY_NAME: Final = {
+    "recovery-point-offset-checkpoint": FileKind.OFFSET_CHECKPOINT,
+    "replication-offset-checkpoint": FileKind.OFFSET_CHECKPOINT,
+    "log-start-offset-checkpoint": FileKind.OFFSET_CHECKPOINT,
+    "cleaner-offset-checkpoint": FileKind.OFFSET_CHECKPOINT,
+    "leader-epoch-checkpoint": FileKind.LEADER_EPOCH_CHECKPOINT,
+    "partition.metadata": FileKind.PARTITION_METADATA,
+    "meta.properties": FileKind.META_PROPERTIES,
+    "quorum-state": FileKind.QUORUM_STATE,
+    "bootstrap.checkpoint": FileKind.KRAFT_SNAPSHOT,
+}
+_KRAFT: Final = re.compile(r"(\d{1,20})-(\d{1,10})(?:-[^.]*)?\.checkpoint(?:\.part)?")
+_DIGITS: Final = re.compile(r"\d{1,20}")
+
+
+def parse_name(name: str) -> FileName:
+    """Say what a file is by `name`, which is the last part of its path."""
+    removed = ""
+    for suffix in _REMOVED:
+        if name.endswith(suffix):
+            name, removed = name.removesuffix(suffix), suffix
+            break
+    if name in _BY_NAME:
+        return FileName(_BY_NAME[name], removed=removed)
+    if match := _KRAFT.fullmatch(name):
+        return FileName(FileKind.KRAFT_SNAPSHOT, int(match[1]), int(match[2]), removed)
+    stem, dot, suffix = name.rpartition(".")
+    kind = _BY_SUFFIX.get(dot + suffix)
+    if kind is None:
+        return FileName(FileKind.UNKNOWN, removed=removed)
+    first = stem.partition(".")[0]
+    return FileName(kind, int(first) if _DIGITS.fullmatch(first) else None, removed=removed)

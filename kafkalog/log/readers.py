@@ -1,0 +1,268 @@
+"""The library's front: what is in a file, row by row or as columns.
+
+What is wrong with a file is a Finding, handed to `on_finding`; without one, warnings and errors become Python warnings
+(FindingWarning). Only what the program cannot do at all raises: UnreadableError.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkalog.findings import CATALOGUE, Finding, Severity
+from kafkalog.format import kernel
+from kafkalog.format.batch import Batch, Record
+from kafkalog.format.checkpoint import Checkpoint, Properties, leader_epochs, partition_offsets, properties, quorum_state
+from kafkalog.format.control import ControlRecord, control_record
+from kafkalog.format.index import AbortedTransaction, OffsetEntry, TimeEntry
+from kafkalog.format.index import aborted_transactions as _aborted
+from kafkalog.format.layout import ABORTED_TXN
+from kafkalog.format.message import MalformedError
+from kafkalog.format.snapshot import ProducerState, producer_snapshot
+from kafkalog.log.files import FileSource, read_small
+from kafkalog.log.indexes import check_offset_index, check_time_index
+from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.segment import Chunk, Limits, scan_source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "FindingWarning",
+    "batch_columns",
+    "batches",
+    "control_finding",
+    "control_records",
+    "key_undecodable",
+    "offset_index",
+    "read_aborted_transactions",
+    "read_checkpoint",
+    "read_properties",
+    "read_snapshot",
+    "record_columns",
+    "records",
+    "segment_chunks",
+    "time_index",
+]
+
+PathLike = str | os.PathLike[str]
+OnFinding = Callable[[Finding], object]
+
+
+class FindingWarning(UserWarning):
+    """A finding that nobody asked for by `on_finding`."""
+
+
+def _warn(finding: Finding) -> None:
+    if finding.severity > Severity.NOTE:
+        warnings.warn(str(finding), FindingWarning, stacklevel=3)
+
+
+def segment_chunks(path: PathLike, *, limits: Limits | None = None, max_bytes: int | None = None) -> Iterator[Chunk]:
+    """Read a segment or KRaft snapshot in chunks, with what its name and the index beside it say.
+
+    `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
+    """
+    name = parse_name(Path(path).name)
+    source = FileSource(path, max_bytes=max_bytes)
+    base_offset = name.offset if name.kind is FileKind.LOG else None
+    try:
+        yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: _hints(Path(path)))
+    finally:
+        source.close()
+
+
+def _hints(path: Path) -> list[int]:
+    """Return the positions in the offset index beside a segment, none where there is none."""
+    index = path.with_name(path.name.partition(".")[0] + ".index")
+    if parse_name(path.name).kind is not FileKind.LOG or not index.is_file():
+        return []
+    return sorted({entry.position for entry in check_offset_index(index).listed if entry.position > 0})
+
+
+def batches(path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None) -> Iterator[Batch]:
+    """Yield each batch header of a segment or KRaft snapshot (RecordBatch), in file order.
+
+    Raises UnreadableError where the file can't be opened or read.
+    """
+    report = on_finding or _warn
+    for chunk in segment_chunks(path, limits=limits):
+        for row in range(chunk.heads.count):
+            yield Batch.of(chunk.heads, row)
+        for finding in chunk.findings:
+            report(finding)
+
+
+def records(
+    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None
+) -> Iterator[Record]:
+    """Yield each record of a segment or KRaft snapshot, control records included, in file order.
+
+    Raises UnreadableError where the file can't be opened or read.
+    """
+    report = on_finding or _warn
+    for chunk in segment_chunks(path, limits=limits):
+        for block in chunk.records():
+            position = None if block.outer is None else chunk.heads.cell(kernel.POSITION, block.outer)
+            for number in range(block.recs.count):
+                yield block.record(number, position)
+            for finding in block.findings:
+                report(finding)
+        for finding in chunk.findings:
+            report(finding)
+
+
+def control_records(
+    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None
+) -> Iterator[tuple[Batch, Record, ControlRecord]]:
+    """Yield each control record with its batch and its raw record; other batches' records are not decoded.
+
+    Raises UnreadableError where the file can't be opened or read.
+    """
+    report = on_finding or _warn
+    for chunk in segment_chunks(path, limits=limits):
+        rows = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
+        for row, batch in enumerate(rows):
+            if not batch.is_control:
+                chunk.skip(row)
+        for block in chunk.records():
+            for number in range(block.recs.count):
+                batch, record = rows[block.recs.cell(kernel.BATCH, number)], block.record(number)
+                try:
+                    yield batch, record, control_record(record.key, record.value)
+                except MalformedError as error:
+                    report(control_finding(os.fspath(path), batch, record, str(error)))
+            for finding in block.findings:
+                report(finding)
+        for finding in chunk.findings:
+            report(finding)
+
+
+def control_finding(file: str, batch: Batch, record: Record, message: str) -> Finding:
+    """Make the finding for a control record whose key or value is not what its type needs."""
+    return Finding(
+        "control-record-malformed", CATALOGUE["control-record-malformed"].severity, file, batch.position, batch.size,
+        record.offset, None, None, f"the control record at offset {record.offset}: {message}",
+    )  # fmt: skip
+
+
+def key_undecodable(file: str, batch: Batch, offset: int, what: str, size: int) -> Finding:
+    """Make the finding for a key or value that the decoder asked for cannot read."""
+    return Finding(
+        "key-undecodable", CATALOGUE["key-undecodable"].severity, file, batch.position, batch.size, offset, None, size,
+        f"the {what} at offset {offset} has {size} bytes, too few for the decoder",
+    )  # fmt: skip
+
+
+def batch_columns(
+    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None
+) -> dict[str, NDArray[np.int64]]:
+    """Return every batch header of a segment as NumPy columns of int64, named as Batch's fields.
+
+    A cell without a value is -2**63. Raises UnreadableError where the file can't be opened or read.
+    """
+    return _columns(path, kernel.BATCH_COLUMNS[: kernel.SECTION_START], limits, on_finding or _warn, decode=False)
+
+
+def record_columns(
+    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None
+) -> dict[str, NDArray[np.int64]]:
+    """Return every record of a segment as NumPy columns of int64: offset, timestamp, sequence, sizes, header count.
+
+    Keys and values are not copied; `records` yields them. Raises UnreadableError where the file can't be opened or read.
+    """
+    names = ("offset", "timestamp", "sequence", "key_size", "value_size", "headers_count", "size")
+    return _columns(path, names, limits, on_finding or _warn, decode=True)
+
+
+def _columns(
+    path: PathLike, names: tuple[str, ...], limits: Limits | None, report: OnFinding, *, decode: bool
+) -> dict[str, NDArray[np.int64]]:
+    import numpy as np
+
+    parts: dict[str, list[NDArray[np.int64]]] = {name: [np.empty(0, np.int64)] for name in names}
+    table = kernel.RECORD_COLUMNS if decode else kernel.BATCH_COLUMNS
+    for chunk in segment_chunks(path, limits=limits):
+        blocks = ((block.recs, block.findings) for block in chunk.records()) if decode else [(chunk.heads, [])]
+        for rows, findings in blocks:
+            for name in names:
+                parts[name].append(np.array(rows.column(table.index(name)), np.int64))
+            for finding in findings:
+                report(finding)
+        for finding in chunk.findings:
+            report(finding)
+    return {name: np.concatenate(part) for name, part in parts.items()}
+
+
+def _report_all(findings: list[Finding], on_finding: OnFinding | None) -> None:
+    for finding in findings:
+        (on_finding or _warn)(finding)
+
+
+def offset_index(path: PathLike, *, on_finding: OnFinding | None = None) -> list[OffsetEntry]:
+    """Return the entries of a ``.index``, held against the segment beside it (OffsetIndex)."""
+    check = check_offset_index(path)
+    _report_all(check.findings, on_finding)
+    return check.listed
+
+
+def time_index(path: PathLike, *, on_finding: OnFinding | None = None) -> list[TimeEntry]:
+    """Return the entries of a ``.timeindex``, held against the segment beside it (TimeIndex)."""
+    check = check_time_index(path)
+    _report_all(check.findings, on_finding)
+    return check.listed
+
+
+def read_aborted_transactions(path: PathLike, *, on_finding: OnFinding | None = None) -> list[AbortedTransaction]:
+    """Return the entries of a ``.txnindex`` (TransactionIndex)."""
+    entries = _aborted(read_small(path))
+    findings = [
+        _simple(path, "version-unknown", number * ABORTED_TXN.size, f"an entry's version is {row.version}, not 0")
+        for number, row in enumerate(entries.rows)
+        if row.version != 0
+    ]
+    if entries.rest:
+        position = entries.slots * ABORTED_TXN.size
+        message = f"{entries.rest} bytes behind the last entry, an entry has {ABORTED_TXN.size}"
+        findings.append(_simple(path, "index-truncated", position, message))
+    _report_all(findings, on_finding)
+    return entries.rows
+
+
+def read_snapshot(path: PathLike, *, on_finding: OnFinding | None = None) -> list[ProducerState]:
+    """Return the producers of a ``.snapshot`` (ProducerStateManager), as far as the file goes."""
+    snapshot = producer_snapshot(read_small(path))
+    _report_all([_simple(path, "snapshot-corrupt", None, snapshot.wrong)] if snapshot.wrong else [], on_finding)
+    return snapshot.entries
+
+
+def read_checkpoint(path: PathLike, *, on_finding: OnFinding | None = None) -> Checkpoint:
+    """Return a leader-epoch-checkpoint's or a root checkpoint's rows, by the file's name."""
+    read = leader_epochs if parse_name(Path(path).name).kind is FileKind.LEADER_EPOCH_CHECKPOINT else partition_offsets
+    checkpoint = read(read_small(path))
+    _report_lines(path, checkpoint.wrong, on_finding)
+    return checkpoint
+
+
+def read_properties(path: PathLike, *, on_finding: OnFinding | None = None) -> dict[str, str]:
+    """Return the keys and values of partition.metadata, meta.properties or quorum-state, by the file's name."""
+    kind = parse_name(Path(path).name).kind
+    data = read_small(path)
+    if kind is FileKind.QUORUM_STATE:
+        found: Properties = quorum_state(data)
+    else:
+        found = properties(data, ":" if kind is FileKind.PARTITION_METADATA else "=")
+    _report_lines(path, found.wrong, on_finding)
+    return found.values
+
+
+def _report_lines(path: PathLike, wrong: list[tuple[int, str]], on_finding: OnFinding | None) -> None:
+    _report_all([_simple(path, "checkpoint-malformed", None, f"line {line}: {text}") for line, text in wrong], on_finding)
+
+
+def _simple(path: PathLike, code: str, position: int | None, message: str, **more: Any) -> Finding:
+    return Finding(code, CATALOGUE[code].severity, os.fspath(path), position, None, None, None, None, message)

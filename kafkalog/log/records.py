@@ -1,0 +1,280 @@
+"""The records of a chunk's batches, decompressed and decoded some thousand at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkalog.findings import CATALOGUE, Finding
+from kafkalog.format import kernel
+from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, Block, Record
+from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
+
+__all__ = ["RecordBlock", "decode_records"]
+
+_ROOM: Final = 4096
+
+
+class RecordBlock:
+    """Decoded records: `recs` is the kernel's table of them, `buf` the bytes that their positions are in.
+
+    `heads` are their batches. For the messages inside a wrapper of magic 0 or 1 these are the inner messages, and
+    `outer` is the wrapper's row in the chunk; else `outer` is None. The buffers are used again for the next block.
+    """
+
+    __slots__ = ("buf", "findings", "heads", "outer", "recs")
+
+    def __init__(self, buf: bytes | bytearray | memoryview, heads: Block, recs: Block, outer: int | None = None) -> None:
+        self.buf = buf
+        self.heads = heads
+        self.recs = recs
+        self.outer = outer
+        self.findings: list[Finding] = []
+
+    def record(self, number: int, position: int | None = None) -> Record:
+        """Make one record readable; `position` is that of its batch where it lies in a wrapper."""
+        row, offset, timestamp, sequence, key, key_size, value, value_size, headers, count, size = self.recs.row(number)
+        buf = self.buf
+        magic = self.heads.cell(kernel.MAGIC, row)
+        return Record(
+            offset,
+            timestamp,
+            sequence,
+            None if key_size < 0 else bytes(buf[key : key + key_size]),
+            None if value_size < 0 else bytes(buf[value : value + value_size]),
+            tuple(_headers(buf, headers, count)),
+            size,
+            self.heads.cell(kernel.POSITION, row) if position is None else position,
+            magic,
+            self.heads.cell(kernel.CRC, row) if magic < 2 else None,
+            bool(self.heads.cell(kernel.VALID, row)) if magic < 2 else None,
+        )
+
+
+def _headers(
+    buf: bytes | bytearray | memoryview, position: int, count: int
+) -> Iterator[tuple[bytes, bytes | None]]:
+    for _ in range(count):
+        size, position = _varint(buf, position)
+        key = bytes(buf[position : position + size])
+        size, position = _varint(buf, position + size)
+        if size < 0:
+            yield key, None
+        else:
+            yield key, bytes(buf[position : position + size])
+            position += size
+
+
+def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
+    """Read a varint that the kernel has read before: the value, and what follows."""
+    value = shift = 0
+    while True:
+        byte = buf[position]
+        position += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            value &= 0xFFFFFFFF
+            return (value >> 1) ^ -(value & 1), position
+
+
+def decode_records(
+    file: str, buf: memoryview, heads: Block, max_decompressed_bytes: int
+) -> Iterator[RecordBlock]:
+    """Decode the records of the batches in `heads`, whose bytes are `buf`; rows whose section starts below 0 are left out."""
+    decoder = _Decoder(file, heads, max_decompressed_bytes)
+    row = 0
+    while row < heads.count:
+        if heads.cell(kernel.MAGIC, row) < 2 and decoder.is_wrapper(row):
+            yield from decoder.wrapper(buf, row)
+            row += 1
+            continue
+        first = row
+        n, row, why, errors = kernel.records(
+            buf, heads.cells, heads.capacity, row, heads.count, False, decoder.recs.cells, _ROOM
+        )
+        yield decoder.block(buf, n, range(first, min(row + 1, heads.count)) if errors else ())
+        if why == kernel.PACKED and heads.cell(kernel.MAGIC, row) >= 2:
+            yield from decoder.packed(buf, row)
+            row += 1
+
+
+class _Decoder:
+    def __init__(self, file: str, heads: Block, limit: int) -> None:
+        self.file = file
+        self.heads = heads
+        self.limit = limit
+        self.recs = Block(len(kernel.RECORD_COLUMNS), _ROOM)
+
+    def is_wrapper(self, row: int) -> bool:
+        return (
+            self.heads.cell(kernel.SECTION_START, row) >= 0
+            and self.heads.cell(kernel.ATTRIBUTES, row) & CODEC_MASK != 0
+        )
+
+    def block(
+        self,
+        buf: bytes | bytearray | memoryview,
+        count: int,
+        rows: range | tuple[()],
+        heads: Block | None = None,
+        outer: int | None = None,
+    ) -> RecordBlock:
+        """Wrap `count` decoded records, with a finding for each of `rows` that has an error."""
+        self.recs.count = count
+        heads = heads or self.heads
+        block = RecordBlock(buf, heads, self.recs, outer)
+        for row in rows:
+            error = heads.cell(kernel.ERROR, row)
+            told = row if outer is None else outer
+            if error > 0 and self.heads.cell(kernel.VALID, told):
+                number = heads.cell(kernel.DECODED, row)
+                count = heads.cell(kernel.COUNT, row)
+                block.findings.append(
+                    self.finding("record-malformed", told, f"record {number} of {count}: {kernel.RECORD_ERRORS[error]}")
+                )
+            if error > 0:
+                heads.set(kernel.ERROR, row, -1)  # told
+        return block
+
+    def finding(self, code: str, row: int, message: str) -> Finding:
+        cell = self.heads.cell
+        offset = cell(kernel.LAST_OFFSET, row)
+        text = f"in the batch ending at offset {offset}: {message}"
+        position, size = cell(kernel.POSITION, row), cell(kernel.SIZE, row)
+        return Finding(code, CATALOGUE[code].severity, self.file, position, size, offset, None, None, text)
+
+    def unpack(self, payload: memoryview, row: int, magic: int) -> bytes | bytearray | Finding | None:
+        """Decompress a batch's records; what keeps that from happening is a finding, unless the checksum told it all."""
+        codec = self.heads.cell(kernel.ATTRIBUTES, row) & CODEC_MASK
+        if codec >= len(CODECS):
+            found: Finding = self.finding("codec-unknown", row, f"no codec has number {codec}")
+        else:
+            try:
+                return decompress(codec, payload, self.limit, magic=magic)
+            except OverLimitError:
+                found = self.finding(
+                    "decompression-over-limit", row,
+                    f"{CODECS[codec]}: more than --max-decompressed-bytes {self.limit} in {len(payload)} bytes",
+                )  # fmt: skip
+            except DecompressionError as error:
+                found = self.finding("decompression-failed", row, str(error))
+        return found if self.heads.cell(kernel.VALID, row) else None
+
+    def packed(self, buf: memoryview, row: int) -> Iterator[RecordBlock]:
+        """Decode the compressed records of a magic 2 batch."""
+        start, stop = self.heads.cell(kernel.SECTION_START, row), self.heads.cell(kernel.SECTION_STOP, row)
+        data = b"" if start == stop and not self.heads.cell(kernel.COUNT, row) else self.unpack(buf[start:stop], row, 2)
+        if data is None or isinstance(data, Finding):
+            block = self.block(b"", 0, ())
+            block.findings += [data] if data is not None else []
+            yield block
+            return
+        self.heads.set(kernel.SECTION_START, row, 0)
+        self.heads.set(kernel.SECTION_STOP, row, len(data))
+        while True:
+            n, _, why, errors = kernel.records(
+                data, self.heads.cells, self.heads.capacity, row, row + 1, True, self.recs.cells, _ROOM
+            )
+            yield self.block(data, n, range(row, row + 1) if errors else ())
+            if why != kernel.NO_ROOM:
+                return
+
+    def wrapper(self, buf: memoryview, row: int) -> Iterator[RecordBlock]:
+        """Decode the messages inside a wrapper of magic 0 or 1."""
+        cell = self.heads.cell
+        magic = cell(kernel.MAGIC, row)
+        payload = self.wrapped(buf, row)
+        data = payload if isinstance(payload, Finding) else self.unpack(payload, row, magic)
+        inner = _Inner(data) if isinstance(data, bytes | bytearray) else None
+        if inner is None or inner.wrong:
+            finding = data if isinstance(data, Finding) else None
+            if inner is not None and cell(kernel.VALID, row):
+                finding = self.finding("record-malformed", row, inner.wrong)
+            block = self.block(b"", 0, ())
+            block.findings += [finding] if finding is not None else []
+            yield block
+            if inner is None:
+                return
+        assert inner is not None
+        offset = cell(kernel.LAST_OFFSET, row)
+        shift = offset - inner.last_offset if magic == 1 and offset else 0
+        first = True
+        for heads in inner.heads():
+            for i in range(heads.count):
+                heads.set(kernel.BASE_OFFSET, i, heads.cell(kernel.LAST_OFFSET, i) + shift)
+                heads.set(kernel.LAST_OFFSET, i, heads.cell(kernel.BASE_OFFSET, i))
+                if cell(kernel.ATTRIBUTES, row) & LOG_APPEND_TIME and magic == 1:
+                    heads.set(kernel.MAX_TIMESTAMP, i, cell(kernel.MAX_TIMESTAMP, row))
+                    heads.set(kernel.ATTRIBUTES, i, heads.cell(kernel.ATTRIBUTES, i) | LOG_APPEND_TIME)
+            if first and heads.count:
+                self.heads.set(kernel.BASE_OFFSET, row, heads.cell(kernel.BASE_OFFSET, 0))
+                first = False
+            start = 0
+            while start < heads.count:
+                n, done, _, errors = kernel.records(
+                    inner.data, heads.cells, heads.capacity, start, heads.count, True, self.recs.cells, _ROOM
+                )
+                yield self.block(inner.data, n, range(start, heads.count) if errors else (), heads, row)
+                start = done
+        self.heads.set(kernel.COUNT, row, inner.count)
+
+    def wrapped(self, buf: memoryview, row: int) -> memoryview | Finding:
+        """Return the wrapper's value."""
+        position, stop = self.heads.cell(kernel.SECTION_START, row), self.heads.cell(kernel.SECTION_STOP, row)
+        for what in ("key", "value"):
+            if stop - position < 4:
+                return self.finding("record-malformed", row, f"the {what}'s size runs past the message")
+            size = int.from_bytes(buf[position : position + 4], "big", signed=True)
+            position += 4
+            if size > stop - position:
+                return self.finding("record-malformed", row, f"the {what} runs past the message")
+            if what == "key":
+                position += max(size, 0)
+        return buf[position : position + max(size, 0)]
+
+
+class _Inner:
+    """The messages inside a wrapper: their number, the last one's offset, and what is wrong with them."""
+
+    def __init__(self, data: bytes | bytearray) -> None:
+        self.data = data
+        self.count = 0
+        self.last_offset = 0
+        self.wrong = ""
+        self.end = 0
+        for heads in self.heads():
+            self.count += heads.count
+            if heads.count:
+                self.last_offset = heads.cell(kernel.LAST_OFFSET, heads.count - 1)
+                if any(attributes & CODEC_MASK for attributes in heads.column(kernel.ATTRIBUTES)):
+                    self.wrong = "a message inside the wrapper is compressed itself"
+        if not self.count:
+            self.wrong = "no message inside the wrapper"
+        elif self.end < len(data):
+            self.wrong = f"{len(data) - self.end} bytes inside the wrapper are no message"
+
+    def heads(self) -> Iterator[Block]:
+        """Yield the messages' headers, up to the first that is none; their own checksums are not judged here."""
+        heads = Block(len(kernel.BATCH_COLUMNS), _ROOM)
+        at, row = 0, 0
+        while True:
+            row, at, why = kernel.headers(self.data, at, len(self.data), 0, heads.cells, heads.capacity, row)
+            if why == kernel.BAD and row < heads.capacity and self.is_message(at):
+                at += int.from_bytes(self.data[at + 8 : at + 12], "big") + kernel.LOG_OVERHEAD
+                row += 1
+                if row < heads.capacity:
+                    continue
+                why = kernel.FULL
+            heads.count = row
+            self.end = at
+            yield heads
+            if why != kernel.FULL:
+                return
+            row = 0
+
+    def is_message(self, at: int) -> bool:
+        """Say whether a message that failed its checksum at least has its bytes."""
+        size = int.from_bytes(self.data[at + 8 : at + 12], "big", signed=True) + kernel.LOG_OVERHEAD
+        magic = self.data[at + 16]
+        return magic < 2 and 26 + 8 * magic <= size <= len(self.data) - at

@@ -1,0 +1,179 @@
+"""Files as rows of the tables that ``tables.py`` declares, findings among them."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from kafkalog import tables
+from kafkalog.findings import Finding
+from kafkalog.format import kernel
+from kafkalog.format.batch import Batch, Record
+from kafkalog.format.control import control_record
+from kafkalog.format.message import MalformedError
+from kafkalog.log import readers
+from kafkalog.log.indexes import check_offset_index, check_time_index
+from kafkalog.log.names import FileKind
+from kafkalog.log.segment import Chunk
+from kafkalog.log.selection import Selection
+from kafkalog.tables import Table
+
+__all__ = ["TABLES_OF", "finding_row", "segment_rows", "side_file_rows"]
+
+Row = tuple[Any, ...]
+
+# The tables that a file of each kind can give, its first being the default.
+TABLES_OF: Final[dict[FileKind, tuple[Table, ...]]] = {
+    FileKind.LOG: (tables.BATCHES, tables.CONTROL, tables.RECORDS),
+    FileKind.KRAFT_SNAPSHOT: (tables.BATCHES, tables.CONTROL, tables.RECORDS),
+    FileKind.OFFSET_INDEX: (tables.OFFSET_INDEX,),
+    FileKind.TIME_INDEX: (tables.TIME_INDEX,),
+    FileKind.TXN_INDEX: (tables.ABORTED_TRANSACTIONS,),
+    FileKind.PRODUCER_SNAPSHOT: (tables.PRODUCER_STATES,),
+    FileKind.OFFSET_CHECKPOINT: (tables.CHECKPOINTS,),
+    FileKind.LEADER_EPOCH_CHECKPOINT: (tables.LEADER_EPOCHS,),
+    FileKind.PARTITION_METADATA: (tables.PROPERTIES,),
+    FileKind.META_PROPERTIES: (tables.PROPERTIES,),
+    FileKind.QUORUM_STATE: (tables.PROPERTIES,),
+}
+
+
+def finding_row(finding: Finding) -> Row:
+    """Make a finding a row of the table ``findings``."""
+    needed = None if finding.needed is None else str(finding.needed)
+    found = None if finding.found is None else str(finding.found)
+    return (
+        finding.code, finding.severity.word, finding.file, finding.position, finding.length, finding.offset, needed,
+        found, finding.message,
+    )  # fmt: skip
+
+
+def _text(data: bytes | None) -> tuple[str | None, str | None]:
+    """Split bytes into a text column and a base64 column, of which one is null."""
+    if data is None:
+        return None, None
+    try:
+        return data.decode(), None
+    except UnicodeDecodeError:
+        return None, base64.b64encode(data).decode()
+
+
+def _batch_row(file: str, batch: Batch) -> Row:
+    delta = None if batch.base_offset is None else batch.last_offset - batch.base_offset
+    current = batch.magic > 1
+    return (
+        file, batch.position, batch.size, batch.base_offset, batch.last_offset, delta, batch.count, batch.magic,
+        batch.crc, batch.crc_holds, batch.attributes, batch.codec, batch.timestamp_type, batch.is_transactional,
+        batch.is_control, current and bool(batch.attributes & 0x40), batch.attributes & 0xFF80 if current else 0,
+        batch.base_timestamp, batch.delete_horizon_ms, batch.max_timestamp, batch.producer_id, batch.producer_epoch,
+        batch.base_sequence, batch.last_sequence, batch.partition_leader_epoch,
+    )  # fmt: skip
+
+
+def _record_row(file: str, batch: Batch, record: Record) -> Row:
+    headers = [
+        dict(zip(("key", "key_base64", "value", "value_base64"), (*_text(key), *_text(value)), strict=True))
+        for key, value in record.headers
+    ]
+    return (
+        file, record.offset, record.timestamp, batch.timestamp_type, record.sequence, batch.producer_id,
+        batch.producer_epoch, batch.is_transactional, batch.is_control, record.size,
+        -1 if record.key is None else len(record.key), -1 if record.value is None else len(record.value), len(headers),
+        *_text(record.key), *_text(record.value), headers, batch.magic, record.crc, record.crc_holds,
+        record.position, batch.crc_holds,
+    )  # fmt: skip
+
+
+def _control_row(file: str, batch: Batch, record: Record) -> Row:
+    control = control_record(record.key, record.value)
+    return (
+        file, record.offset, record.timestamp, control.name, control.type, control.version, control.coordinator_epoch,
+        control.data, batch.producer_id, batch.producer_epoch, batch.partition_leader_epoch, batch.position,
+    )  # fmt: skip
+
+
+def segment_rows(
+    file: str, chunks: Iterator[Chunk], wanted: set[str], selection: Selection
+) -> Iterator[tuple[Table, Row] | Finding]:
+    """Yield the selected rows of the tables named in `wanted` as (table, row), and every finding on the way.
+
+    Records are decoded only where a table or the selection needs them.
+    """
+    for chunk in chunks:
+        batches = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
+        selected = [selection.may_hold(batch) for batch in batches]
+        records = "records" in wanted or selection.looks_at_records
+        for row, batch in enumerate(batches):
+            if not selected[row] or not (records or ("control" in wanted and batch.is_control)):
+                chunk.skip(row)
+        if "batches" in wanted and not selection.looks_at_records:
+            for row, batch in enumerate(batches):
+                if selected[row]:
+                    yield tables.BATCHES, _batch_row(file, batch)
+        if records or "control" in wanted:
+            yield from _record_rows(file, chunk, batches, wanted, selection)
+        yield from chunk.findings
+        if batches and selection.ends_before(batches[-1]):
+            return
+
+
+def _record_rows(
+    file: str, chunk: Chunk, batches: list[Batch], wanted: set[str], selection: Selection
+) -> Iterator[tuple[Table, Row] | Finding]:
+    told = -1  # the last batch whose row was given because a record of it is selected
+    for block in chunk.records():
+        for number in range(block.recs.count):
+            row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
+            batch = batches[row]
+            record = block.record(number, batch.position)
+            if not selection.holds(record):
+                continue
+            if "batches" in wanted and selection.looks_at_records and row != told:
+                yield tables.BATCHES, _batch_row(file, batch)
+                told = row
+            if "control" in wanted and batch.is_control:
+                try:
+                    yield tables.CONTROL, _control_row(file, batch, record)
+                except MalformedError as error:
+                    yield readers.control_finding(file, batch, record, str(error))
+            if "records" in wanted:
+                yield tables.RECORDS, _record_row(file, batch, record)
+        yield from block.findings
+
+
+def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tuple[Table, Row] | Finding]:
+    """Yield the rows of a file that is no segment, and every finding.
+
+    Raises UnreadableError where the file can't be read.
+    """
+    findings: list[Finding] = []
+    rows: list[Row]
+    if kind is FileKind.OFFSET_INDEX:
+        index = check_offset_index(path)
+        rows, findings = [(n, *entry) for n, entry in enumerate(index.listed)], index.findings
+    elif kind is FileKind.TIME_INDEX:
+        times = check_time_index(path)
+        rows, findings = [(n, *entry) for n, entry in enumerate(times.listed)], times.findings
+    elif kind is FileKind.TXN_INDEX:
+        aborted = readers.read_aborted_transactions(path, on_finding=findings.append)
+        rows = [(n, *entry) for n, entry in enumerate(aborted)]
+    elif kind is FileKind.PRODUCER_SNAPSHOT:
+        rows = [
+            (
+                state.producer_id, state.producer_epoch, state.first_sequence, state.last_sequence, state.last_offset,
+                state.offset_delta, state.timestamp, state.coordinator_epoch, state.current_txn_first_offset,
+            )
+            for state in readers.read_snapshot(path, on_finding=findings.append)
+        ]  # fmt: skip
+    elif kind in (FileKind.OFFSET_CHECKPOINT, FileKind.LEADER_EPOCH_CHECKPOINT):
+        rows = [tuple(row) for row in readers.read_checkpoint(path, on_finding=findings.append).rows]
+    else:
+        rows = list(readers.read_properties(path, on_finding=findings.append).items())
+    table = TABLES_OF[kind][0]
+    file = str(Path(path)) if not isinstance(path, str) else path
+    for row in rows:
+        yield table, (file, *row)
+    yield from findings

@@ -1,0 +1,247 @@
+"""Every table that leaves a stage: names, types, units and meanings, declared once.
+
+Offsets and sizes are exact int64; a value that is not there is null; times are ms since 1970 in UTC, in columns that end
+in ``_ms``; words are lower case and the words that a column may hold are listed with it. Bytes that are UTF-8 stand in
+the column itself, others in base64 in the column beside it, whose name ends in ``_base64``.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+__all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
+
+SCHEMA_VERSION: Final = 1
+
+
+class Column(NamedTuple):
+    """A column: its type is ``int64``, ``int32``, ``int16``, ``int8``, ``bool``, ``string`` or ``json``."""
+
+    name: str
+    type: str
+    meaning: str
+    unit: str = ""
+    words: tuple[str, ...] = ()
+
+
+class Table(NamedTuple):
+    """A table: what one row is, and its columns in order."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the columns' names."""
+        return tuple(column.name for column in self.columns)
+
+
+_FILE: Final = Column("file", "string", "the file, as it was named")
+_POSITION: Final = Column("position", "int64", "where it begins in the file", "bytes")
+_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+_TIMESTAMP_TYPES: Final = ("none", "create_time", "log_append_time")
+
+BATCHES: Final = Table(
+    "batches",
+    "a record batch; of magic 0 and 1, a message",
+    (
+        _FILE,
+        _POSITION,
+        Column("size_bytes", "int64", "the whole batch, header included; as declared where it is damaged", "bytes"),
+        Column("base_offset", "int64", "the first offset as written; null for a wrapper of magic 0 or 1"),
+        Column("last_offset", "int64", "the last offset, kept by compaction"),
+        Column("last_offset_delta", "int64", "last_offset less base_offset"),
+        Column("count", "int64", "records in it; null for a wrapper of magic 0 or 1"),
+        Column("magic", "int8", "the format's version: 0, 1 or 2"),
+        Column("crc", "int64", "the checksum as stored, unsigned"),
+        Column("crc_holds", "bool", "whether the stored checksum is that of the bytes"),
+        Column("attributes", "int16", "all attribute bits as stored"),
+        Column("codec", "string", "compression of the records; the number of an unknown one", words=_CODECS),
+        Column("timestamp_type", "string", "who set the timestamps", words=_TIMESTAMP_TYPES),
+        Column("is_transactional", "bool", "part of a transaction; markers are too"),
+        Column("is_control", "bool", "holds control records"),
+        Column("has_delete_horizon", "bool", "bit 6: base_timestamp is a delete horizon"),
+        Column("unused_attribute_bits", "int32", "bits 7 to 15, which mean nothing"),
+        Column("base_timestamp_ms", "int64", "what record timestamps are relative to; null for magic 0 and 1", "ms"),
+        Column("delete_horizon_ms", "int64", "when the cleaner may drop tombstones and markers, else null", "ms"),
+        Column("max_timestamp_ms", "int64", "the newest record's timestamp, or the append time; -1: none", "ms"),
+        Column("producer_id", "int64", "-1: none"),
+        Column("producer_epoch", "int16", "-1: none"),
+        Column("base_sequence", "int32", "the first record's sequence; -1: none"),
+        Column("last_sequence", "int32", "the last record's sequence as written; -1: none"),
+        Column("partition_leader_epoch", "int32", "of the leader that appended it; -1: unknown"),
+    ),
+)
+_KEY: Final = (
+    Column("key", "string", "null where there is none, or where it is no UTF-8"),
+    Column("key_base64", "string", "the key where it is no UTF-8, else null"),
+)
+_VALUE: Final = (
+    Column("value", "string", "null where there is none, or where it is no UTF-8"),
+    Column("value_base64", "string", "the value where it is no UTF-8, else null"),
+)
+RECORDS: Final = Table(
+    "records",
+    "a record, control records included",
+    (
+        _FILE,
+        Column("offset", "int64", "the record's offset"),
+        Column("timestamp_ms", "int64", "-1: none", "ms"),
+        Column("timestamp_type", "string", "who set the timestamp", words=_TIMESTAMP_TYPES),
+        Column("sequence", "int32", "the producer's sequence; -1: none"),
+        Column("producer_id", "int64", "-1: none"),
+        Column("producer_epoch", "int16", "-1: none"),
+        Column("is_transactional", "bool", "part of a transaction"),
+        Column("is_control", "bool", "a control record"),
+        Column("size_bytes", "int64", "the record as encoded, decompressed", "bytes"),
+        Column("key_size", "int64", "-1: null", "bytes"),
+        Column("value_size", "int64", "-1: null", "bytes"),
+        Column("headers_count", "int64", "how many headers"),
+        *_KEY,
+        *_VALUE,
+        Column("headers", "json", "in order: objects of key, key_base64, value, value_base64, as above"),
+        Column("magic", "int8", "of its batch"),
+        Column("message_crc", "int64", "of a message of magic 0 or 1, else null"),
+        Column("message_crc_holds", "bool", "of a message of magic 0 or 1, else null"),
+        Column("batch_position", "int64", "where its batch begins in the file", "bytes"),
+        Column("batch_crc_holds", "bool", "whether the batch's checksum holds"),
+    ),
+)
+CONTROL: Final = Table(
+    "control",
+    "a control record",
+    (
+        _FILE,
+        Column("offset", "int64", "the record's offset"),
+        Column("timestamp_ms", "int64", "when it was written", "ms"),
+        Column(
+            "type",
+            "string",
+            "what it says",
+            words=(
+                "abort",
+                "commit",
+                "leader_change",
+                "snapshot_header",
+                "snapshot_footer",
+                "kraft_version",
+                "kraft_voters",
+                "unknown",
+            ),
+        ),
+        Column("type_number", "int16", "the type as stored"),
+        Column("version", "int16", "of the key"),
+        Column("coordinator_epoch", "int32", "of an abort or commit, else null"),
+        Column("data", "json", "the fields of a KRaft message in Kafka's spelling, else null"),
+        Column("producer_id", "int64", "-1: none"),
+        Column("producer_epoch", "int16", "-1: none"),
+        Column("partition_leader_epoch", "int32", "of the leader that appended it"),
+        Column("batch_position", "int64", "where its batch begins in the file", "bytes"),
+    ),
+)
+OFFSET_INDEX: Final = Table(
+    "offset_index",
+    "an entry of a .index file",
+    (
+        _FILE,
+        Column("entry", "int64", "its number, from 0"),
+        Column("offset", "int64", "the last offset of the batch (up to Kafka 1.1 the first)"),
+        Column("position", "int64", "where the batch begins in the segment", "bytes"),
+    ),
+)
+TIME_INDEX: Final = Table(
+    "time_index",
+    "an entry of a .timeindex file",
+    (
+        _FILE,
+        Column("entry", "int64", "its number, from 0"),
+        Column("timestamp_ms", "int64", "the largest timestamp so far", "ms"),
+        Column("offset", "int64", "the last offset of the batch that holds it"),
+    ),
+)
+ABORTED_TRANSACTIONS: Final = Table(
+    "aborted_transactions",
+    "an entry of a .txnindex file",
+    (
+        _FILE,
+        Column("entry", "int64", "its number, from 0"),
+        Column("version", "int16", "of the entry"),
+        Column("producer_id", "int64", "whose transaction"),
+        Column("first_offset", "int64", "of the transaction in this partition"),
+        Column("last_offset", "int64", "of the ABORT marker"),
+        Column("last_stable_offset", "int64", "right after this abort"),
+    ),
+)
+PRODUCER_STATES: Final = Table(
+    "producer_states",
+    "an entry of a .snapshot file",
+    (
+        _FILE,
+        Column("producer_id", "int64", "whose state"),
+        Column("producer_epoch", "int16", "the newest epoch"),
+        Column("first_sequence", "int32", "of its last batch"),
+        Column("last_sequence", "int32", "of its last batch; -1: none"),
+        Column("last_offset", "int64", "of its last batch; -1: none"),
+        Column("offset_delta", "int32", "the last batch's size in offsets, less one"),
+        Column("timestamp_ms", "int64", "of its last batch or marker; -1: none", "ms"),
+        Column("coordinator_epoch", "int32", "of its last marker; -1: none"),
+        Column("current_txn_first_offset", "int64", "where its open transaction begins; -1: none"),
+    ),
+)
+CHECKPOINTS: Final = Table(
+    "checkpoints",
+    "a line of a root checkpoint",
+    (
+        _FILE,
+        Column("topic", "string", "whose offset"),
+        Column("partition", "int32", "whose offset"),
+        Column("offset", "int64", "recovery point, high watermark, log start or first dirty offset, by the file"),
+    ),
+)
+LEADER_EPOCHS: Final = Table(
+    "leader_epochs",
+    "a line of leader-epoch-checkpoint",
+    (
+        _FILE,
+        Column("epoch", "int32", "a leader epoch"),
+        Column("start_offset", "int64", "its first offset in this replica"),
+    ),
+)
+PROPERTIES: Final = Table(
+    "properties",
+    "a key of partition.metadata, meta.properties or quorum-state",
+    (_FILE, Column("key", "string", "the key"), Column("value", "string", "the value")),
+)
+FINDINGS: Final = Table(
+    "findings",
+    "something wrong or remarkable",
+    (
+        Column("code", "string", "what kind of thing"),
+        Column("severity", "string", "how bad", words=("note", "warning", "error")),
+        _FILE,
+        Column("position", "int64", "where in the file, else null", "bytes"),
+        Column("length", "int64", "how many bytes it is about, else null", "bytes"),
+        Column("offset", "int64", "the log offset, else null"),
+        Column("needed", "string", "what the rule asks for, else null"),
+        Column("found", "string", "what is there, else null"),
+        Column("message", "string", "all of it in words"),
+    ),
+)
+
+TABLES: Final[dict[str, Table]] = {
+    table.name: table
+    for table in (
+        BATCHES,
+        RECORDS,
+        CONTROL,
+        OFFSET_INDEX,
+        TIME_INDEX,
+        ABORTED_TRANSACTIONS,
+        PRODUCER_STATES,
+        CHECKPOINTS,
+        LEADER_EPOCHS,
+        PROPERTIES,
+        FINDINGS,
+    )
+}

@@ -1,0 +1,1 @@
+"""The same audits on Spark: nothing here yet."""
