@@ -1,7 +1,7 @@
 """Reads Kafka's log directories from the files alone: no broker, nothing ever written to the evidence.
 
-    for batch in kafkalog.batches("00000000000000000000.log"):
-        print(batch.base_offset, batch.producer_id, batch.is_transactional)
+for batch in kafkalog.batches("00000000000000000000.log"):
+    print(batch.base_offset, batch.producer_id, batch.is_transactional)
 """
 
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict, Unpack
 
-__all__ = ["CATALOGUE", "Code", "Finding", "Severity"]
+__all__ = ["CATALOGUE", "Code", "Finding", "Severity", "Where"]
 
 
 class Severity(IntEnum):
@@ -20,6 +20,16 @@ class Severity(IntEnum):
     def word(self) -> str:
         """Return the lower-case word that outputs carry."""
         return self.name.lower()
+
+
+class Where(TypedDict, total=False):
+    """The place of a finding and what it holds against what; see Finding."""
+
+    position: int | None
+    length: int | None
+    offset: int | None
+    needed: int | str | None
+    found: int | str | None
 
 
 class Finding(NamedTuple):
@@ -38,6 +48,21 @@ class Finding(NamedTuple):
     needed: int | str | None
     found: int | str | None
     message: str
+
+    @classmethod
+    def of(cls, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
+        """Make a finding with the severity that the catalogue gives its code."""
+        return cls(
+            code,
+            CATALOGUE[code].severity,
+            file,
+            where.get("position"),
+            where.get("length"),
+            where.get("offset"),
+            where.get("needed"),
+            where.get("found"),
+            message,
+        )
 
     def __str__(self) -> str:
         """Write the finding on one line, as the command line shows it."""
@@ -146,7 +171,7 @@ CATALOGUE: Final[dict[str, Code]] = {
     "offset-not-increasing": Code(
         _ERROR,
         "A batch's first offset is not above the last offset of the batch before it.",
-        "No broker since 1.1 writes that; the segment mixes files, or the field, which is outside the checksum, changed.",
+        "No broker since 1.1 writes that: the segment mixes files, or the field changed, being outside the checksum.",
         "Compare with another replica and with the segment's .index.",
     ),
     "offset-outside-segment": Code(

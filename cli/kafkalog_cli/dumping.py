@@ -164,13 +164,13 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
             rows = side_file_rows(file, name.kind)
         wanted = request.wanted if request.tables or name.kind in _SEGMENTS else {TABLES_OF[name.kind][0].name}
         counted = "records" if "records" in wanted else "batches" if "batches" in wanted else None
-        left = dict.fromkeys(wanted, request.limit)
+        left: dict[str, int | None] = dict.fromkeys(wanted, request.limit)
         for item in rows:
             if isinstance(item, Finding):
                 run.report(item)
                 continue
             table, row = item
-            room = left.get(table.name, 0)
+            room: int | None = left.get(table.name, 0)
             if room == 0:
                 continue
             sink.row(table, row)
@@ -199,7 +199,7 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
         text.begin(file)
         if name.kind in _SEGMENTS:
             if name.offset is not None or name.kind is FileKind.KRAFT_SNAPSHOT:
-                text.log_start(name, Path(file).name)
+                text.log_start(name)
             if file != STDIN:
                 _check_segment(file, name)
             for chunk in run.progress.over(file, _chunks(request, file)):
@@ -270,9 +270,7 @@ def _one(text: KafkaText, chunk: Chunk, row: int, run: _Run, *, counts: bool) ->
         run.took(1)
 
 
-def _side_file(
-    text: KafkaText, file: str, kind: FileKind, report: Callable[[Finding], None], options: Options
-) -> None:
+def _side_file(text: KafkaText, file: str, kind: FileKind, report: Callable[[Finding], None], options: Options) -> None:
     """Write a file that is no segment."""
     if kind is FileKind.OFFSET_INDEX:
         index = kafkalog.check_offset_index(file, options.max_message_size)

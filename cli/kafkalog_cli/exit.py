@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kafkalog import Severity
 
-__all__ = ["Exit", "OutputError", "Outcome"]
+__all__ = ["Exit", "Outcome", "OutputError"]
 
 
 class Exit(IntEnum):

@@ -24,10 +24,10 @@ _COMMANDS: Final = ("dump", "schema")
 class _LazyGroup(click.Group):
     """Loads a subcommand's module when it is called for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # as above
         if cmd_name not in _COMMANDS:
             return None
         command = getattr(importlib.import_module(f"kafkalog_cli.commands.{cmd_name}"), cmd_name)

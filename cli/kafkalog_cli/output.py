@@ -58,8 +58,8 @@ class _Checked:
 def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryIO]:
     """Give the stream for a command's data.
 
-    A file is written under a temporary name beside it and renamed when all is there. Raises OutputError where it can't be
-    written, or would lie in a directory that evidence is read from.
+    A file is written under a temporary name beside it and renamed when all is there. Raises OutputError where it
+    can't be written, or would lie in a directory that evidence is read from.
     """
     if output is None:
         stream = _Checked(sys.stdout.buffer, "standard output")
@@ -68,7 +68,7 @@ def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryI
         return
     folder = output.absolute().parent.resolve()
     for path in inputs:
-        if path.is_dir() and folder.is_relative_to(path.resolve()) or folder == path.absolute().parent.resolve():
+        if folder == path.absolute().parent.resolve() or (path.is_dir() and folder.is_relative_to(path.resolve())):
             raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=folder)

@@ -19,7 +19,8 @@ def interpreted(name: str, as_name: str) -> ModuleType:
     """Load a half of the kernel from its Python source, as the module `as_name`."""
     path = Path(__file__).with_name(f"{name}.py")
     spec = importlib.util.spec_from_file_location(as_name, path)
-    assert spec is not None and spec.loader is not None  # a .py file always has both
+    assert spec is not None  # a .py file has both
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[as_name] = module
     spec.loader.exec_module(module)

@@ -51,8 +51,8 @@ class Block:
 class Batch(NamedTuple):
     """The header of a record batch; names are Kafka's (DefaultRecordBatch), sizes in bytes, times in ms.
 
-    For magic 0 and 1 it is one message: `base_offset` and `count` are None where the message wraps others, and what
-    these magics don't have is -1. `crc_holds` says whether the checksum is that of the bytes.
+    For magic 0 and 1 it is one message: `base_offset` and `records_count` are None where the message wraps others,
+    and what these magics don't have is -1. `crc_holds` says whether the checksum is that of the bytes.
     """
 
     position: int
@@ -70,7 +70,7 @@ class Batch(NamedTuple):
     producer_epoch: int
     base_sequence: int
     last_sequence: int
-    count: int | None
+    records_count: int | None
 
     @classmethod
     def of(cls, heads: Block, row: int) -> Batch:

@@ -113,4 +113,6 @@ def quorum_state(data: bytes) -> Properties:
         return Properties({}, [(1, f"no JSON: {error}")])
     if not isinstance(values, dict):
         return Properties({}, [(1, "no JSON object")])
-    return Properties({str(key): json.dumps(value) if not isinstance(value, str) else value for key, value in values.items()}, [])
+    return Properties(
+        {str(key): json.dumps(value) if not isinstance(value, str) else value for key, value in values.items()}, []
+    )

@@ -33,8 +33,8 @@ class OverLimitError(ValueError):
 def decompress(codec: int, payload: memoryview, limit: int, *, magic: int = 2) -> bytes | bytearray:
     """Decompress `payload` to at most `limit` bytes.
 
-    Raises OverLimitError where there is more, DecompressionError where the stream is broken or cut. A cut zstd stream is
-    not always told: fewer records than the batch counts are its proof.
+    Raises OverLimitError where there is more, DecompressionError where the stream is broken or cut. A cut zstd stream
+    is not always told: fewer records than the batch counts are its proof.
     """
     if not 0 < codec < len(CODECS):
         raise DecompressionError(f"no codec has number {codec}")
@@ -52,7 +52,7 @@ def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes:
     position = len(payload) - len(decoder.unused_data)
     parts = [data]
     limit -= len(data)
-    while decoder.eof and limit >= 0 and payload[position : position + 2] == b"\x1f\x8b":
+    while decoder.eof and limit >= 0 and bytes(payload[position : position + 2]) == b"\x1f\x8b":
         # Java's reader takes another member and ignores anything else. Each is fed in steps that grow, since what a
         # decoder leaves over is a copy.
         decoder = zlib.decompressobj(31)
@@ -91,7 +91,7 @@ def _snappy_block(block: memoryview, limit: int) -> bytes:
 
 
 def _snappy(payload: memoryview, limit: int, _magic: int) -> bytes:
-    if len(payload) < _XERIAL_HEADER or payload[:8] != _XERIAL:
+    if len(payload) < _XERIAL_HEADER or bytes(payload[:8]) != _XERIAL:
         return _snappy_block(payload, limit)
     parts: list[bytes] = []
     position = _XERIAL_HEADER
@@ -115,7 +115,7 @@ def _lz4(payload: memoryview, limit: int, magic: int) -> bytes:
     import lz4.frame
 
     frame: bytes | memoryview = payload
-    if magic == 0 and payload[:4] == _LZ4_MAGIC and len(payload) >= 7:
+    if magic == 0 and bytes(payload[:4]) == _LZ4_MAGIC and len(payload) >= 7:
         frame = _with_right_lz4_checksum(payload)
     decoder = lz4.frame.LZ4FrameDecompressor()
     data: bytes = decoder.decompress(frame, limit + 1)

@@ -6,7 +6,15 @@ from typing import Generic, NamedTuple, TypeVar
 
 from kafkalog.format.layout import ABORTED_TXN, OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY, Layout
 
-__all__ = ["AbortedTransaction", "Entries", "OffsetEntry", "TimeEntry", "aborted_transactions", "offset_entries", "time_entries"]
+__all__ = [
+    "AbortedTransaction",
+    "Entries",
+    "OffsetEntry",
+    "TimeEntry",
+    "aborted_transactions",
+    "offset_entries",
+    "time_entries",
+]
 
 
 class OffsetEntry(NamedTuple):
@@ -58,14 +66,20 @@ def _split(data: bytes, layout: Layout) -> tuple[bytes, int, int, int]:
 def offset_entries(data: bytes, base_offset: int) -> Entries[OffsetEntry]:
     """Read an offset index; offsets in it are relative to `base_offset`."""
     used, slots, zeros, rest = _split(data, OFFSET_INDEX_ENTRY)
-    rows = [OffsetEntry(base_offset + relative, position) for relative, position in OFFSET_INDEX_ENTRY.packed.iter_unpack(used)]
+    rows = [
+        OffsetEntry(base_offset + relative, position)
+        for relative, position in OFFSET_INDEX_ENTRY.packed.iter_unpack(used)
+    ]
     return Entries(rows, slots, zeros, rest)
 
 
 def time_entries(data: bytes, base_offset: int) -> Entries[TimeEntry]:
     """Read a time index; offsets in it are relative to `base_offset`."""
     used, slots, zeros, rest = _split(data, TIME_INDEX_ENTRY)
-    rows = [TimeEntry(timestamp, base_offset + relative) for timestamp, relative in TIME_INDEX_ENTRY.packed.iter_unpack(used)]
+    rows = [
+        TimeEntry(timestamp, base_offset + relative)
+        for timestamp, relative in TIME_INDEX_ENTRY.packed.iter_unpack(used)
+    ]
     return Entries(rows, slots, zeros, rest)
 
 

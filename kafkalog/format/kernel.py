@@ -21,7 +21,19 @@ except ImportError:  # not needed to run, only to compile
 if not cython.compiled:
     import zlib
 
-__all__ = ["BATCH_COLUMNS", "NONE", "RECORD_COLUMNS", "RECORD_ERRORS", "crc32", "crc32c", "form", "headers", "order", "records", "shift"]
+__all__ = [
+    "BATCH_COLUMNS",
+    "NONE",
+    "RECORD_COLUMNS",
+    "RECORD_ERRORS",
+    "crc32",
+    "crc32c",
+    "form",
+    "headers",
+    "order",
+    "records",
+    "shift",
+]
 
 NONE: Final = -(2**63)  # a cell that has no value
 
@@ -352,8 +364,7 @@ def headers(
     timestamp: cython.longlong
     none: cython.longlong = NONE
     valid: cython.bint
-    if stop > len(buf):
-        stop = len(buf)
+    stop = min(stop, len(buf))
     if len(heads) < capacity * len(BATCH_COLUMNS):
         return row, start, FULL
     while row < capacity:
@@ -534,9 +545,9 @@ def records(
 ) -> tuple[int, int, int, int]:
     """Decode the records of the batches in rows [`row`, `stop_row`) of `heads` into `recs`.
 
-    Answers (records, row, why it stopped, rows with an error): ``DONE``; ``NO_ROOM``: call again with the same row to go on; ``PACKED``:
-    the row's records are compressed: call again for that row alone with the decompressed bytes as `buf`, the row's
-    section set to them, and `unpacked`. A row whose section starts below 0 is passed over. A malformed record ends its
+    Answers (records, row, why it stopped, rows with an error): ``DONE``; ``NO_ROOM``: call again with the same row to
+    go on; ``PACKED``: the row's records are compressed: call again for that row alone with the decompressed bytes as
+    `buf`, the row's section set to them, and `unpacked`. A row whose section starts below 0 is passed over. A malformed record ends its
     batch and is told in the row's ``error`` and ``error_position``; those before it stand.
     """
     n: cython.Py_ssize_t = 0
@@ -589,8 +600,7 @@ def records(
         if attributes & 7 and not unpacked:
             return n, row, PACKED, errors
         stop = heads[at_stop + row]
-        if stop > len(buf):
-            stop = len(buf)
+        stop = min(stop, len(buf))
         count = heads[at_count + row]
         decoded = heads[at_decoded + row]
         base_offset = heads[at_base + row]

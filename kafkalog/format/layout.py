@@ -91,7 +91,7 @@ RECORD_BATCH: Final = Layout(
     base_sequence=INT32,
     records_count=INT32,
 )
-# Magic 0 and 1. The CRC, a CRC-32, covers everything from ``magic`` on; key and value follow, each behind an int32 size.
+# Magic 0 and 1. The CRC, a CRC-32, covers everything from ``magic`` on; key and value follow, each behind its size.
 MESSAGE_V0: Final = Layout(
     "org.apache.kafka.common.record.LegacyRecord",
     offset=INT64,

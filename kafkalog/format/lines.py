@@ -22,7 +22,22 @@ if not cython.compiled:
     # Java replaces an encoded surrogate as one character, Python each of its bytes.
     _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
-__all__ = ["DONE", "FLAG", "INTEGER", "LINE_ROOM", "NOTHING", "NO_ROOM", "OPTIONAL", "PIECES", "SPECIAL", "WORD", "batch_lines", "breaks", "java_text", "record_lines"]
+__all__ = [
+    "DONE",
+    "FLAG",
+    "INTEGER",
+    "LINE_ROOM",
+    "NOTHING",
+    "NO_ROOM",
+    "OPTIONAL",
+    "PIECES",
+    "SPECIAL",
+    "WORD",
+    "batch_lines",
+    "breaks",
+    "java_text",
+    "record_lines",
+]
 
 # Kinds of a step: no value; the cell in digits; true or false by mask; the word that the masked cell numbers; or, where
 # the masked cell is not 0, the other column's cell between two words, else a third word.
@@ -60,9 +75,10 @@ def put(
     size: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
     """Copy ``source[start:start + size]`` to ``out[w:]``; answer where the next byte goes."""
-    i: cython.Py_ssize_t
     if cython.compiled:
-        if size > 0 and size <= len(out) - w and start + size <= len(source):
+        if size <= 32 and len(out) - w >= 32 and start + 32 <= len(source):  # most are short: two moves, no call
+            memcpy(cython.address(out[w]), cython.address(source[start]), 32)
+        elif size > 0 and size <= len(out) - w and start + size <= len(source):
             memcpy(cython.address(out[w]), cython.address(source[start]), size)
         return w + size
     out[w : w + size] = source[start : start + size]
@@ -197,11 +213,46 @@ def batch_lines(
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
 ) -> tuple[int, int]:
-    """Write the lines of rows [`row`, `stop_row`) to ``out[w:]`` as far as there is room: (next row, bytes in `out`)."""
-    while row < stop_row and len(out) - w >= LINE_ROOM:
+    """Write the lines of rows [`row`, `stop_row`) to ``out[w:]`` while there is room: (next row, bytes in `out`)."""
+    room: cython.Py_ssize_t = LINE_ROOM
+    if not cython.compiled and stop_row - row > 1:
+        return _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w)
+    while row < stop_row and len(out) - w >= room:
         w = put_batch(out, w, heads, capacity, row, template, literals)
         row += 1
     return row, w
+
+
+def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types
+    """Write runs of rows of one magic by a % pattern: what the interpreter does fastest."""
+    magic = heads[5 * capacity + row]
+    stop_row = min(stop_row, row + (len(out) - w) // LINE_ROOM)
+    stop = next((i for i in range(row, stop_row) if heads[5 * capacity + i] != magic), stop_row)
+    pattern, columns = "", []
+
+    def word(at):  # type: ignore[no-untyped-def]
+        return bytes(literals[template[at] : template[at] + template[at + 1]]).decode()
+
+    s = template[min(magic, 2)]
+    while template[s] >= 0:
+        kind, mask, at, other = template[s + 2], template[s + 4], template[s + 5], template[s + 6]
+        cells = heads[template[s + 3] * capacity + row : template[s + 3] * capacity + stop].tolist()
+        pattern += word(s).replace("%", "%%") + ("%s" if kind else "")
+        if kind == INTEGER:
+            columns.append(cells)
+        elif kind == FLAG:
+            words = word(at), word(at + 2)
+            columns.append([words[cell & mask != 0] for cell in cells])
+        elif kind == WORD:
+            columns.append([word(at + 2 * (cell & mask)) for cell in cells])
+        elif kind == OPTIONAL:
+            others = heads[other * capacity + row : other * capacity + stop].tolist()
+            some, none = word(at) + "%d" + word(at + 2), word(at + 4)
+            columns.append([some % value if cell & mask else none for cell, value in zip(cells, others, strict=True)])
+        s += 7
+    text = "".join(map(pattern.__mod__, zip(*columns, strict=True))).encode()
+    out[w : w + len(text)] = text
+    return stop, w + len(text)
 
 
 def record_lines(

@@ -1,4 +1,4 @@
-"""Producer snapshots, ``.snapshot`` (ProducerStateManager): each producer's state after all offsets below its name's."""
+"""Producer snapshots, ``.snapshot`` (ProducerStateManager): producers' states after all offsets below the name's."""
 
 from __future__ import annotations
 
@@ -59,5 +59,6 @@ def producer_snapshot(data: bytes) -> ProducerSnapshot:
     elif crc != computed:
         wrong = f"the checksum is {crc}, the bytes have {computed}"
     elif stop != len(data) or kept != count:
-        wrong = f"{count} entries need {PRODUCER_SNAPSHOT.size + count * PRODUCER_STATE_ENTRY.size} bytes, {len(data)} are there"
+        needed = PRODUCER_SNAPSHOT.size + count * PRODUCER_STATE_ENTRY.size
+        wrong = f"{count} entries need {needed} bytes, {len(data)} are there"
     return ProducerSnapshot(version, crc, computed, [ProducerState(*row) for row in rows], wrong)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import CATALOGUE, Finding
+from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.index import Entries, OffsetEntry, TimeEntry, offset_entries, time_entries
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY, RECORD_BATCH, TIME_INDEX_ENTRY
@@ -59,13 +59,6 @@ class TimeIndexCheck:
     findings: list[Finding]
 
 
-def _finding(
-    code: str, file: str, position: int | None, offset: int | None, needed: int | str | None, found: int | str | None,
-    message: str,
-) -> Finding:  # fmt: skip
-    return Finding(code, CATALOGUE[code].severity, file, position, None, offset, needed, found, message)
-
-
 def _base_offset(path: Path) -> int:
     offset = parse_name(path.name).offset
     if offset is None:
@@ -82,17 +75,24 @@ def _shape(file: str, entries: Entries[OffsetEntry] | Entries[TimeEntry], size: 
     findings = []
     if entries.zeros:
         findings.append(
-            _finding(
-                "index-preallocated", file, (entries.slots * size) - entries.zeros, None, None, entries.zeros,
+            Finding.of(
+                "index-preallocated",
+                file,
                 f"{entries.zeros} zero bytes behind {len(entries.rows)} entries",
-            )  # fmt: skip
+                position=(entries.slots * size) - entries.zeros,
+                found=entries.zeros,
+            )
         )
     if entries.rest:
         findings.append(
-            _finding(
-                "index-truncated", file, entries.slots * size, None, size, entries.rest,
+            Finding.of(
+                "index-truncated",
+                file,
                 f"{entries.rest} bytes behind the last entry, an entry has {size}",
-            )  # fmt: skip
+                position=entries.slots * size,
+                needed=size,
+                found=entries.rest,
+            )
         )
     return findings
 
@@ -110,13 +110,15 @@ def check_offset_index(path: str | os.PathLike[str], max_message_size: int | Non
     last = entries.rows[-1].offset if entries.rows and not entries.zeros else base
     sane = not entries.rest and last >= base
     if not sane:
-        findings.append(_finding("index-insane", file, None, last, base, last, "a broker would rebuild the index"))
+        findings.append(
+            Finding.of("index-insane", file, "a broker would rebuild the index", offset=last, needed=base, found=last)
+        )
     listed = _until_base(entries, base)
     mismatches: list[tuple[int, int]] = []
     try:
         log = FileSource(_segment(where))
     except UnreadableError as error:
-        findings.append(_finding("sibling-missing", file, None, None, None, None, str(error)))
+        findings.append(Finding.of("sibling-missing", file, str(error)))
         return OffsetIndexCheck(entries.slots, listed, sane, mismatches, findings)
     try:
         if not entries.rows and entries.slots and log.size >= RECORD_BATCH.size:
@@ -126,18 +128,27 @@ def check_offset_index(path: str | os.PathLike[str], max_message_size: int | Non
             there = _last_offset(log, entry.position, max_message_size)
             if there is None:
                 findings.append(
-                    _finding(
-                        "index-mismatch", file, at, entry.offset, "a batch", None,
+                    Finding.of(
+                        "index-mismatch",
+                        file,
                         f"no batch of the segment can be read at position {entry.position}",
-                    )  # fmt: skip
+                        position=at,
+                        offset=entry.offset,
+                        needed="a batch",
+                    )
                 )
             elif there != entry.offset:
                 mismatches.append((entry.offset, there))
                 findings.append(
-                    _finding(
-                        "index-mismatch", file, at, entry.offset, there, entry.offset,
+                    Finding.of(
+                        "index-mismatch",
+                        file,
                         f"the entry says offset {entry.offset}, the batch at {entry.position} ends at {there}",
-                    )  # fmt: skip
+                        position=at,
+                        offset=entry.offset,
+                        needed=there,
+                        found=entry.offset,
+                    )
                 )
     finally:
         log.close()
@@ -176,14 +187,14 @@ def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
     rows = entries.rows
     sane = not entries.rest and (not rows or (rows[-1].timestamp >= rows[0].timestamp and rows[-1].offset >= base))
     if not sane:
-        findings.append(_finding("index-insane", file, None, None, None, None, "a broker would rebuild the index"))
+        findings.append(Finding.of("index-insane", file, "a broker would rebuild the index"))
     stop = next((n for n, entry in enumerate(rows) if n and entry.offset == base), len(rows))
     listed = rows[:stop] if rows or not entries.slots else [TimeEntry(0, base)]
     errors = TimeIndexErrors()
     try:
         found = _batches_at(_segment(where), sorted({entry.offset for entry in rows[:stop]}))
     except UnreadableError as error:
-        findings.append(_finding("sibling-missing", file, None, None, None, None, str(error)))
+        findings.append(Finding.of("sibling-missing", file, str(error)))
         return TimeIndexCheck(entries.slots, listed, sane, errors, findings)
     before = -1
     for number, entry in enumerate(rows[:stop]):
@@ -197,12 +208,16 @@ def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
                 errors.out_of_order.append((entry.timestamp, before))
         if last != entry.offset or timestamp != entry.timestamp or before >= entry.timestamp:
             findings.append(
-                _finding(
-                    "time-index-mismatch", file, number * TIME_INDEX_ENTRY.size, entry.offset, timestamp,
-                    entry.timestamp,
+                Finding.of(
+                    "time-index-mismatch",
+                    file,
                     f"the entry says {entry.timestamp} up to offset {entry.offset}; in the log the batch that ends at"
                     f" {last} has {timestamp}, the entry before says {before}",
-                )  # fmt: skip
+                    position=number * TIME_INDEX_ENTRY.size,
+                    offset=entry.offset,
+                    needed=timestamp,
+                    found=entry.timestamp,
+                )
             )
         before = entry.timestamp
     return TimeIndexCheck(entries.slots, listed, sane, errors, findings)

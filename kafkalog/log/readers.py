@@ -10,12 +10,19 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kafkalog.findings import CATALOGUE, Finding, Severity
+from kafkalog.findings import Finding, Severity
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
-from kafkalog.format.checkpoint import Checkpoint, Properties, leader_epochs, partition_offsets, properties, quorum_state
+from kafkalog.format.checkpoint import (
+    Checkpoint,
+    Properties,
+    leader_epochs,
+    partition_offsets,
+    properties,
+    quorum_state,
+)
 from kafkalog.format.control import ControlRecord, control_record
 from kafkalog.format.index import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.format.index import aborted_transactions as _aborted
@@ -97,9 +104,7 @@ def batches(path: PathLike, *, limits: Limits | None = None, on_finding: OnFindi
             report(finding)
 
 
-def records(
-    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None
-) -> Iterator[Record]:
+def records(path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None) -> Iterator[Record]:
     """Yield each record of a segment or KRaft snapshot, control records included, in file order.
 
     Raises UnreadableError where the file can't be opened or read.
@@ -144,18 +149,27 @@ def control_records(
 
 def control_finding(file: str, batch: Batch, record: Record, message: str) -> Finding:
     """Make the finding for a control record whose key or value is not what its type needs."""
-    return Finding(
-        "control-record-malformed", CATALOGUE["control-record-malformed"].severity, file, batch.position, batch.size,
-        record.offset, None, None, f"the control record at offset {record.offset}: {message}",
-    )  # fmt: skip
+    return Finding.of(
+        "control-record-malformed",
+        file,
+        f"the control record at offset {record.offset}: {message}",
+        position=batch.position,
+        length=batch.size,
+        offset=record.offset,
+    )
 
 
 def key_undecodable(file: str, batch: Batch, offset: int, what: str, size: int) -> Finding:
     """Make the finding for a key or value that the decoder asked for cannot read."""
-    return Finding(
-        "key-undecodable", CATALOGUE["key-undecodable"].severity, file, batch.position, batch.size, offset, None, size,
+    return Finding.of(
+        "key-undecodable",
+        file,
         f"the {what} at offset {offset} has {size} bytes, too few for the decoder",
-    )  # fmt: skip
+        position=batch.position,
+        length=batch.size,
+        offset=offset,
+        found=size,
+    )
 
 
 def batch_columns(
@@ -173,7 +187,7 @@ def record_columns(
 ) -> dict[str, NDArray[np.int64]]:
     """Return every record of a segment as NumPy columns of int64: offset, timestamp, sequence, sizes, header count.
 
-    Keys and values are not copied; `records` yields them. Raises UnreadableError where the file can't be opened or read.
+    Keys and values are not copied; `records` yields them. Raises UnreadableError where the file can't be read.
     """
     names = ("offset", "timestamp", "sequence", "key_size", "value_size", "headers_count", "size")
     return _columns(path, names, limits, on_finding or _warn, decode=True)
@@ -261,8 +275,10 @@ def read_properties(path: PathLike, *, on_finding: OnFinding | None = None) -> d
 
 
 def _report_lines(path: PathLike, wrong: list[tuple[int, str]], on_finding: OnFinding | None) -> None:
-    _report_all([_simple(path, "checkpoint-malformed", None, f"line {line}: {text}") for line, text in wrong], on_finding)
+    _report_all(
+        [_simple(path, "checkpoint-malformed", None, f"line {line}: {text}") for line, text in wrong], on_finding
+    )
 
 
-def _simple(path: PathLike, code: str, position: int | None, message: str, **more: Any) -> Finding:
-    return Finding(code, CATALOGUE[code].severity, os.fspath(path), position, None, None, None, None, message)
+def _simple(path: PathLike, code: str, position: int | None, message: str) -> Finding:
+    return Finding.of(code, os.fspath(path), message, position=position)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkalog.findings import CATALOGUE, Finding
+from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, Block, Record
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
@@ -24,7 +24,9 @@ class RecordBlock:
 
     __slots__ = ("buf", "findings", "heads", "outer", "recs")
 
-    def __init__(self, buf: bytes | bytearray | memoryview, heads: Block, recs: Block, outer: int | None = None) -> None:
+    def __init__(
+        self, buf: bytes | bytearray | memoryview, heads: Block, recs: Block, outer: int | None = None
+    ) -> None:
         self.buf = buf
         self.heads = heads
         self.recs = recs
@@ -51,9 +53,7 @@ class RecordBlock:
         )
 
 
-def _headers(
-    buf: bytes | bytearray | memoryview, position: int, count: int
-) -> Iterator[tuple[bytes, bytes | None]]:
+def _headers(buf: bytes | bytearray | memoryview, position: int, count: int) -> Iterator[tuple[bytes, bytes | None]]:
     for _ in range(count):
         size, position = _varint(buf, position)
         key = bytes(buf[position : position + size])
@@ -78,10 +78,8 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
             return (value >> 1) ^ -(value & 1), position
 
 
-def decode_records(
-    file: str, buf: memoryview, heads: Block, max_decompressed_bytes: int
-) -> Iterator[RecordBlock]:
-    """Decode the records of the batches in `heads`, whose bytes are `buf`; rows whose section starts below 0 are left out."""
+def decode_records(file: str, buf: memoryview, heads: Block, max_decompressed_bytes: int) -> Iterator[RecordBlock]:
+    """Decode the records of the batches in `heads`, whose bytes are `buf`, but of rows whose section starts below 0."""
     decoder = _Decoder(file, heads, max_decompressed_bytes)
     row = 0
     while row < heads.count:
@@ -142,10 +140,10 @@ class _Decoder:
         offset = cell(kernel.LAST_OFFSET, row)
         text = f"in the batch ending at offset {offset}: {message}"
         position, size = cell(kernel.POSITION, row), cell(kernel.SIZE, row)
-        return Finding(code, CATALOGUE[code].severity, self.file, position, size, offset, None, None, text)
+        return Finding.of(code, self.file, text, position=position, length=size, offset=offset)
 
     def unpack(self, payload: memoryview, row: int, magic: int) -> bytes | bytearray | Finding | None:
-        """Decompress a batch's records; what keeps that from happening is a finding, unless the checksum told it all."""
+        """Decompress a batch's records; what keeps that from happening is a finding, if the checksum holds."""
         codec = self.heads.cell(kernel.ATTRIBUTES, row) & CODEC_MASK
         if codec >= len(CODECS):
             found: Finding = self.finding("codec-unknown", row, f"no codec has number {codec}")

@@ -65,7 +65,7 @@ def _batch_row(file: str, batch: Batch) -> Row:
     delta = None if batch.base_offset is None else batch.last_offset - batch.base_offset
     current = batch.magic > 1
     return (
-        file, batch.position, batch.size, batch.base_offset, batch.last_offset, delta, batch.count, batch.magic,
+        file, batch.position, batch.size, batch.base_offset, batch.last_offset, delta, batch.records_count, batch.magic,
         batch.crc, batch.crc_holds, batch.attributes, batch.codec, batch.timestamp_type, batch.is_transactional,
         batch.is_control, current and bool(batch.attributes & 0x40), batch.attributes & 0xFF80 if current else 0,
         batch.base_timestamp, batch.delete_horizon_ms, batch.max_timestamp, batch.producer_id, batch.producer_epoch,

@@ -11,9 +11,9 @@ import os
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Unpack
 
-from kafkalog.findings import CATALOGUE, Finding
+from kafkalog.findings import Finding, Where
 from kafkalog.format import kernel
 from kafkalog.format.batch import Block
 from kafkalog.format.layout import MESSAGE_V0, RECORD_BATCH
@@ -101,9 +101,7 @@ def scan_source(
 class _Scan:
     """The window that moves over one source, and what the batches before it said."""
 
-    def __init__(
-        self, source: Source, limits: Limits, base_offset: int | None, hints: Callable[[], list[int]]
-    ) -> None:
+    def __init__(self, source: Source, limits: Limits, base_offset: int | None, hints: Callable[[], list[int]]) -> None:
         self.source = source
         self.limits = limits
         self.buffer = bytearray(_WINDOW)
@@ -163,7 +161,7 @@ class _Scan:
         return length + kernel.LOG_OVERHEAD
 
     def next_fits_limit(self) -> bool:
-        """Say whether the next batch may be read whole: within the limit, and within the file where its size is known."""
+        """Say whether the next batch may be read whole: within the limit, and within the file if its size is known."""
         size = self.next_size()
         end = self.source.size
         return size <= self.limits.max_batch_bytes and (end is None or self.here + size <= end)
@@ -193,19 +191,8 @@ class _Scan:
         self.position, self.start, self.stop = position, 0, 0
         self.fill(0)
 
-    def finding(
-        self,
-        code: str,
-        position: int | None,
-        length: int | None,
-        offset: int | None,
-        needed: int | str | None,
-        found: int | str | None,
-        message: str,
-    ) -> Finding:
-        return Finding(
-            code, CATALOGUE[code].severity, self.source.name, position, length, offset, needed, found, message
-        )
+    def finding(self, code: str, message: str, **where: Unpack[Where]) -> Finding:
+        return Finding.of(code, self.source.name, message, **where)
 
     def ordered(self, chunk: Chunk) -> Chunk:
         """Hold the chunk's batches against those before."""
@@ -229,20 +216,35 @@ class _Scan:
             epoch = cell(kernel.LEADER_EPOCH, row - 1)
         if rule == 1:
             return self.finding(
-                "offset-not-increasing", position, size, first, before + 1, first,
+                "offset-not-increasing",
                 f"the batch begins at offset {first}, the one before it ends at {before}",
-            )  # fmt: skip
+                position=position,
+                length=size,
+                offset=first,
+                needed=before + 1,
+                found=first,
+            )
         if rule == 2:
             now = cell(kernel.LEADER_EPOCH, row)
             return self.finding(
-                "leader-epoch-decreasing", position, size, first, epoch, now,
+                "leader-epoch-decreasing",
                 f"the batch's leader epoch is {now}, before it was {epoch}",
-            )  # fmt: skip
+                position=position,
+                length=size,
+                offset=first,
+                needed=epoch,
+                found=now,
+            )
         low, high = self.state[2], self.state[3]
         return self.finding(
-            "offset-outside-segment", position, size, first, f"{low}..{high}", f"{first}..{last}",
+            "offset-outside-segment",
             f"the batch holds offsets {first} to {last}, the segment may hold {low} to {high}",
-        )  # fmt: skip
+            position=position,
+            length=size,
+            offset=first,
+            needed=f"{low}..{high}",
+            found=f"{first}..{last}",
+        )
 
     def closing(self) -> Iterator[Chunk]:
         """Tell what only the whole file shows."""
@@ -252,15 +254,16 @@ class _Scan:
         if gaps:
             chunk.findings.append(
                 self.finding(
-                    "offset-gap", position, None, None, 0, missing,
+                    "offset-gap",
                     f"{missing} offsets are missing in {gaps} gap{'s' * (gaps > 1)} between batches,"
                     f" the first before position {position}",
-                )  # fmt: skip
+                    position=position,
+                    needed=0,
+                    found=missing,
+                )
             )
         if changes := self.source.changes():
-            chunk.findings.append(
-                self.finding("file-changed", None, None, None, None, None, f"the file {changes}; read as at opening")
-            )
+            chunk.findings.append(self.finding("file-changed", f"the file {changes}; read as at opening"))
         if chunk.findings:
             yield chunk
 
@@ -305,9 +308,14 @@ class _Scan:
         offset = self.heads.cell(kernel.BASE_OFFSET, 0)
         chunk.findings.append(
             self.finding(
-                "magic-wrong", here + 16, 1, offset, 2, magic,
+                "magic-wrong",
                 f"the batch at offset {offset} says magic {magic}, its checksum is that of a magic 2 batch",
-            )  # fmt: skip
+                position=here + 16,
+                length=1,
+                offset=offset,
+                needed=2,
+                found=magic,
+            )
         )
         self.go_to(here + size)
         return chunk
@@ -323,7 +331,7 @@ class _Scan:
 
     def preallocated(self, here: int, zeros: int) -> Finding:
         return self.finding(
-            "tail-preallocated", here, zeros, None, None, zeros, f"the file ends in {zeros} zero bytes"
+            "tail-preallocated", f"the file ends in {zeros} zero bytes", position=here, length=zeros, found=zeros
         )
 
     def next_whole(self, start: int, stop: int | None = None) -> Extent | None:
@@ -344,7 +352,11 @@ class _Scan:
         code = "bytes-zero" if zero else "bytes-unreadable"
         what = "zero bytes" if zero else "bytes that are no batch"
         then = "to the end of the file" if found is None else f"before the batch at offset {found.last_offset}"
-        yield self.lone(self.finding(code, here, end - here, None, "a batch", what, f"{end - here} {what} {then}"))
+        yield self.lone(
+            self.finding(
+                code, f"{end - here} {what} {then}", position=here, length=end - here, needed="a batch", found=what
+            )
+        )
         self.go_to(end)
 
     def end_of_file(self, here: int) -> int:
@@ -362,17 +374,18 @@ class _Scan:
         last = self.state[0]
         behind = "" if last == kernel.NONE else f" behind offset {last}"
         return self.finding(
-            "batch-truncated", here, found, None, needed, found,
+            "batch-truncated",
             f"the file ends inside a batch{behind}: {needed} bytes needed, {found} there",
-        )  # fmt: skip
+            position=here,
+            length=found,
+            needed=needed,
+            found=found,
+        )
 
     def header_row(self, here: int, size: int, head: bytes) -> None:
         """Put the header's facts into the table although its batch is not whole: the checksum does not hold."""
         padded = bytearray(head.ljust(RECORD_BATCH.size, b"\0"))
-        if padded[16] >= 2:
-            declared = RECORD_BATCH.size
-        else:
-            declared = MESSAGE_V0.size + 8 * (1 + padded[16])
+        declared = RECORD_BATCH.size if padded[16] >= 2 else MESSAGE_V0.size + 8 * (1 + padded[16])
         padded[8:12] = (declared - kernel.LOG_OVERHEAD).to_bytes(4, "big")
         kernel.headers(padded, 0, declared, here, self.heads.cells, _CAPACITY, 0)
         self.heads.set(kernel.SIZE, 0, size)
@@ -390,9 +403,14 @@ class _Scan:
         chunk = self.ordered(self.chunk())
         chunk.findings.append(
             self.finding(
-                "batch-over-limit", here, size, self.heads.cell(kernel.BASE_OFFSET, 0), self.limits.max_batch_bytes,
-                size, f"a batch of {size} bytes is over --max-batch-bytes {self.limits.max_batch_bytes}",
-            )  # fmt: skip
+                "batch-over-limit",
+                f"a batch of {size} bytes is over --max-batch-bytes {self.limits.max_batch_bytes}",
+                position=here,
+                length=size,
+                offset=self.heads.cell(kernel.BASE_OFFSET, 0),
+                needed=self.limits.max_batch_bytes,
+                found=size,
+            )
         )
         yield chunk
         self.go_to(here + size)
@@ -420,9 +438,14 @@ class _Scan:
             lost = found.position - here
             chunk.findings.append(
                 self.finding(
-                    "batch-length-wrong", here, lost, self.heads.cell(kernel.LAST_OFFSET, 0), lost, size,
+                    "batch-length-wrong",
                     f"the batch says it has {size} bytes, a whole batch begins {lost} bytes behind its start",
-                )  # fmt: skip
+                    position=here,
+                    length=lost,
+                    offset=self.heads.cell(kernel.LAST_OFFSET, 0),
+                    needed=lost,
+                    found=size,
+                )
             )
             yield chunk
             self.go_to(found.position)
@@ -440,7 +463,7 @@ class _Scan:
             offset = int.from_bytes(head[:8], "big", signed=True)
             return following.base_offset is None or following.base_offset == offset + 1
         base, *_, delta, _, _, _, _, _, _ = RECORD_BATCH.packed.unpack(head)
-        return following.base_offset == base + delta + 1
+        return bool(following.base_offset == base + delta + 1)
 
     def mismatch(self, here: int, size: int, head: bytes, *, decode: bool) -> Chunk:
         if decode:
@@ -457,9 +480,14 @@ class _Scan:
         offset = self.heads.cell(kernel.LAST_OFFSET, 0)
         chunk.findings.append(
             self.finding(
-                "crc-mismatch", here, size, offset, stored, computed,
+                "crc-mismatch",
                 f"the batch ending at offset {offset} says its checksum is {stored}, its bytes have {computed}",
-            )  # fmt: skip
+                position=here,
+                length=size,
+                offset=offset,
+                needed=stored,
+                found=computed,
+            )
         )
         if self.state[0] != kernel.NONE and offset > self.state[0]:
             self.state[0] = max(self.state[0], min(offset, self.following_offset(here + size, offset)))

@@ -46,7 +46,11 @@ class Selection:
             return False
         if self.control_only and not batch.is_control:
             return False
-        if self.until_ms is not None and batch.timestamp_type == "log_append_time" and batch.max_timestamp > self.until_ms:
+        if (
+            self.until_ms is not None
+            and batch.timestamp_type == "log_append_time"
+            and batch.max_timestamp > self.until_ms
+        ):
             return False
         return self.since_ms is None or batch.max_timestamp >= self.since_ms or batch.magic == 0
 

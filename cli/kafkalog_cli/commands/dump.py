@@ -15,7 +15,7 @@ from kafkalog import Limits, Severity
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES
 from kafkalog_cli.dumping import STDIN, Request, dump_rows, dump_text
-from kafkalog_cli.exit import Exit, Outcome, OutputError
+from kafkalog_cli.exit import Outcome
 from kafkalog_cli.output import data_stream, is_terminal
 from kafkalog_cli.render.kafka import DECODERS, Options
 
@@ -27,7 +27,7 @@ _SEGMENT_TABLES: Final = ("batches", "control", "records")
 _SIZE: Final = re.compile(r"(\d+)\s*([kmg]i?b?)?", re.IGNORECASE)
 
 
-class _Size(click.ParamType):
+class _Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
     """A number of bytes, with KiB, MiB or GiB behind it if so wished."""
 
     name = "bytes"
@@ -41,7 +41,7 @@ class _Size(click.ParamType):
         return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[(match[2] or "")[:1].lower()]
 
 
-class _Time(click.ParamType):
+class _Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
     """A time as ms since 1970 or ISO-8601; without a zone it is UTC."""
 
     name = "time"
@@ -60,7 +60,7 @@ class _Time(click.ParamType):
         return round(moment.timestamp() * 1000)
 
 
-class _Offsets(click.ParamType):
+class _Offsets(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
     """A range of offsets, both ends in it: A..B, A.., ..B or one offset."""
 
     name = "A..B"
@@ -79,7 +79,7 @@ class _Offsets(click.ParamType):
         return first, None if match[3] is None else int(match[3])
 
 
-class _Decoder(click.ParamType):
+class _Decoder(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
     """A decoder class of Kafka's."""
 
     name = "class"
@@ -111,7 +111,9 @@ def _all_columns() -> tuple[str, ...]:
 
 @click.command("dump")
 @click.argument("paths", nargs=-1, metavar="FILE...")
-@click.option("--files", "listed", metavar="A,B", help="The files, separated by commas, as the official tool takes them.")
+@click.option(
+    "--files", "listed", metavar="A,B", help="The files, separated by commas, as the official tool takes them."
+)
 @click.option("--deep-iteration", is_flag=True, help="Show records too.")
 @click.option("--print-data-log", is_flag=True, help="Show records with their keys and values.")
 @click.option("--skip-record-metadata", is_flag=True, help="Show of records only keys and values.")
@@ -131,18 +133,24 @@ def _all_columns() -> tuple[str, ...]:
 @click.option("--table", "tables", multiple=True, type=click.Choice(tuple(TABLES)),
               help="Which tables, may be given again.")  # fmt: skip
 @click.option("--columns", callback=_names(_all_columns), metavar="A,B", help="Which columns, in this order.")
-@click.option("--offset", "offsets", type=_Offsets(), default=(None, None), help="Only these offsets, both ends included.")
+@click.option(
+    "--offset", "offsets", type=_Offsets(), default=(None, None), help="Only these offsets, both ends included."
+)
 @click.option("--since", type=_Time(), help="Only records not older than this.")
 @click.option("--until", type=_Time(), help="Only records not newer than this.")
 @click.option("--producer-id", type=int, help="Only this producer's batches.")
 @click.option("--key", metavar="TEXT", help="Only records with this key.")
 @click.option("--control-only", is_flag=True, help="Only control batches.")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after that many batches, or records where they are shown.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Stop after that many batches, or records where they are shown."
+)
 @click.option("--max-batch-bytes", type=_Size(), default=Limits().max_batch_bytes, show_default=True,
               help="Biggest batch that is read whole.")  # fmt: skip
 @click.option("--max-decompressed-bytes", type=_Size(), default=Limits().max_decompressed_bytes, show_default=True,
               help="Most that a batch may decompress to.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, whole or not at all.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, whole or not at all."
+)
 @click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="error", show_default=True,
               help="From which findings on the exit status is 1.")  # fmt: skip
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")

@@ -162,7 +162,9 @@ class KafkaText:
         self.options = options
         self.report = report
         literals = _Literals()
-        self.template = _template([_LEGACY + _tail(_NO_TIMESTAMP), _LEGACY + _tail(_TIMESTAMP_TYPE), _CURRENT], literals)
+        self.template = _template(
+            [_LEGACY + _tail(_NO_TIMESTAMP), _LEGACY + _tail(_TIMESTAMP_TYPE), _CURRENT], literals
+        )
         first_payload = " payload: " if options.dialect == "4.2" else "| payload: "
         texts = (
             "| offset: ", " CreateTime: ", " LogAppendTime: ", " keySize: ", " valueSize: ", " sequence: ",
@@ -170,7 +172,7 @@ class KafkaText:
             " endTxnMarker: ABORT coordinatorEpoch: ", " endTxnMarker: COMMIT coordinatorEpoch: ",
         )  # fmt: skip
         self.pieces = array("q", [cell for text in texts for cell in literals.add(text)])
-        self.literals = bytes(literals.data)
+        self.literals = bytes(literals.data) + bytes(32)  # the kernel copies short ones in steps of 32
         self.buffer = bytearray(_OUT)
         self.used = 0
         self.index_mismatches: dict[str, list[tuple[int, int]]] = {}
@@ -206,7 +208,7 @@ class KafkaText:
     def begin(self, path: str) -> None:
         self.line(f"Dumping {self.name(java_path(path))}")
 
-    def log_start(self, name: kafkalog.FileName, file_name: str) -> None:
+    def log_start(self, name: kafkalog.FileName) -> None:
         if name.kind is kafkalog.FileKind.LOG:
             if name.offset is not None:
                 self.line(f"Log starting offset: {name.offset}")
@@ -298,7 +300,9 @@ class KafkaText:
             f" valueSize: {-1 if record.value is None else len(record.value)}"
         )
         if batch.magic >= 2:
-            text += f" sequence: {record.sequence} headerKeys: [{','.join(self.text(key) for key, _ in record.headers)}]"
+            text += (
+                f" sequence: {record.sequence} headerKeys: [{','.join(self.text(key) for key, _ in record.headers)}]"
+            )
         else:
             stray = "}" if self.options.dialect == "4.2" else ""
             text += f" isValid: {_FALSE_TRUE[bool(record.crc_holds)]} crc: {record.crc}{stray}"

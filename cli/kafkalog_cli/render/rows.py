@@ -172,7 +172,9 @@ class TableSink:
                           force_terminal=self._color, legacy_windows=False)  # fmt: skip
         console.print(Text(f"{name}: {len(rows)} row{'s' * (len(rows) != 1)}", style="bold"))
         if same:
-            console.print(Text("in every row: " + ", ".join(f"{table.names[i]} {self._cell(rows[0][i])}" for i in same)))
+            console.print(
+                Text("in every row: " + ", ".join(f"{table.names[i]} {self._cell(rows[0][i])}" for i in same))
+            )
         if len(same) < len(kept):
             console.print(drawn)
         lines = (line.rstrip() for line in text.getvalue().splitlines())
@@ -184,4 +186,10 @@ class TableSink:
             return "-"
         if isinstance(value, bool):
             return "true" if value else "false"
-        return escape(value) if isinstance(value, str) else escape(_json(value)) if isinstance(value, (list, dict)) else str(value)
+        return (
+            escape(value)
+            if isinstance(value, str)
+            else escape(_json(value))
+            if isinstance(value, (list, dict))
+            else str(value)
+        )

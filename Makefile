@@ -1,0 +1,52 @@
+# Everything runs in .venv, which the lock file fills.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: test check format lint types layers tests corpus exhaustive bench lock clean
+
+$(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/format/*.py kafkalog/format/*.pxd kafkalog/format/*.h)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+test: $(READY) check
+
+check: format lint types layers tests
+
+format: $(READY)
+	$(BIN)/ruff format --check .
+
+lint: $(READY)
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+layers: $(READY)
+	$(BIN)/lint-imports --no-cache
+
+tests: $(READY)
+	$(BIN)/pytest -m "not corpus and not exhaustive" --cov --cov-report=term
+
+# Every case of the corpus beside this checkout.
+corpus: $(READY)
+	$(BIN)/pytest -m corpus
+
+# What takes minutes.
+exhaustive: $(READY)
+	$(BIN)/pytest -m exhaustive
+
+# Side by side with the official tool where KAFKA_TOOLS_JARS names the folder of its jars.
+bench: $(READY)
+	$(BIN)/python benchmarks/run.py --data benchmarks/data -o benchmarks/RESULTS.md
+
+# New versions of what the tests and checks need.
+lock:
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group dev pyproject.toml -o requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -f kafkalog/format/*.c kafkalog/format/*.so
