@@ -14,6 +14,7 @@ from kafkalog.format.index import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.format.kernel import form as kernel_form
 from kafkalog.format.message import MalformedError
 from kafkalog.format.snapshot import ProducerState
+from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.files import BytesSource, FileSource, Source, StreamSource
 from kafkalog.log.indexes import (
     OffsetIndexCheck,
@@ -41,7 +42,7 @@ from kafkalog.log.readers import (
     time_index,
 )
 from kafkalog.log.records import RecordBlock
-from kafkalog.log.segment import Chunk, Limits, scan, scan_source
+from kafkalog.log.segment import scan, scan_source
 from kafkalog.version import VERSION
 
 __version__ = VERSION

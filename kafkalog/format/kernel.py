@@ -547,8 +547,8 @@ def records(
 
     Answers (records, row, why it stopped, rows with an error): ``DONE``; ``NO_ROOM``: call again with the same row to
     go on; ``PACKED``: the row's records are compressed: call again for that row alone with the decompressed bytes as
-    `buf`, the row's section set to them, and `unpacked`. A row whose section starts below 0 is passed over. A malformed record ends its
-    batch and is told in the row's ``error`` and ``error_position``; those before it stand.
+    `buf`, the row's section set to them, and `unpacked`. A row whose section starts below 0 is passed over. A malformed
+    record ends its batch and is told in the row's ``error`` and ``error_position``; those before it stand.
     """
     n: cython.Py_ssize_t = 0
     errors: cython.Py_ssize_t = 0

@@ -105,14 +105,15 @@ class Resync:
         return extent if extent is not None and (above is None or extent.last_offset > above) else None
 
     def _scan(self, start: int, stop: int, above: int | None, legacy: bool) -> Extent | None:
+        step = _BLOCK  # pieces grow, so that many small damages cost little
         while start < stop:
-            piece = bytes(self._read(start, min(_PIECE, stop - start) + RECORD_BATCH.size))
+            piece = bytes(self._read(start, min(step, stop - start) + RECORD_BATCH.size))
             if not piece:
                 return None
             best: Extent | None = None
             for match in _PLAUSIBLE.finditer(piece):
                 at = match.start()
-                if start + at >= stop:
+                if at >= step or start + at >= stop:
                     break
                 best = self._usable(self._batch(start + at, piece[at : at + RECORD_BATCH.size]), above)
                 if best is not None:
@@ -121,14 +122,15 @@ class Resync:
                 limit = best.position if best is not None else stop
                 for match in _PLAUSIBLE_LEGACY.finditer(piece):
                     at = match.start()
-                    if start + at >= limit:
+                    if at >= step or start + at >= limit:
                         break
                     found = self._usable(self._message(start + at, piece[at : at + RECORD_BATCH.size]), above)
                     if found is not None:
                         return found
             if best is not None:
                 return best
-            start += _PIECE
+            start += step
+            step = min(2 * step, _PIECE)
         return None
 
     def _batch(self, position: int, head: bytes) -> Extent | None:

@@ -16,9 +16,10 @@ from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.index import Entries, OffsetEntry, TimeEntry, offset_entries, time_entries
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY, RECORD_BATCH, TIME_INDEX_ENTRY
+from kafkalog.log.chunk import Chunk
 from kafkalog.log.files import FileSource, read_small
 from kafkalog.log.names import parse_name
-from kafkalog.log.segment import Chunk, scan
+from kafkalog.log.segment import scan
 
 __all__ = ["OffsetIndexCheck", "TimeIndexCheck", "TimeIndexErrors", "check_offset_index", "check_time_index"]
 

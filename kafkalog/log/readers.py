@@ -29,10 +29,11 @@ from kafkalog.format.index import aborted_transactions as _aborted
 from kafkalog.format.layout import ABORTED_TXN
 from kafkalog.format.message import MalformedError
 from kafkalog.format.snapshot import ProducerState, producer_snapshot
+from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.files import FileSource, read_small
 from kafkalog.log.indexes import check_offset_index, check_time_index
 from kafkalog.log.names import FileKind, parse_name
-from kafkalog.log.segment import Chunk, Limits, scan_source
+from kafkalog.log.segment import scan_source
 
 if TYPE_CHECKING:
     import numpy as np

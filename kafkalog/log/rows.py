@@ -15,9 +15,9 @@ from kafkalog.format.batch import Batch, Record
 from kafkalog.format.control import control_record
 from kafkalog.format.message import MalformedError
 from kafkalog.log import readers
+from kafkalog.log.chunk import Chunk
 from kafkalog.log.indexes import check_offset_index, check_time_index
 from kafkalog.log.names import FileKind
-from kafkalog.log.segment import Chunk
 from kafkalog.log.selection import Selection
 from kafkalog.tables import Table
 

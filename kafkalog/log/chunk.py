@@ -1,0 +1,47 @@
+"""What a reader of segments hands on: batches that lie behind one another, and the limits it keeps to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkalog.findings import Finding
+from kafkalog.format import kernel
+from kafkalog.format.batch import Block
+from kafkalog.log.records import RecordBlock, decode_records
+
+__all__ = ["Chunk", "Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Ceilings for what one batch may take, in bytes; what is over them is a finding."""
+
+    max_batch_bytes: int = 128 << 20
+    max_decompressed_bytes: int = 128 << 20
+
+
+class Chunk:
+    """Batches that lie behind one another, and what was found wrong behind them.
+
+    `heads` holds the kernel's table of them, `buf` their bytes, `position` that of ``buf[0]`` in the file. Both are
+    used again for the next chunk: copy what must last.
+    """
+
+    __slots__ = ("buf", "file", "findings", "heads", "limits", "position")
+
+    def __init__(self, file: str, buf: memoryview, position: int, heads: Block, limits: Limits) -> None:
+        self.file = file
+        self.buf = buf
+        self.position = position
+        self.heads = heads
+        self.limits = limits
+        self.findings: list[Finding] = []
+
+    def skip(self, row: int) -> None:
+        """Leave a batch's records out of `records`."""
+        self.heads.set(kernel.SECTION_START, row, -1)
+
+    def records(self) -> Iterator[RecordBlock]:
+        """Decode the records of the batches that were not skipped, in order, some thousand at a time."""
+        return decode_records(self.file, self.buf, self.heads, self.limits.max_decompressed_bytes)

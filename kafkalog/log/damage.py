@@ -1,0 +1,272 @@
+"""What is no whole batch: how much of it is damaged, and where the next whole batch begins.
+
+A damaged batch's declared end is believed only where a whole batch that continues its offsets starts there, or the file
+ends there and no whole batches lie inside up to that end; otherwise its length is the suspect, and the next whole batch
+is searched from inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from kafkalog.findings import Finding
+from kafkalog.format import kernel
+from kafkalog.format.layout import MESSAGE_V0, RECORD_BATCH
+from kafkalog.format.resync import Extent
+from kafkalog.log.chunk import Chunk
+from kafkalog.log.window import WINDOW
+
+if TYPE_CHECKING:
+    from kafkalog.log.segment import Scan
+
+__all__ = ["Damage"]
+
+_SHORTEST: Final = 17  # bytes that hold a length and a magic
+
+
+class Damage:
+    """The next bytes of a scan, which are no whole batch."""
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Tell what is wrong at the next batch and go on behind it."""
+        here = self.scan.window.here
+        head = self.scan.source.read(here, RECORD_BATCH.size)
+        size = self.scan.window.next_size()
+        magic = head[16] if len(head) >= _SHORTEST else -1
+        whole = size > 0 and len(self.scan.source.read(here + size - 1, 1)) == 1
+        self.scan.heads.count = 0
+        if magic != 2 and whole and self.scan.resync.holds(here, size):
+            yield self.wrong_magic(here, size, magic)
+            return
+        if not any(head) and (zeros := self.zeros(here)) is not None:
+            yield self.lone(self.preallocated(here, zeros))
+            self.scan.window.go_to(here + zeros)
+            return
+        smallest = RECORD_BATCH.size if magic >= 2 else 26 + 8 * max(magic, 0)
+        if magic < 0 or size < smallest:
+            yield from self.unreadable(here, head)
+        elif size > self.scan.limits.max_batch_bytes and whole and self.scan.source.size is not None:
+            yield from self.over_limit(here, size, head)
+        else:
+            yield from self.broken(here, size, head, whole)
+
+    def lone(self, *findings: Finding) -> Chunk:
+        chunk = self.scan.chunk()
+        chunk.findings += findings
+        return chunk
+
+    def wrong_magic(self, here: int, size: int, magic: int) -> Chunk:
+        data = bytearray(self.scan.source.read(here, size))
+        data[16] = 2
+        kernel.headers(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+        self.scan.heads.count = 1
+        if magic > 2:
+            self.scan.heads.set(kernel.MAGIC, 0, magic)
+        chunk = self.scan.ordered(self.scan.chunk(data, here))
+        offset = self.scan.heads.cell(kernel.BASE_OFFSET, 0)
+        chunk.findings.append(
+            self.scan.finding(
+                "magic-wrong",
+                f"the batch at offset {offset} says magic {magic}, its checksum is that of a magic 2 batch",
+                position=here + 16,
+                length=1,
+                offset=offset,
+                needed=2,
+                found=magic,
+            )
+        )
+        self.scan.window.go_to(here + size)
+        return chunk
+
+    def zeros(self, here: int) -> int | None:
+        """Return how many bytes are left if all of them are zero."""
+        position, step = here, 256  # steps grow, so that short runs of zeros cost little
+        while data := self.scan.source.read(position, step):
+            if data.count(0) != len(data):
+                return None
+            position += len(data)
+            step = min(2 * step, WINDOW)
+        return position - here if position - here >= _SHORTEST else None
+
+    def preallocated(self, here: int, zeros: int) -> Finding:
+        return self.scan.finding(
+            "tail-preallocated", f"the file ends in {zeros} zero bytes", position=here, length=zeros, found=zeros
+        )
+
+    def next_whole(self, start: int, stop: int | None = None) -> Extent | None:
+        above = None if self.scan.state[0] == kernel.NONE else self.scan.state[0]
+        end = self.scan.source.size
+        far = start + self.scan.limits.max_batch_bytes if end is None else end
+        return self.scan.resync.next_whole(start, far if stop is None else stop, above, legacy=self.scan.legacy)
+
+    def unreadable(self, here: int, head: bytes) -> Iterator[Chunk]:
+        """Pass over bytes that are no header to the next whole batch, or to the end."""
+        found = self.next_whole(here + 1)
+        if found is None and len(head) < RECORD_BATCH.size:
+            yield self.lone(self.truncated(here, RECORD_BATCH.size, len(head)))
+            self.scan.window.go_to(here + len(head))
+            return
+        end = self.end_of_file(here) if found is None else found.position
+        zero = self.all_zero(here, end)
+        code = "bytes-zero" if zero else "bytes-unreadable"
+        what = "zero bytes" if zero else "bytes that are no batch"
+        then = "to the end of the file" if found is None else f"before the batch at offset {found.last_offset}"
+        yield self.lone(
+            self.scan.finding(
+                code, f"{end - here} {what} {then}", position=here, length=end - here, needed="a batch", found=what
+            )
+        )
+        self.scan.window.go_to(end)
+
+    def end_of_file(self, here: int) -> int:
+        if self.scan.source.size is not None:
+            return self.scan.source.size
+        while self.scan.source.read(here, 1):
+            here += len(self.scan.source.read(here, WINDOW))
+            self.scan.source.release(here)
+        return here
+
+    def all_zero(self, start: int, stop: int) -> bool:
+        return all(not any(self.scan.source.read(at, min(WINDOW, stop - at))) for at in range(start, stop, WINDOW))
+
+    def truncated(self, here: int, needed: int, found: int) -> Finding:
+        last = self.scan.state[0]
+        behind = "" if last == kernel.NONE else f" behind offset {last}"
+        return self.scan.finding(
+            "batch-truncated",
+            f"the file ends inside a batch{behind}: {needed} bytes needed, {found} there",
+            position=here,
+            length=found,
+            needed=needed,
+            found=found,
+        )
+
+    def header_row(self, here: int, size: int, head: bytes) -> None:
+        """Put the header's facts into the table although its batch is not whole: the checksum does not hold."""
+        padded = bytearray(head.ljust(RECORD_BATCH.size, b"\0"))
+        declared = RECORD_BATCH.size if padded[16] >= 2 else MESSAGE_V0.size + 8 * (1 + padded[16])
+        padded[8:12] = (declared - kernel.LOG_OVERHEAD).to_bytes(4, "big")
+        kernel.headers(padded, 0, declared, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+        self.scan.heads.set(kernel.SIZE, 0, size)
+        self.scan.heads.set(kernel.VALID, 0, 0)
+        self.scan.heads.set(kernel.SECTION_START, 0, -1)
+        self.scan.heads.count = 1
+
+    def over_limit(self, here: int, size: int, head: bytes) -> Iterator[Chunk]:
+        """A batch above the limit: its checksum is taken in pieces, its records are not read."""
+        if not (head[16] == 2 and self.scan.resync.holds(here, size)):
+            yield from self.broken(here, size, head, whole=True)
+            return
+        self.header_row(here, size, head)
+        self.scan.heads.set(kernel.VALID, 0, 1)
+        chunk = self.scan.ordered(self.scan.chunk())
+        chunk.findings.append(
+            self.scan.finding(
+                "batch-over-limit",
+                f"a batch of {size} bytes is over --max-batch-bytes {self.scan.limits.max_batch_bytes}",
+                position=here,
+                length=size,
+                offset=self.scan.heads.cell(kernel.BASE_OFFSET, 0),
+                needed=self.scan.limits.max_batch_bytes,
+                found=size,
+            )
+        )
+        yield chunk
+        self.scan.window.go_to(here + size)
+
+    def broken(self, here: int, size: int, head: bytes, whole: bool) -> Iterator[Chunk]:
+        """A header whose extent fails its checksum or runs past the end: is it its length that is wrong?"""
+        end = here + size
+        if whole and size <= self.scan.limits.max_batch_bytes and self.end_is_believed(here, size, head):
+            yield self.mismatch(here, size, head, decode=True)
+            self.scan.window.go_to(end)
+            return
+        found = self.next_whole(here + 1)
+        if found is None and not whole:
+            left = self.end_of_file(here) - here
+            yield self.lone(self.truncated(here, size, left))
+            self.scan.window.go_to(here + left)
+        elif whole and (found is None or found.position >= end):
+            # Nothing whole inside: the extent may be right, and what follows it is looked at on its own.
+            yield self.mismatch(here, size, head, decode=size <= self.scan.limits.max_batch_bytes)
+            self.scan.window.go_to(end)
+        else:
+            assert found is not None  # else one of the two branches above
+            self.header_row(here, size, head)
+            chunk = self.scan.chunk()
+            lost = found.position - here
+            chunk.findings.append(
+                self.scan.finding(
+                    "batch-length-wrong",
+                    f"the batch says it has {size} bytes, a whole batch begins {lost} bytes behind its start",
+                    position=here,
+                    length=lost,
+                    offset=self.scan.heads.cell(kernel.LAST_OFFSET, 0),
+                    needed=lost,
+                    found=size,
+                )
+            )
+            yield chunk
+            self.scan.window.go_to(found.position)
+
+    def end_is_believed(self, here: int, size: int, head: bytes) -> bool:
+        """Apply the rule at the module's head to a batch that fails its checksum."""
+        end = here + size
+        if not self.scan.source.read(end, 1):
+            inside = self.next_whole(here + 1, end)
+            return not (inside is not None and self.scan.resync.chain_reaches(inside, end))
+        following = self.scan.resync.whole(end)
+        if following is None:
+            return False
+        if head[16] < 2:
+            offset = int.from_bytes(head[:8], "big", signed=True)
+            return following.base_offset is None or following.base_offset == offset + 1
+        base, *_, delta, _, _, _, _, _, _ = RECORD_BATCH.packed.unpack(head)
+        return bool(following.base_offset == base + delta + 1)
+
+    def mismatch(self, here: int, size: int, head: bytes, *, decode: bool) -> Chunk:
+        if decode:
+            data = bytearray(self.scan.source.read(here, size))
+            kernel.headers(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+            self.scan.heads.count = 1
+            chunk = self.scan.chunk(data, here)
+        else:
+            self.header_row(here, size, head)
+            chunk = self.scan.chunk()
+        stored = self.scan.heads.cell(kernel.CRC, 0)
+        first = 21 if head[16] >= 2 else 16
+        computed = self.checksum(here + first, here + size, legacy=head[16] < 2)
+        offset = self.scan.heads.cell(kernel.LAST_OFFSET, 0)
+        chunk.findings.append(
+            self.scan.finding(
+                "crc-mismatch",
+                f"the batch ending at offset {offset} says its checksum is {stored}, its bytes have {computed}",
+                position=here,
+                length=size,
+                offset=offset,
+                needed=stored,
+                found=computed,
+            )
+        )
+        if self.scan.state[0] != kernel.NONE and offset > self.scan.state[0]:
+            self.scan.state[0] = max(self.scan.state[0], min(offset, self.following_offset(here + size, offset)))
+        return chunk
+
+    def following_offset(self, end: int, offset: int) -> int:
+        """Return the last offset that the damaged batch can have held by the batch behind it."""
+        following = self.scan.resync.whole(end)
+        if following is None or following.base_offset is None:
+            return self.scan.state[0]
+        return min(offset, following.base_offset - 1)
+
+    def checksum(self, start: int, stop: int, *, legacy: bool) -> int:
+        crc = 0
+        sum_of = kernel.crc32 if legacy else kernel.crc32c
+        for at in range(start, stop, WINDOW):
+            data = self.scan.source.read(at, min(WINDOW, stop - at))
+            crc = sum_of(data, 0, len(data), crc)
+        return crc

@@ -1,0 +1,63 @@
+"""A window of bytes that moves over a source: whole batches in it, whatever their size."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkalog.format import kernel
+from kafkalog.log.files import Source
+
+__all__ = ["WINDOW", "Window"]
+
+WINDOW: Final = 1 << 20
+_SLACK: Final = 1 << 16  # read behind a big batch, so that the next header is there without a copy
+_SHORTEST: Final = 17  # bytes that hold a length and a magic
+
+
+class Window:
+    """Bytes [`start`, `stop`) of `buffer` are not read yet; ``buffer[0]`` is at `position` in the source."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.buffer = bytearray(WINDOW)
+        self.position = 0
+        self.start = 0
+        self.stop = 0
+        self.at_end = False
+
+    @property
+    def here(self) -> int:
+        """Return the next batch's position in the source."""
+        return self.position + self.start
+
+    def next_size(self) -> int:
+        """Return the size that the next header declares, 0 where not enough of it is there."""
+        if self.stop - self.start < _SHORTEST:
+            return 0
+        length = int.from_bytes(self.buffer[self.start + 8 : self.start + 12], "big", signed=True)
+        return length + kernel.LOG_OVERHEAD
+
+    def fill(self, needed: int) -> None:
+        """Move the next batch to the buffer's front and read on, at least `needed` bytes from its start."""
+        kept = self.stop - self.start
+        want = max(WINDOW, needed + _SLACK) if needed > WINDOW // 8 else WINDOW
+        rest = memoryview(self.buffer)[self.start : self.stop]
+        if want > len(self.buffer):
+            self.buffer = bytearray(want)  # a new one: somebody may still look at the old
+        view = memoryview(self.buffer)
+        view[:kept] = rest
+        self.position += self.start
+        self.start = 0
+        self.source.release(self.position)
+        got = self.source.read_into(self.position + kept, view[kept:want])
+        self.stop = kept + got
+        self.at_end = got < want - kept
+
+    def go_to(self, position: int) -> None:
+        """Make `position` in the source the next batch's."""
+        if position <= self.position + self.stop:
+            self.start = position - self.position
+            if self.start < self.stop or self.at_end:
+                return
+        self.position, self.start, self.stop = position, 0, 0
+        self.fill(0)
