@@ -30,13 +30,21 @@ class Where(TypedDict, total=False):
     offset: int | None
     needed: int | str | None
     found: int | str | None
+    certainty: str | None
+    log: str | None
+    topic: str | None
+    partition: int | None
+    producer_id: int | None
+    last_offset: int | None
+    remedy: str | None
 
 
 class Finding(NamedTuple):
     """One wrong or remarkable thing.
 
     `position` and `length` are bytes in the file, `offset` a log offset; each is None where it means nothing.
-    `needed` and `found` are what the rule asks for and what the bytes hold, as text or numbers.
+    `needed` and `found` are what the rule asks for and what the bytes hold, as text or numbers. The fields from
+    `certainty` on are an audit's: how sure it is, which log it is about, and the command that ends the trouble.
     """
 
     code: str
@@ -48,21 +56,19 @@ class Finding(NamedTuple):
     needed: int | str | None
     found: int | str | None
     message: str
+    certainty: str | None = None
+    log: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    producer_id: int | None = None
+    last_offset: int | None = None
+    remedy: str | None = None
 
     @classmethod
     def of(cls, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
         """Make a finding with the severity that the catalogue gives its code."""
-        return cls(
-            code,
-            CATALOGUE[code].severity,
-            file,
-            where.get("position"),
-            where.get("length"),
-            where.get("offset"),
-            where.get("needed"),
-            where.get("found"),
-            message,
-        )
+        known: Where = {"position": None, "length": None, "offset": None, "needed": None, "found": None}
+        return cls(code=code, severity=CATALOGUE[code].severity, file=file, message=message, **{**known, **where})
 
     def __str__(self) -> str:
         """Write the finding on one line, as the command line shows it."""
@@ -269,5 +275,89 @@ CATALOGUE: Final[dict[str, Code]] = {
         "A file's name or content is that of no Kafka file that is known here.",
         "kafka-dump-log ignores it.",
         "Check that the right file was named.",
+    ),
+    "link-leaves": Code(
+        _WARNING,
+        "A symbolic link in the log directory leads out of it and was not followed.",
+        "The broker follows it.",
+        "Name its target as an argument of its own if it belongs to the evidence.",
+    ),
+    "directory-put-aside": Code(
+        _NOTE,
+        "A partition directory with the suffix -delete, -future or -stray: it is not the partition's log.",
+        "Brokers delete it, finish moving it, or leave it, by the suffix.",
+        "Nothing to do; its segments can be dumped.",
+    ),
+    "files-left-over": Code(
+        _NOTE,
+        "Files with the suffix .deleted, .cleaned or .swap: a deletion or a cleaning was under way.",
+        "The loader deletes them, or finishes the swap, at the next start.",
+        "Nothing to do; they can be dumped.",
+    ),
+    "sequence-broken": Code(
+        _WARNING,
+        "A producer's sequence does not continue its batch before, in a part of the log that was not cleaned.",
+        "A leader refuses such a batch while it remembers the producer.",
+        "Legal where the producer's state had expired; else records are missing or were written twice.",
+    ),
+    "offset-gap-lost": Code(
+        _ERROR,
+        "Offsets are missing where nothing legal explains it: a segment is lost, or bytes are damaged.",
+        "Consumers jump over them without a word.",
+        "Copy the partition from another replica.",
+    ),
+    "offset-gap-unexplained": Code(
+        _WARNING,
+        "Offsets are missing and the files at hand neither explain nor exclude it.",
+        "Consumers jump over them without a word.",
+        "Compare with another replica.",
+    ),
+    "transaction-hanging": Code(
+        _ERROR,
+        "A transaction is open and the coordinator will never end it: the last stable offset is stuck there.",
+        "read_committed consumers stall for ever, compaction cannot pass it.",
+        "End it with kafka-transactions.sh abort, after reading its cause.",
+    ),
+    "transaction-overdue": Code(
+        _WARNING,
+        "A transaction is open for longer than its timeout allows.",
+        "The coordinator aborts it ten seconds after its timeout at the latest, if it runs.",
+        "Look at the coordinator's broker.",
+    ),
+    "transaction-pending": Code(
+        _NOTE,
+        "The coordinator has decided; the marker has not arrived in this partition.",
+        "The coordinator sends it until the partition's leader takes it.",
+        "Nothing to do while it is fresh; else look at the partition's leader.",
+    ),
+    "transaction-undecided": Code(
+        _WARNING,
+        "A transaction is open, and the state partition that would know more is not at hand.",
+        "Nothing can be said.",
+        "Add the directory that holds the missing partitions of __transaction_state.",
+    ),
+    "atomicity-broken": Code(
+        _ERROR,
+        "A transaction ended in one partition otherwise than the coordinator decided.",
+        "Consumers see a part of a transaction.",
+        "Find who wrote the foreign marker; the data must be repaired by hand.",
+    ),
+    "late-data-adopted": Code(
+        _WARNING,
+        "Data that was left open by an older epoch was ended by the producer's next transaction.",
+        "It got the fate of a transaction that it does not belong to.",
+        "Check whether those records should be there.",
+    ),
+    "state-record-malformed": Code(
+        _ERROR,
+        "A record of the transaction state topic can't be read.",
+        "The coordinator skips it or fails to load the partition.",
+        "Compare with another replica of the state partition.",
+    ),
+    "state-transition-illegal": Code(
+        _WARNING,
+        "Two neighbouring records of a transactional id are no legal transition.",
+        "A coordinator never writes it.",
+        "Records between them are lost, or the partition was edited.",
     ),
 }

@@ -337,6 +337,68 @@ def order(
     return stop_row, 0
 
 
+def markers(
+    buf: cython.const[cython.uchar][::1],
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    types: cython.longlong[::1],
+    coordinator_epochs: cython.longlong[::1],
+) -> int:
+    """Read the transaction markers among `count` batches: 0 abort, 1 commit, -1 no marker, -2 one that can't be read.
+
+    Answers how many of the last kind there are. A control batch without records, as cleaning leaves it, is no marker.
+    """
+    row: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    q: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    wrong: cython.Py_ssize_t = 0
+    size: cython.longlong
+    value: cython.longlong
+    kind: cython.longlong
+    epoch: cython.longlong
+    at_attributes: cython.Py_ssize_t = ATTRIBUTES * capacity
+    at_magic: cython.Py_ssize_t = MAGIC * capacity
+    at_count: cython.Py_ssize_t = COUNT * capacity
+    at_start: cython.Py_ssize_t = SECTION_START * capacity
+    at_stop: cython.Py_ssize_t = SECTION_STOP * capacity
+    for row in range(count):
+        types[row] = -1
+        coordinator_epochs[row] = -1
+        if heads[at_magic + row] < 2 or heads[at_attributes + row] & 48 != 48 or heads[at_count + row] == 0:
+            continue
+        p = heads[at_start + row]
+        stop = heads[at_stop + row]
+        kind = -2
+        epoch = -1
+        if p >= 0 and stop <= len(buf) and not heads[at_attributes + row] & 7:
+            size, q = varint(buf, p, stop)
+            if q > 0 and size >= 6 and size <= stop - q:
+                end = q + size
+                value, q = varlong(buf, q + 1, end)
+                if q > 0:
+                    value, q = varint(buf, q, end)
+                if q > 0:
+                    size, q = varint(buf, q, end)
+                    if q > 0 and size >= 4 and size <= end - q:
+                        value = int16(buf, q)
+                        kind = int16(buf, q + 2)
+                        size, q = varint(buf, q + size, end)
+                        if value < 0 or kind < 0 or kind > 1 or q < 0 or size < 6 or size > end - q:
+                            kind = -2
+                        elif int16(buf, q) < 0:
+                            kind = -2
+                        else:
+                            epoch = int32(buf, q + 2)
+        types[row] = kind
+        coordinator_epochs[row] = epoch
+        if kind == -2:
+            wrong += 1
+    return wrong
+
+
 def headers(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,

@@ -65,3 +65,6 @@ def headers(
 def records(
     buf: Bytes, heads: Cells, capacity: int, row: int, stop_row: int, unpacked: bool, recs: Cells, room: int
 ) -> tuple[int, int, int, int]: ...
+def markers(
+    buf: Bytes, heads: Cells, capacity: int, count: int, types: Cells, coordinator_epochs: Cells
+) -> int: ...

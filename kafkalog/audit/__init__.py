@@ -1,0 +1,1 @@
+"""The audit: what files and folds say together about transactions, offsets and producers."""

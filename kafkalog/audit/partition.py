@@ -1,0 +1,223 @@
+"""One partition: its segments' scans joined, its offsets, its gaps with their causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from kafkalog.audit.gap_causes import Gap, classify
+from kafkalog.audit.scan import SegmentScan
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.format.snapshot import ProducerState
+from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.readers import read_aborted_transactions, read_snapshot
+from kafkalog.txn import extents, gaps, producers
+from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.sequences import BREAKS, Sequences
+from kafkalog.txn.stable import last_stable_offset
+
+__all__ = ["PartitionAudit", "join"]
+
+# Topics whose producers are coordinators: their sequences mean nothing.
+_COORDINATORS: Final = frozenset({"__consumer_offsets", "__share_group_state", "__transaction_state", "__cluster_metadata"})
+
+
+@dataclass(slots=True)
+class PartitionAudit:
+    """What a partition's files say on their own. Offsets are log offsets; `transactions` are final rows of extents."""
+
+    directory: PartitionDirectory
+    log_start_offset: int
+    log_end_offset: int
+    last_stable_offset: int
+    transactions: Columns
+    producers: Columns
+    sequences: Sequences
+    gaps: list[Gap]
+    batches: int
+    records: int
+    control_records: int
+    newest: int
+    newest_broker: int
+    damaged: list[tuple[str, int, int, int | None]]
+    cleaned_to: int
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> Columns:
+        """Return the transactions that no marker ended."""
+        return self.transactions.take(self.transactions["marker_type"] == extents.OPEN)
+
+
+def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> PartitionAudit:
+    """Join the scans of a partition's segments, which are in the order of their offsets."""
+    findings = [finding for scan in scans for finding in scan.findings]
+    seed = _seed(directory, findings.append)
+    rows = extents.adopt(extents.collapse(Columns.concat([seed, *(scan.extents for scan in scans)], extents.COLUMNS)))
+    sequences = Sequences()
+    for scan in scans:
+        sequences.join(scan.sequences)
+    bases = [segment.base_offset for segment in directory.segments]
+    log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
+    ends = [scan.last_offset + 1 for scan in scans if scan.last_offset is not None]
+    log_end = max([log_start if not bases else bases[-1], *ends[-1:]])
+    cleaned_to = _cleaned_to(directory, scans, log_end)
+    is_open = rows["first_offset"][rows["marker_type"] == extents.OPEN]
+    audit = PartitionAudit(
+        directory,
+        log_start,
+        log_end,
+        last_stable_offset(log_start, log_end, is_open.tolist()),
+        rows,
+        producers.collapse(Columns.concat([scan.producers for scan in scans], producers.COLUMNS)),
+        sequences,
+        [],
+        sum(scan.batches for scan in scans),
+        sum(scan.records for scan in scans),
+        sum(scan.control_records for scan in scans),
+        max((scan.newest for scan in scans), default=-1),
+        max((scan.newest_broker for scan in scans), default=-1),
+        [(scan.segment.path, *extent) for scan in scans for extent in scan.damaged],
+        cleaned_to,
+        findings,
+    )
+    audit.gaps = _gaps(audit, scans)
+    if directory.topic not in _COORDINATORS:
+        _judge_sequences(audit)
+    _meet(audit, scans)
+    return audit
+
+
+def _seed(directory: PartitionDirectory, report: Callable[[Finding], object]) -> Columns:
+    """Return the transactions that were open where the log begins, by the snapshot taken there."""
+    if not directory.segments or directory.segments[0].base_offset == 0:
+        return Columns.empty(extents.COLUMNS)
+    path = directory.snapshots.get(directory.segments[0].base_offset)
+    if path is None:
+        return Columns.empty(extents.COLUMNS)
+    try:
+        states = read_snapshot(path, on_finding=report)
+    except UnreadableError as error:
+        report(Finding.of("file-unreadable", path, str(error)))
+        return Columns.empty(extents.COLUMNS)
+    opened = [state for state in states if state.current_txn_first_offset >= 0]
+    return Columns({name: np.array([_seeded(state, name) for state in opened], np.int64) for name in extents.COLUMNS})
+
+
+def _seeded(state: ProducerState, name: str) -> int:
+    values = {
+        "log_id": 0,
+        "producer_id": state.producer_id,
+        "first_offset": state.current_txn_first_offset,
+        "last_offset": max(state.last_offset, state.current_txn_first_offset),
+        "batches": 0,
+        "records": 0,
+        "size": 0,
+        "min_timestamp": np.iinfo(np.int64).max if state.timestamp < 0 else state.timestamp,
+        "max_timestamp": state.timestamp,
+        "first_epoch": state.producer_epoch,
+        "last_epoch": state.producer_epoch,
+        "first_sequence": state.first_sequence,
+        "last_sequence": state.last_sequence,
+        "marker_type": extents.OPEN,
+    }
+    return int(values.get(name, NONE))
+
+
+def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log_end: int) -> int:
+    """Return the offset below which the cleaner may have been: the end of the segment that holds its checkpoint.
+
+    Where the checkpoint is missing and batches show that they were cleaned, it is the end of the last one that does.
+    """
+    bases = [scan.segment.base_offset for scan in scans]
+    ends = [*bases[1:], log_end]
+    checkpoint = directory.checkpoints.get("cleaner", -1)
+    reach = -1
+    for scan, end in zip(scans, ends, strict=True):
+        if scan.cleaned or scan.segment.base_offset < checkpoint:
+            reach = end
+    return reach
+
+
+def _gaps(audit: PartitionAudit, scans: Sequence[SegmentScan]) -> list[Gap]:
+    parts: list[Columns] = []
+    before: SegmentScan | None = None
+    for scan in scans:
+        if scan.first_offset is not None:
+            if before is not None and before.last_offset is not None:
+                one = np.array([scan.first_offset], np.int64)
+                zero = np.zeros(1, np.int64)
+                parts.append(gaps.gaps(one, one, scan.segment.base_offset, zero, before.last_offset))
+            before = scan
+        parts.append(scan.gaps)
+    found = Columns.concat(parts, gaps.COLUMNS)
+    if not len(found):
+        return []
+    paths = {segment.base_offset: segment.path for segment in audit.directory.segments}
+    aborted = _aborted(audit)
+    return [
+        classify(audit, row["first_offset"], row["last_offset"], paths[row["segment"]], row["position"], aborted)
+        for row in found
+    ]
+
+
+def _aborted(audit: PartitionAudit) -> list[tuple[int, int]]:
+    """Return the ranges of aborted transactions that the .txnindex files tell of."""
+    found = []
+    for segment in audit.directory.segments:
+        path = segment.path.removesuffix(".log") + ".txnindex"
+        try:
+            entries = read_aborted_transactions(path, on_finding=audit.findings.append)
+        except UnreadableError:  # created with the first abort only
+            continue
+        found += [(entry.first_offset, entry.last_offset) for entry in entries]
+    return found
+
+
+def _meet(audit: PartitionAudit, scans: Sequence[SegmentScan]) -> None:
+    """Hold each segment's end against the next one's begin: offsets and leader epochs only rise."""
+    whole = [scan for scan in scans if scan.first_offset is not None and scan.last_offset is not None]
+    for before, after in pairwise(whole):
+        last, first = before.last_offset, after.first_offset
+        if last is not None and first is not None and first <= last:
+            audit.findings.append(
+                Finding.of(
+                    "offset-not-increasing", after.segment.path,
+                    f"the segment begins at offset {first}, the one before it ends at {last}",
+                    position=0, offset=first, needed=last + 1, found=first,
+                )  # fmt: skip
+            )
+        if before.epochs and after.epochs and after.epochs[0][0] < before.epochs[-1][0] and after.epochs[0][0] >= 0:
+            audit.findings.append(
+                Finding.of(
+                    "leader-epoch-decreasing", after.segment.path,
+                    f"the segment begins in leader epoch {after.epochs[0][0]}, the one before it ends in"
+                    f" {before.epochs[-1][0]}",
+                    position=0, offset=first, needed=before.epochs[-1][0], found=after.epochs[0][0],
+                )  # fmt: skip
+            )
+
+
+def _judge_sequences(audit: PartitionAudit) -> None:
+    """Tell of sequences that no leader would have accepted, where nothing excuses them."""
+    damaged = bool(audit.damaged) or any(gap.kind != "legal" for gap in audit.gaps)
+    for producer, kind, before, offset, needed, found in audit.sequences.breaks:
+        if before < audit.cleaned_to or offset <= audit.log_start_offset:
+            continue
+        lost = damaged and BREAKS[kind] == "hole"
+        audit.findings.append(
+            Finding.of(
+                "sequence-broken",
+                audit.directory.log,
+                f"producer {producer}: {BREAKS[kind]} between offsets {before} and {offset}: sequence {needed} needed,"
+                f" {found} there{': its batches are among what is damaged or missing' if lost else ''}",
+                offset=offset,
+                needed=needed,
+                found=found,
+            )
+        )

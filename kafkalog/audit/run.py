@@ -1,0 +1,244 @@
+"""A whole audit: directories to clusters, segments to scans, scans to partitions, partitions to verdicts and rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final
+
+from kafkalog.audit.findings import partition_findings
+from kafkalog.audit.partition import PartitionAudit, join
+from kafkalog.audit.scan import SegmentScan, scan_segment
+from kafkalog.audit.verdicts import Context, Verdict, judge
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.format.message import MalformedError
+from kafkalog.format.records.cluster_metadata import PartitionRecord, TopicRecord, metadata_record
+from kafkalog.format.records.transaction_state import state_record
+from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
+from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.readers import records
+from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
+
+__all__ = ["Audit", "Cluster", "LogAudit", "Options", "audit"]
+
+_STATE_TOPIC: Final = "__transaction_state"
+_METADATA_TOPIC: Final = "__cluster_metadata"
+_POOL_BYTES: Final = 64 << 20  # below, starting processes costs more than they save
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an audit is told from outside; times in ms.
+
+    `snapshot`: the inputs are of one moment. `now` is what overdue is measured against, by default the newest time that
+    a broker wrote.
+    """
+
+    limits: Limits = Limits()
+    jobs: int = 1
+    snapshot: bool = False
+    copy_ms: int = 600_000
+    now: int | None = None
+    max_timeout_ms: int = 900_000
+    state_partitions: int | None = None
+
+
+@dataclass(slots=True)
+class LogAudit:
+    """A partition's audit with the verdict on each of its transactions, in the order of its rows."""
+
+    node: LogDirectory
+    partition: PartitionAudit
+    verdicts: list[tuple[dict[str, int], Verdict]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Cluster:
+    """The logs of one cluster, and its coordinator's word."""
+
+    cluster_id: str | None
+    nodes: list[LogDirectory]
+    logs: list[LogAudit] = field(default_factory=list)
+    coordinator: Coordinator = field(default_factory=Coordinator)
+    decisions: dict[int, list[Decision]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Audit:
+    """What was found in all inputs."""
+
+    clusters: list[Cluster]
+    unreadable: list[str] = field(default_factory=list)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield every finding, cluster by cluster, log by log."""
+        for cluster in self.clusters:
+            for node in cluster.nodes:
+                yield from node.findings
+            yield from cluster.findings
+            for log in cluster.logs:
+                yield from log.findings
+
+
+def audit(paths: Sequence[str | os.PathLike[str]], options: Options | None = None) -> Audit:
+    """Audit log directories, or partitions' directories alone.
+
+    Directories of one node are one broker, those of other nodes of the cluster hold replicas; clusters are audited side
+    by side. What can't be read at all is listed in ``unreadable``.
+    """
+    options = options or Options()
+    result = Audit([])
+    by_cluster: dict[str, Cluster] = {}
+    for path in paths:
+        try:
+            node = open_log_directory(path)
+        except UnreadableError as error:
+            result.unreadable.append(str(error))
+            continue
+        key = node.cluster_id or f"\0{node.path}"
+        cluster = by_cluster.setdefault(key, Cluster(node.cluster_id, []))
+        cluster.nodes.append(node)
+    for cluster in by_cluster.values():
+        _audit_cluster(cluster, options)
+        result.clusters.append(cluster)
+    return result
+
+
+def _audit_cluster(cluster: Cluster, options: Options) -> None:
+    wanted: list[tuple[LogDirectory, PartitionDirectory]] = []
+    for node in cluster.nodes:
+        for directory in node.partitions:
+            if directory.suffix:
+                node.findings.append(
+                    Finding.of("directory-put-aside", directory.log, f"{directory.suffix}: not audited", log=directory.log)
+                )
+            else:
+                wanted.append((node, directory))
+    scans = _scan_all([segment for _, directory in wanted for segment in directory.segments], options)
+    for node, directory in wanted:
+        cluster.logs.append(LogAudit(node, join(directory, [scans[segment.path] for segment in directory.segments])))
+    _read_coordinator(cluster, options)
+    newest = max((log.partition.newest for log in cluster.logs), default=-1)
+    states = [log for log in cluster.logs if log.partition.directory.topic == _STATE_TOPIC]
+    state_clean = all(log.node.clean_shutdown for log in states)
+    state_cleaned = any(log.partition.cleaned_to >= 0 or log.partition.log_start_offset > 0 for log in states)
+    now = options.now
+    if now is None:
+        now = max([*cluster.coordinator.newest.values(), *(log.partition.newest_broker for log in cluster.logs)], default=-1)
+    for log in cluster.logs:
+        context = Context(
+            cluster.coordinator, cluster.decisions, options.snapshot or (log.node.clean_shutdown and state_clean),
+            newest, options.copy_ms, state_cleaned,
+        )  # fmt: skip
+        log.verdicts = [(row, judge(log.partition, row, context)) for row in log.partition.transactions]
+        log.findings = partition_findings(log.partition, log.verdicts, cluster.decisions, context, now, options.max_timeout_ms)
+
+
+def _scan_all(segments: Sequence[Segment], options: Options) -> dict[str, SegmentScan]:
+    """Scan every segment, biggest first, in parallel processes where that pays."""
+    if options.jobs > 1 and sum(segment.size for segment in segments) > _POOL_BYTES:
+        ordered = sorted(segments, key=lambda segment: -segment.size)
+        with ProcessPoolExecutor(options.jobs) as pool:
+            done = pool.map(scan_segment, ordered, [options.limits] * len(ordered))
+            return {segment.path: scan for segment, scan in zip(ordered, done, strict=True)}
+    return {segment.path: scan_segment(segment, options.limits) for segment in segments}
+
+
+def _read_coordinator(cluster: Cluster, options: Options) -> None:
+    coordinator = cluster.coordinator
+    replicas: dict[int, list[LogAudit]] = {}
+    for log in cluster.logs:
+        if log.partition.directory.topic == _STATE_TOPIC:
+            replicas.setdefault(log.partition.directory.partition, []).append(log)
+    for number, logs in sorted(replicas.items()):
+        # The replica whose leader epochs reach furthest is what the coordinator goes by, then the longest.
+        chosen = max(logs, key=_reach)
+        coordinator.known.add(number)
+        coordinator.add(_entries(chosen.partition, cluster.findings, options.limits))
+    for name, entries in coordinator.timelines.items():
+        cleaned = next(log.partition.cleaned_to for log in cluster.logs if log.partition.directory.log == entries[0].log)
+        for before, after in illegal_transitions(entries, cleaned):
+            old, new = before.record.state, after.record.state
+            cluster.findings.append(
+                Finding.of(
+                    "state-transition-illegal", after.log,
+                    f"{name}: {new.word if new else 'tombstone'} at offset {after.offset} follows"
+                    f" {old.word if old else 'tombstone'} at {before.offset}",
+                    log=after.log, topic=_STATE_TOPIC, partition=after.partition, offset=after.offset,
+                )  # fmt: skip
+            )
+    coordinator.total = options.state_partitions or _state_partitions(cluster)
+    if coordinator.total is None and coordinator.known:
+        coordinator.total = max(coordinator.known) + 1
+    for decision in coordinator.decisions():
+        cluster.decisions.setdefault(decision.producer_id, []).append(decision)
+
+
+def _reach(log: LogAudit) -> tuple[int, int]:
+    epochs = log.partition.directory.leader_epochs
+    return (epochs[-1][0] if epochs else -1, log.partition.log_end_offset)
+
+
+def _entries(partition: PartitionAudit, findings: list[Finding], limits: Limits) -> Iterator[Entry]:
+    directory = partition.directory
+    for segment in directory.segments:
+        try:
+            for record in records(segment.path, limits=limits, on_finding=lambda _: None):  # the scan told them
+                try:
+                    state = state_record(record.key, record.value)
+                except MalformedError as error:
+                    findings.append(
+                        Finding.of(
+                            "state-record-malformed", segment.path, f"the record at offset {record.offset}: {error}",
+                            position=record.position, offset=record.offset, log=directory.log,
+                        )  # fmt: skip
+                    )
+                    continue
+                if state is not None:
+                    yield Entry(directory.log, directory.partition, record.offset, record.timestamp, state)
+        except UnreadableError as error:
+            findings.append(Finding.of("file-unreadable", segment.path, str(error), log=directory.log))
+
+
+def _state_partitions(cluster: Cluster) -> int | None:
+    """Return how many partitions the state topic has, by the metadata log; None where it does not tell."""
+    ids: set[str] = set()
+    partitions: dict[str, set[int]] = {}
+    for log in cluster.logs:
+        directory = log.partition.directory
+        if directory.topic != _METADATA_TOPIC:
+            continue
+        for value in _metadata_values(directory):
+            try:
+                record = metadata_record(value)
+            except MalformedError:  # a frame of the preview's; it tells nothing
+                continue
+            if isinstance(record, TopicRecord) and record.name == _STATE_TOPIC:
+                ids.add(record.topic_id)
+            elif isinstance(record, PartitionRecord):
+                partitions.setdefault(record.topic_id, set()).add(record.partition)
+    found = [max(partitions[topic_id]) + 1 for topic_id in ids if partitions.get(topic_id)]
+    return max(found, default=None)
+
+
+def _metadata_values(directory: PartitionDirectory) -> Iterable[bytes | None]:
+    try:
+        names = os.listdir(directory.log)
+    except OSError:
+        return
+    for name in sorted(names):
+        parsed = parse_name(name)
+        if parsed.removed or parsed.kind not in (FileKind.LOG, FileKind.KRAFT_SNAPSHOT):
+            continue
+        try:
+            for record in records(os.path.join(directory.log, name), on_finding=lambda _: None):
+                if record.key is None:
+                    yield record.value
+        except UnreadableError:
+            continue

@@ -1,0 +1,1 @@
+"""What the records of internal topics hold: schemas, and what they mean."""

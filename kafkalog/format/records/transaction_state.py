@@ -1,0 +1,158 @@
+"""Records of ``__transaction_state`` (TransactionLogKey, TransactionLogValue): a transaction's coordinator thinking aloud.
+
+A record is one transition of one transactional id; a null value says that the id is forgotten.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from kafkalog.format.message import Array, Field, MalformedError, Message, Struct, decode
+
+__all__ = ["StateRecord", "TransactionState", "legal_before", "partition_of", "state_record"]
+
+
+class TransactionState(IntEnum):
+    """The states of TransactionState; Dead and PrepareEpochFence are never written by a broker."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def word(self) -> str:
+        """Return the state as outputs write it."""
+        return self.name.lower()
+
+
+_S = TransactionState
+_LEGAL_BEFORE: Final = {
+    _S.EMPTY: {_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT},
+    _S.ONGOING: {_S.ONGOING, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT},
+    _S.PREPARE_COMMIT: {_S.ONGOING},
+    # An abort without partitions (transaction.version 2) comes from the states without a transaction too.
+    _S.PREPARE_ABORT: {_S.ONGOING, _S.PREPARE_EPOCH_FENCE, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT},
+    _S.COMPLETE_COMMIT: {_S.PREPARE_COMMIT},
+    _S.COMPLETE_ABORT: {_S.PREPARE_ABORT},
+    _S.DEAD: set(),
+    _S.PREPARE_EPOCH_FENCE: set(),
+}
+
+
+def legal_before(state: TransactionState) -> set[TransactionState]:
+    """Return the states that may stand directly before `state`; none before states that are never written."""
+    return set(_LEGAL_BEFORE[state])
+
+
+class StateRecord(NamedTuple):
+    """One transition. `partitions` is None in Empty, else (topic, partition) pairs; times are in ms, -1 for none.
+
+    A tombstone has `state` None and no other field but the id.
+    """
+
+    transactional_id: str
+    state: TransactionState | None
+    producer_id: int = -1
+    producer_epoch: int = -1
+    timeout_ms: int = -1
+    partitions: tuple[tuple[str, int], ...] | None = None
+    last_update_timestamp: int = -1
+    start_timestamp: int = -1
+    previous_producer_id: int = -1
+    next_producer_id: int = -1
+    client_transaction_version: int = 0
+    version: int = -1
+
+
+_KEY: Final = Message("TransactionLogKey", (Field("transactionalId", "string"),), flexible_since=99)
+_VALUE: Final = Message(
+    "TransactionLogValue",
+    (
+        Field("producerId", "int64"),
+        Field("producerEpoch", "int16"),
+        Field("transactionTimeoutMs", "int32"),
+        Field("transactionStatus", "int8"),
+        Field(
+            "transactionPartitions",
+            Array(Struct((Field("topic", "string"), Field("partitionIds", Array("int32"))))),
+        ),
+        Field("transactionLastUpdateTimestampMs", "int64"),
+        Field("transactionStartTimestampMs", "int64"),
+        Field("previousProducerId", "int64", since=1, tag=0, default=-1),
+        Field("nextProducerId", "int64", since=1, tag=1, default=-1),
+        Field("clientTransactionVersion", "int16", since=1, tag=2, default=0),
+        Field("nextProducerEpoch", "int16", since=1, tag=3, default=-1),
+    ),
+    flexible_since=1,
+    newest=1,
+)
+
+
+def _version(data: bytes | None, what: str) -> int:
+    if data is None or len(data) < 2:
+        raise MalformedError(f"the {what} needs 2 bytes for its version, {len(data or b'')} are there")
+    return int.from_bytes(data[:2], "big", signed=True)
+
+
+def state_record(key: bytes | None, value: bytes | None) -> StateRecord | None:
+    """Read a record of the state topic; None for a key of an unknown type, which coordinators skip.
+
+    Raises MalformedError where the bytes are no such record, or the value's version is not known.
+    """
+    if _version(key, "key") != 0:
+        return None
+    assert key is not None  # _version has refused it
+    transactional_id = decode(_KEY, 0, key[2:])[0]["transactionalId"]
+    if transactional_id is None:
+        raise MalformedError("the transactional id is null")
+    if value is None:
+        return StateRecord(transactional_id, None)
+    version = _version(value, "value")
+    if not 0 <= version <= _VALUE.newest:
+        raise MalformedError(f"the value's version is {version}, not 0 or 1")
+    fields, taken = decode(_VALUE, version, value[2:])
+    if taken != len(value) - 2:
+        raise MalformedError(f"{len(value) - 2 - taken} bytes behind the value's last field")
+    try:
+        state = TransactionState(fields["transactionStatus"])
+    except ValueError as error:
+        raise MalformedError(f"no state has number {fields['transactionStatus']}") from error
+    listed = fields["transactionPartitions"]
+    partitions = None
+    if listed is not None:
+        pairs = ((entry["topic"] or "", number) for entry in listed for number in entry["partitionIds"] or ())
+        partitions = tuple(sorted(pairs))
+    return StateRecord(
+        transactional_id,
+        state,
+        fields["producerId"],
+        fields["producerEpoch"],
+        fields["transactionTimeoutMs"],
+        partitions,
+        fields["transactionLastUpdateTimestampMs"],
+        fields["transactionStartTimestampMs"],
+        fields.get("previousProducerId", -1),
+        fields.get("nextProducerId", -1),
+        fields.get("clientTransactionVersion", 0),
+        version,
+    )
+
+
+def partition_of(name: str, partitions: int) -> int:
+    """Return the partition of a state topic that a transactional id or a group belongs to.
+
+    It is Java's ``Utils.abs(name.hashCode()) % partitions``, the hash being over UTF-16 code units.
+    """
+    value = 0
+    units = name.encode("utf-16-be", "surrogatepass")
+    for i in range(0, len(units), 2):
+        value = (value * 31 + int.from_bytes(units[i : i + 2], "big")) & 0xFFFFFFFF
+    if value >= 2**31:
+        value -= 2**32
+    return (0 if value == -(2**31) else abs(value)) % partitions

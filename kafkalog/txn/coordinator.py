@@ -1,0 +1,127 @@
+"""The coordinator's word: the timeline of each transactional id, and what it decided for a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafkalog.format.records.transaction_state import StateRecord, TransactionState, legal_before
+
+__all__ = ["Coordinator", "Decision", "Entry", "illegal_transitions"]
+
+_PREPARE = {TransactionState.PREPARE_COMMIT: True, TransactionState.PREPARE_ABORT: False}
+_COMPLETE = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+
+
+class Entry(NamedTuple):
+    """A record of the state topic: where it stands, when it was written (ms), and what it says."""
+
+    log: str
+    partition: int
+    offset: int
+    timestamp: int
+    record: StateRecord
+
+
+class Decision(NamedTuple):
+    """A transaction that the coordinator decided: for whom, how, when, and in which partitions.
+
+    `data_epoch` is the epoch of the Ongoing record before, None where that is gone; `until` is the time of the next
+    transaction's start, None where there is none; `complete` says whether a Complete record follows.
+    """
+
+    transactional_id: str
+    producer_id: int
+    data_epoch: int | None
+    epoch: int
+    committed: bool
+    started: int
+    decided: int
+    until: int | None
+    partitions: tuple[tuple[str, int], ...]
+    complete: bool
+    offset: int
+    known_until: int
+
+
+@dataclass(slots=True)
+class Coordinator:
+    """All timelines at hand. `known` are the state partitions read, `total` their number in the cluster if known."""
+
+    timelines: dict[str, list[Entry]] = field(default_factory=dict)
+    by_producer: dict[int, list[str]] = field(default_factory=dict)
+    known: set[int] = field(default_factory=set)
+    total: int | None = None
+    newest: dict[int, int] = field(default_factory=dict)  # by state partition: the time of its newest record
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take in a state partition's records, in the order of their offsets."""
+        for entry in entries:
+            record = entry.record
+            self.timelines.setdefault(record.transactional_id, []).append(entry)
+            self.newest[entry.partition] = max(self.newest.get(entry.partition, -1), entry.timestamp)
+            for producer_id in {record.producer_id, record.previous_producer_id} - {-1}:
+                ids = self.by_producer.setdefault(producer_id, [])
+                if record.transactional_id not in ids:
+                    ids.append(record.transactional_id)
+
+    def goes_on_past(self, name: str | None, timestamp: int) -> bool:
+        """Say whether the state partition of an id has a newer record; without an id, whether all partitions have."""
+        if name is not None and name in self.timelines:
+            return self.newest[self.timelines[name][0].partition] > timestamp
+        return bool(self.newest) and all(newest > timestamp for newest in self.newest.values())
+
+    @property
+    def complete(self) -> bool:
+        """Say whether every state partition of the cluster is at hand."""
+        return self.total is not None and self.known >= set(range(self.total))
+
+    def names(self, producer_id: int) -> list[str]:
+        """Return the transactional ids whose records name a producer id."""
+        return self.by_producer.get(producer_id, [])
+
+    def last(self, producer_id: int) -> Entry | None:
+        """Return the newest last record of an id that names the producer id as its own now."""
+        found = [self.timelines[name][-1] for name in self.names(producer_id)]
+        found = [entry for entry in found if entry.record.producer_id == producer_id]
+        return max(found, key=lambda entry: entry.record.last_update_timestamp, default=None)
+
+    def decisions(self) -> Iterator[Decision]:
+        """Yield each decided transaction that a surviving record tells of."""
+        for name, entries in self.timelines.items():
+            for number, entry in enumerate(entries):
+                record = entry.record
+                if record.state not in _PREPARE:
+                    continue
+                before = entries[number - 1].record if number else None
+                ongoing = before is not None and before.state is TransactionState.ONGOING
+                after = [later.record for later in entries[number + 1 :]]
+                following = next((later for later in after if later.state not in (*_PREPARE, *_COMPLETE)), None)
+                yield Decision(
+                    name,
+                    record.producer_id,
+                    before.producer_epoch if ongoing and before is not None else None,
+                    record.producer_epoch,
+                    _PREPARE[record.state],
+                    record.start_timestamp,
+                    record.last_update_timestamp,
+                    following.last_update_timestamp if following is not None else None,
+                    record.partitions or (),
+                    bool(after) and after[0].state in _COMPLETE,
+                    entry.offset,
+                    self.newest[entry.partition],
+                )
+
+
+def illegal_transitions(entries: list[Entry], clean_from: int) -> Iterator[tuple[Entry, Entry]]:
+    """Yield neighbouring records of one id of which the second may not follow the first.
+
+    Below offset `clean_from` the topic was cleaned and records between may be gone: nothing is judged there.
+    """
+    for before, after in zip(entries, entries[1:], strict=False):
+        old, new = before.record.state, after.record.state
+        if before.offset < clean_from or new is None or old is None:
+            continue
+        if old not in legal_before(new):
+            yield before, after

@@ -1,0 +1,127 @@
+"""``--format csv``: exactly one table, as RFC 4180 has it, with nothing lost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import official
+import pytest
+from handmade import damaged, each, one, segment
+from invoke import PARTITION, SEGMENT, files_of, kafkalog, rows_of
+from official import FIXTURES
+
+from kafkalog.tables import TABLES
+
+CASES = official.cases(FIXTURES)
+
+
+def read(data: bytes) -> list[list[str]]:
+    """Read a csv strictly; line ends inside quotes stay as they are."""
+    return list(csv.reader(io.StringIO(data.decode("utf-8", "surrogateescape"), newline=""), strict=True))
+
+
+def written(value: Any) -> str:
+    """Say how a value of ndjson stands in a csv."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def dump(path: Path, *options: str) -> bytes:
+    """Dump one file as csv."""
+    return kafkalog("dump", "--format", "csv", *options, path).out
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_csv_holds_what_ndjson_holds(case: Path) -> None:
+    """Read back, a csv of any table has the declared columns and the values of ndjson, all of them."""
+    files = [name for name in files_of(case) if name.startswith("data")]
+    rows = rows_of("--deep-iteration", *files, cwd=case)
+    for name in {row["table"] for row in rows} - {"findings"}:
+        ended = kafkalog("dump", "--format", "csv", "--table", name, *files, cwd=case)
+        header, *lines = read(ended.out)
+        assert tuple(header) == TABLES[name].names
+        wanted = [[written(row[column]) for column in header] for row in rows if row["table"] == name]
+        assert lines == wanted, name
+
+
+def test_lines_end_as_rfc_4180_has_it(tmp_path: Path) -> None:
+    """Every line ends in CR LF, the last and the header's too."""
+    out = dump(segment(tmp_path, each(b"a", b"b")), "--table", "records")
+
+    assert out.count(b"\n") == out.count(b"\r\n") == 3
+    assert out.endswith(b"\r\n")
+
+
+@pytest.mark.parametrize("text", ['"', '""', ",", "a,b", "\n", "\r\n", "\r", " a", "a ", "\t", "'", ";", "é\U0001f600", "=1+1", "\0"])
+def test_a_value_comes_back(tmp_path: Path, text: str) -> None:
+    """Commas, quotes, line ends, blanks at the ends and NULs are read back by Python's csv as they were written."""
+    out = dump(segment(tmp_path, one(text.encode(), b"behind")), "--table", "records", "--columns", "key,value")
+
+    assert read(out) == [["key", "value"], [text, "behind"]]
+
+
+def test_null_differs_from_empty(tmp_path: Path) -> None:
+    """Null is an empty field, an empty text two quotes; Python's csv reads both as empty."""
+    out = dump(segment(tmp_path, each(None, b"")), "--table", "records", "--columns", "offset,key,offset")
+
+    assert out.splitlines()[1:] in ([b"0,,0", b'1,"",1'], [b"0,", b'1,""'])
+
+
+def test_a_row_of_one_null_is_a_row(tmp_path: Path) -> None:
+    """A csv of a single column has as many rows for its readers as there are records, null or not."""
+    out = dump(segment(tmp_path, each(b"a", None, b"b")), "--table", "records", "--columns", "key")
+
+    assert len([line for line in read(out) if line]) == 4
+
+
+def test_a_column_asked_for_twice_is_no_two_columns() -> None:
+    """Names in a header are unique, or the request is refused."""
+    ended = kafkalog("dump", "--format", "csv", "--columns", "crc,crc", SEGMENT)
+
+    assert ended.status == 2 or ended.text.splitlines()[0] == "crc"
+
+
+def test_exactly_one_table() -> None:
+    """Two tables in one csv are a usage error that says so."""
+    ended = kafkalog("dump", "--format", "csv", "--table", "batches", "--table", "control", SEGMENT)
+
+    assert (ended.status, ended.out) == (2, b"")
+    assert "exactly one --table" in ended.err
+
+
+def test_batches_or_records_by_default() -> None:
+    """Without ``--table`` a csv has batches, with the tool's options for records it has records."""
+    assert read(dump(SEGMENT))[0] == list(TABLES["batches"].names)
+    assert read(dump(SEGMENT, "--deep-iteration"))[0] == list(TABLES["records"].names)
+    assert read(dump(SEGMENT, "--print-data-log"))[0] == list(TABLES["records"].names)
+
+
+@pytest.mark.parametrize("name", ["00000000000000000000.index", "00000000000000000000.txnindex", "partition.metadata"])
+def test_entries_of_a_side_file_are_not_left_out_silently(name: str) -> None:
+    """A csv of an index alone has its entries; or what has no place in it is said and is a usage error."""
+    ended = kafkalog("dump", "--format", "csv", PARTITION / name)
+
+    assert len(ended.text.splitlines()) > 1 or ended.status == 2
+
+
+def test_findings_asked_for_are_there(tmp_path: Path) -> None:
+    """``--table findings`` in a csv gives the findings; or it is refused, as they go to standard error there."""
+    ended = kafkalog("dump", "--format", "csv", "--table", "findings", damaged(tmp_path))
+
+    assert "crc-mismatch" in ended.text or ended.status == 2
+
+
+def test_json_columns_are_json() -> None:
+    """Headers of records and data of control records are JSON in their field."""
+    header, *lines = read(dump(FIXTURES / "v0.11-codecs/data/append-gzip-0/00000000000000000000.log", "--deep-iteration"))
+    found = [json.loads(line[header.index("headers")]) for line in lines]
+
+    assert any(found)
+    assert all(set(one_of) == {"key", "key_base64", "value", "value_base64"} for headers in found for one_of in headers)

@@ -1,0 +1,90 @@
+"""``--format table``: for eyes, in a file or pipe as wide as it must be."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from handmade import batch, each, one, record, segment
+from invoke import PARTITION, SEGMENT, kafkalog, rows_of
+
+
+def dump(*arguments: str | Path) -> list[str]:
+    """Return the lines of a table that goes to a pipe."""
+    ended = kafkalog("dump", "--format", "table", *arguments)
+    assert ended.status == 0
+    return ended.text.splitlines()
+
+
+def test_a_table_says_what_it_shows() -> None:
+    """Its first line names the table and counts its rows."""
+    assert dump(SEGMENT)[0] == "batches: 29 rows"
+
+
+def test_what_is_the_same_in_every_row_is_said_once() -> None:
+    """Columns that say the same throughout stand above the table, with their value, and not in it."""
+    lines = dump(SEGMENT)
+    header = next(line for line in lines if "base_offset" in line and "in every row" not in line)
+
+    assert re.search(r"in every row: .*\bmagic 2\b.*\bcodec none\b", "\n".join(lines[:3]))
+    assert "codec" not in header.split()
+
+
+def test_every_column_of_every_row_is_there() -> None:
+    """In a pipe nothing is cut: a table has, row for row, what ndjson has."""
+    columns = "position,base_offset,last_offset,count,crc,producer_id,is_control"
+    rows = rows_of("--columns", columns, SEGMENT)
+    shown = [line.split() for line in dump("--columns", columns, SEGMENT) if re.match(r"\s*\d", line)]
+
+    assert shown == [
+        [str(row[name]).lower() if isinstance(row[name], bool) else str(row[name]) for name in columns.split(",")]
+        for row in rows
+    ]
+
+
+def test_no_line_is_cut_and_no_row_takes_two(tmp_path: Path) -> None:
+    """A long value, also one of many lines, stays in its row."""
+    long = b"x" * 3000 + b"\ny"
+    lines = dump("--print-data-log", "--table", "records", segment(tmp_path, batch(record(b"a", long), record(b"b", b"", delta=1))))
+
+    assert sum("x" * 3000 in line for line in lines) == 1
+    assert any("x\\x0ay" in line for line in lines)
+
+
+def test_there_is_no_colour_in_a_pipe() -> None:
+    """No escape sequence goes to a file or pipe, whatever the environment says."""
+    assert not any("\x1b" in line for line in dump("--deep-iteration", SEGMENT))
+
+
+@pytest.mark.parametrize("text", ["[red]x[/red]", "[link=http://x]y[/link]", "[/]", "[bold", ":smile:", "{{}}", "%s", "\\[red]"])
+def test_markup_of_rich_is_text(tmp_path: Path, text: str) -> None:
+    """What looks like markup in a key appears as it is; only backslashes are doubled."""
+    lines = dump("--table", "records", "--columns", "offset,key", segment(tmp_path, each(text.encode(), b"other")))
+
+    assert any(line.split()[1:] == [text.replace("\\", "\\\\")] for line in lines if line.strip())
+
+
+def test_absent_differs_from_empty(tmp_path: Path) -> None:
+    """A null key and an empty key do not look the same."""
+    lines = dump("--table", "records", "--columns", "offset,key,value", segment(tmp_path, each(None, b"", b"x")))
+    shown = [line.split() for line in lines if re.match(r"\s*\d", line)]
+
+    assert [row[:2] for row in shown] == [["0", "-"], ["1"], ["2", "x"]]
+
+
+def test_side_files_have_their_tables() -> None:
+    """Files of several kinds in one run give one table each."""
+    lines = dump(*(PARTITION / f"00000000000000000000.{suffix}" for suffix in ("log", "index", "timeindex", "txnindex")))
+
+    assert [line for line in lines if re.fullmatch(r"\w+: \d+ rows?", line)] == [
+        "batches: 29 rows", "offset_index: 1 row", "time_index: 2 rows", "aborted_transactions: 6 rows",
+    ]  # fmt: skip
+
+
+def test_a_part_of_a_table_does_not_look_like_all_of_it(tmp_path: Path) -> None:
+    """A table that is drawn in parts says so: no heading counts fewer rows than there are as if these were all."""
+    path = segment(tmp_path, *(one(b"k", base_offset=number) for number in range(10_050)))
+    headings = [line for line in dump("--columns", "base_offset", path) if line.startswith("batches: ")]
+
+    assert "batches: 10000 rows" not in headings
