@@ -67,8 +67,16 @@ class Finding(NamedTuple):
     @classmethod
     def of(cls, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
         """Make a finding with the severity that the catalogue gives its code."""
-        known: Where = {"position": None, "length": None, "offset": None, "needed": None, "found": None}
-        return cls(code=code, severity=CATALOGUE[code].severity, file=file, message=message, **{**known, **where})
+        severity = CATALOGUE[code].severity
+        return cls(code, severity, file, None, None, None, None, None, message)._replace(**where)
+
+    def id_in(self, node: str | None) -> str:
+        """Return an id that the same finding has in a copy elsewhere: it is made of no path and no time."""
+        import hashlib
+
+        parts = (self.code, node, self.topic, self.partition, self.offset, self.last_offset, self.position,
+                 self.length, self.producer_id)  # fmt: skip
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
     def __str__(self) -> str:
         """Write the finding on one line, as the command line shows it."""

@@ -46,7 +46,9 @@ def batch(
     return struct.pack(">qiibI", base_offset, len(covered) + 9, 0, 2, crc32c(covered)) + covered
 
 
-def one(key: bytes | None, value: bytes | None = b"v", headers: Sequence[Header] = (), *, base_offset: int = 0) -> bytes:
+def one(
+    key: bytes | None, value: bytes | None = b"v", headers: Sequence[Header] = (), *, base_offset: int = 0
+) -> bytes:
     """Encode a batch of one record."""
     return batch(record(key, value, headers), base_offset=base_offset)
 

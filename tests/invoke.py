@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,12 +47,13 @@ class Ended:
         return [{key: row[key] for key in row if key != "table"} for row in self.rows if row["table"] == name]
 
 
-def kafkalog(*arguments: str | os.PathLike[str], stdin: bytes = b"", cwd: Path | None = None) -> Ended:
+def kafkalog(*arguments: str | Path, stdin: bytes = b"", cwd: Path | None = None) -> Ended:
     """Run ``kafkalog ARGUMENTS`` in this process, `main` and its exit statuses included, not on a terminal."""
     from kafkalog_cli.main import main
 
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace")
-    argv = ["kafkalog", *map(os.fspath, arguments)]
+    data, messages = io.BytesIO(), io.BytesIO()
+    out, err = io.TextIOWrapper(data, "utf-8"), io.TextIOWrapper(messages, "utf-8", "backslashreplace")
+    argv = ["kafkalog", *(str(argument) for argument in arguments)]
     before = signal.getsignal(signal.SIGTERM)
     with contextlib.ExitStack() as stack:
         stack.callback(signal.signal, signal.SIGTERM, before)
@@ -67,15 +68,16 @@ def kafkalog(*arguments: str | os.PathLike[str], stdin: bytes = b"", cwd: Path |
     for stream in (out, err):
         stream.flush()
     assert isinstance(status, int)
-    return Ended(int(status), out.buffer.getvalue(), err.buffer.getvalue().decode())  # type: ignore[attr-defined]  # BytesIO
+    return Ended(int(status), data.getvalue(), messages.getvalue().decode())
 
 
 @contextlib.contextmanager
-def process(*arguments: str | os.PathLike[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+def process(*arguments: str | Path, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """Start ``kafkalog ARGUMENTS`` as a process; it is killed where a test leaves it running."""
     environment = {**os.environ, **options.pop("environment", {})}
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    with subprocess.Popen([*PROGRAM, *map(os.fspath, arguments)], env=environment, **pipes) as started:
+    started: subprocess.Popen[bytes] = subprocess.Popen([*PROGRAM, *map(str, arguments)], env=environment, **pipes)
+    with started:
         try:
             yield started
         finally:
@@ -89,15 +91,12 @@ def finish(started: subprocess.Popen[bytes], stdin: bytes | None = None) -> Ende
     return Ended(started.returncode, out or b"", (err or b"").decode())
 
 
-def processed(*arguments: str | os.PathLike[str], stdin: bytes | None = None, **options: Any) -> Ended:
+def processed(*arguments: str | Path, stdin: bytes | None = None, **options: Any) -> Ended:
     """Run ``kafkalog ARGUMENTS`` as a process to its end."""
-    with process(*arguments, **{"stdin": subprocess.DEVNULL if stdin is None else subprocess.PIPE}, **options) as started:
+    with process(
+        *arguments, **{"stdin": subprocess.DEVNULL if stdin is None else subprocess.PIPE}, **options
+    ) as started:
         return finish(started, stdin)
-
-
-def lines_of(ended: Ended, start: str) -> list[str]:
-    """Return the lines of standard error that begin with `start`."""
-    return [line for line in ended.err.splitlines() if line.startswith(start)]
 
 
 def files_of(case: Path) -> list[str]:
@@ -105,13 +104,8 @@ def files_of(case: Path) -> list[str]:
     return sorted(str(path.relative_to(case)) for path in case.rglob("*") if path.is_file())
 
 
-def rows_of(*arguments: str | os.PathLike[str], cwd: Path | None = None) -> list[Row]:
+def rows_of(*arguments: str | Path, cwd: Path | None = None) -> list[Row]:
     """Return what ``kafkalog dump --format ndjson ARGUMENTS`` gives; whether there are findings doesn't matter."""
     ended = kafkalog("dump", "--format", "ndjson", *arguments, cwd=cwd)
     assert ended.status in (0, 1, 3), ended.err
     return ended.rows
-
-
-def without(row: Row, names: Sequence[str]) -> Row:
-    """Return `row` less the columns `names`."""
-    return {key: value for key, value in row.items() if key not in names}

@@ -93,7 +93,8 @@ def test_a_removed_file_is_read_like_what_it_was(tmp_path: Path, suffix: str) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["leader-epoch-checkpoint", "partition.metadata", "../recovery-point-offset-checkpoint", "../meta.properties"]
+    "name",
+    ["leader-epoch-checkpoint", "partition.metadata", "../recovery-point-offset-checkpoint", "../meta.properties"],
 )
 def test_files_that_the_tool_does_not_know_are_dumped(name: str) -> None:
     """Text checkpoints and properties are shown, not ignored, in the tool's manner."""
@@ -134,7 +135,7 @@ def test_a_torn_tail_is_0_by_default(torn: Path) -> None:
 def test_gaps_and_index_mismatches_are_0_by_default(tmp_path: Path) -> None:
     """Both are warnings: legal in some logs."""
     path = segment(tmp_path, one(b"k"), one(b"k", base_offset=5))
-    (tmp_path / "00000000000000000000.index").write_bytes(bytes.fromhex("00000003" "00000046"))
+    (tmp_path / "00000000000000000000.index").write_bytes(bytes.fromhex("0000000300000046"))
 
     assert kafkalog("dump", path, path.with_suffix(".index")).status == 0
     assert kafkalog("dump", "--fail-on", "warning", path).status == 1
@@ -143,7 +144,9 @@ def test_gaps_and_index_mismatches_are_0_by_default(tmp_path: Path) -> None:
 
 def test_notes_fail_only_when_asked(preallocated: Path) -> None:
     """``--fail-on note`` is the strictest."""
-    statuses = {level: kafkalog("dump", "--fail-on", level, preallocated).status for level in ("note", "warning", "error")}
+    statuses = {
+        level: kafkalog("dump", "--fail-on", level, preallocated).status for level in ("note", "warning", "error")
+    }
 
     assert statuses == {"note": 1, "warning": 0, "error": 0}
 
@@ -239,7 +242,9 @@ def test_the_decoders_decode(tmp_path: Path) -> None:
     texts = {}
     for name in ("LongDecoder", "IntegerDecoder"):
         ended = kafkalog("dump", "--print-data-log", "--key-decoder-class", f"org.apache.kafka.tools.api.{name}", path)
-        texts[name] = [line.partition(" key: ")[2].partition(" ")[0] for line in ended.text.splitlines() if "| offset" in line]
+        texts[name] = [
+            line.partition(" key: ")[2].partition(" ")[0] for line in ended.text.splitlines() if "| offset" in line
+        ]
         assert (ended.status, ended.err.count("key-undecodable")) == (0, 1)
 
     assert texts == {"LongDecoder": ["-2", ""], "IntegerDecoder": ["-1", ""]}
@@ -248,7 +253,9 @@ def test_the_decoders_decode(tmp_path: Path) -> None:
 # What the program says of itself.
 
 
-@pytest.mark.parametrize(("environment", "words"), [({"KAFKALOG_PURE": "1"}, "interpreted"), ({}, "compiled|interpreted")])
+@pytest.mark.parametrize(
+    ("environment", "words"), [({"KAFKALOG_PURE": "1"}, "interpreted"), ({}, "compiled|interpreted")]
+)
 def test_the_version_says_which_kernel_runs(environment: dict[str, str], words: str) -> None:
     """``--version`` is one line with the version and the form of the kernel."""
     ended = processed("--version", environment=environment)

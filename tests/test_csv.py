@@ -59,7 +59,9 @@ def test_lines_end_as_rfc_4180_has_it(tmp_path: Path) -> None:
     assert out.endswith(b"\r\n")
 
 
-@pytest.mark.parametrize("text", ['"', '""', ",", "a,b", "\n", "\r\n", "\r", " a", "a ", "\t", "'", ";", "é\U0001f600", "=1+1", "\0"])
+@pytest.mark.parametrize(
+    "text", ['"', '""', ",", "a,b", "\n", "\r\n", "\r", " a", "a ", "\t", "'", ";", "é\U0001f600", "=1+1", "\0"]
+)
 def test_a_value_comes_back(tmp_path: Path, text: str) -> None:
     """Commas, quotes, line ends, blanks at the ends and NULs are read back by Python's csv as they were written."""
     out = dump(segment(tmp_path, one(text.encode(), b"behind")), "--table", "records", "--columns", "key,value")
@@ -120,7 +122,9 @@ def test_findings_asked_for_are_there(tmp_path: Path) -> None:
 
 def test_json_columns_are_json() -> None:
     """Headers of records and data of control records are JSON in their field."""
-    header, *lines = read(dump(FIXTURES / "v0.11-codecs/data/append-gzip-0/00000000000000000000.log", "--deep-iteration"))
+    header, *lines = read(
+        dump(FIXTURES / "v0.11-codecs/data/append-gzip-0/00000000000000000000.log", "--deep-iteration")
+    )
     found = [json.loads(line[header.index("headers")]) for line in lines]
 
     assert any(found)

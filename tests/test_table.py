@@ -46,7 +46,12 @@ def test_every_column_of_every_row_is_there() -> None:
 def test_no_line_is_cut_and_no_row_takes_two(tmp_path: Path) -> None:
     """A long value, also one of many lines, stays in its row."""
     long = b"x" * 3000 + b"\ny"
-    lines = dump("--print-data-log", "--table", "records", segment(tmp_path, batch(record(b"a", long), record(b"b", b"", delta=1))))
+    lines = dump(
+        "--print-data-log",
+        "--table",
+        "records",
+        segment(tmp_path, batch(record(b"a", long), record(b"b", b"", delta=1))),
+    )
 
     assert sum("x" * 3000 in line for line in lines) == 1
     assert any("x\\x0ay" in line for line in lines)
@@ -57,7 +62,9 @@ def test_there_is_no_colour_in_a_pipe() -> None:
     assert not any("\x1b" in line for line in dump("--deep-iteration", SEGMENT))
 
 
-@pytest.mark.parametrize("text", ["[red]x[/red]", "[link=http://x]y[/link]", "[/]", "[bold", ":smile:", "{{}}", "%s", "\\[red]"])
+@pytest.mark.parametrize(
+    "text", ["[red]x[/red]", "[link=http://x]y[/link]", "[/]", "[bold", ":smile:", "{{}}", "%s", "\\[red]"]
+)
 def test_markup_of_rich_is_text(tmp_path: Path, text: str) -> None:
     """What looks like markup in a key appears as it is; only backslashes are doubled."""
     lines = dump("--table", "records", "--columns", "offset,key", segment(tmp_path, each(text.encode(), b"other")))
@@ -75,7 +82,9 @@ def test_absent_differs_from_empty(tmp_path: Path) -> None:
 
 def test_side_files_have_their_tables() -> None:
     """Files of several kinds in one run give one table each."""
-    lines = dump(*(PARTITION / f"00000000000000000000.{suffix}" for suffix in ("log", "index", "timeindex", "txnindex")))
+    lines = dump(
+        *(PARTITION / f"00000000000000000000.{suffix}" for suffix in ("log", "index", "timeindex", "txnindex"))
+    )
 
     assert [line for line in lines if re.fullmatch(r"\w+: \d+ rows?", line)] == [
         "batches: 29 rows", "offset_index: 1 row", "time_index: 2 rows", "aborted_transactions: 6 rows",

@@ -15,7 +15,7 @@ from kafkalog import Batch, Chunk, FileKind, FileName, Finding, Limits, Unreadab
 from kafkalog.format import kernel
 from kafkalog.log.rows import TABLES_OF, finding_row, segment_rows, side_file_rows
 from kafkalog.log.selection import Selection
-from kafkalog.tables import FINDINGS
+from kafkalog.tables.audit import FINDINGS
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.output import say
 from kafkalog_cli.progress import Progress

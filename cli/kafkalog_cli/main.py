@@ -18,7 +18,7 @@ from kafkalog_cli.exit import Exit, OutputError
 
 __all__ = ["cli", "main"]
 
-_COMMANDS: Final = ("dump", "schema")
+_COMMANDS: Final = ("dump", "txn-audit", "explain", "schema")
 
 
 class _LazyGroup(click.Group):
@@ -30,7 +30,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # as above
         if cmd_name not in _COMMANDS:
             return None
-        command = getattr(importlib.import_module(f"kafkalog_cli.commands.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command = getattr(importlib.import_module(f"kafkalog_cli.commands.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 
@@ -44,7 +45,7 @@ class _LazyGroup(click.Group):
             close = difflib.get_close_matches(name, _COMMANDS, 1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             if os.path.exists(name):
-                hint = f" Did you mean `kafkalog dump {name}`?"
+                hint = f" Did you mean `kafkalog {'txn-audit' if os.path.isdir(name) else 'dump'} {name}`?"
             ctx.fail(f"There is no command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
 
@@ -68,6 +69,7 @@ def cli() -> None:
     """Read Kafka's log directories from the files alone: no broker, no JVM, nothing written to the evidence.
 
     \b
+        kafkalog txn-audit /copy/of/log.dirs
         kafkalog dump 00000000000000000000.log
         kafkalog dump --format ndjson 00000000000000000000.log | jq .producer_id
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
 from kafkalog.audit.partition import PartitionAudit
@@ -13,16 +12,9 @@ from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Decision
 
-__all__ = ["finding_id", "partition_findings"]
+__all__ = ["partition_findings"]
 
 _SCAN_MS = 10_000  # how often the coordinator looks for timeouts
-
-
-def finding_id(finding: Finding, node: str | None) -> str:
-    """Return an id that the same finding has in a copy elsewhere: it is made of no path and no time."""
-    parts = (finding.code, node, finding.topic, finding.partition, finding.offset, finding.last_offset, finding.position,
-             finding.producer_id, finding.length)  # fmt: skip
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def partition_findings(
@@ -89,8 +81,8 @@ def _of_transaction(
         "transaction-undecided": f"{who}: open from offset {row['first_offset']}; its state partition is not at hand",
         "transaction-pending": f"{who}: {verdict.state} from offset {row['first_offset']}",
         "transaction-overdue": f"{who}: open from offset {row['first_offset']} for longer than its timeout",
-        "late-data-adopted": f"{who}: data of epoch {row['first_epoch']} from offset {row['first_offset']} was ended by the"
-        f" marker at {row['marker_offset']} of epoch {row['marker_epoch']}",
+        "late-data-adopted": f"{who}: data of epoch {row['first_epoch']} from offset {row['first_offset']} was ended by"
+        f" the marker at {row['marker_offset']} of epoch {row['marker_epoch']}",
     }[code]
     remedy = None
     severity = None

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from kafkalog.audit.partition import PartitionAudit
 
-__all__ = ["CAUSES", "KINDS", "Gap", "classify"]
-
-KINDS = ("legal", "damage", "unexplained")
-CAUSES = (
-    "below-log-start",
-    "compaction",
-    "cleaned-aborted-data",
-    "removed-marker",
-    "unreadable-bytes",
-    "lost-segment",
-    "missing-batches",
-)
+__all__ = ["Gap", "classify"]
 
 
 class Gap(NamedTuple):

@@ -24,7 +24,9 @@ from kafkalog.txn.stable import last_stable_offset
 __all__ = ["PartitionAudit", "join"]
 
 # Topics whose producers are coordinators: their sequences mean nothing.
-_COORDINATORS: Final = frozenset({"__consumer_offsets", "__share_group_state", "__transaction_state", "__cluster_metadata"})
+_COORDINATORS: Final = frozenset(
+    {"__consumer_offsets", "__share_group_state", "__transaction_state", "__cluster_metadata"}
+)
 
 
 @dataclass(slots=True)
@@ -187,19 +189,27 @@ def _meet(audit: PartitionAudit, scans: Sequence[SegmentScan]) -> None:
         if last is not None and first is not None and first <= last:
             audit.findings.append(
                 Finding.of(
-                    "offset-not-increasing", after.segment.path,
+                    "offset-not-increasing",
+                    after.segment.path,
                     f"the segment begins at offset {first}, the one before it ends at {last}",
-                    position=0, offset=first, needed=last + 1, found=first,
-                )  # fmt: skip
+                    position=0,
+                    offset=first,
+                    needed=last + 1,
+                    found=first,
+                )
             )
         if before.epochs and after.epochs and after.epochs[0][0] < before.epochs[-1][0] and after.epochs[0][0] >= 0:
             audit.findings.append(
                 Finding.of(
-                    "leader-epoch-decreasing", after.segment.path,
+                    "leader-epoch-decreasing",
+                    after.segment.path,
                     f"the segment begins in leader epoch {after.epochs[0][0]}, the one before it ends in"
                     f" {before.epochs[-1][0]}",
-                    position=0, offset=first, needed=before.epochs[-1][0], found=after.epochs[0][0],
-                )  # fmt: skip
+                    position=0,
+                    offset=first,
+                    needed=before.epochs[-1][0],
+                    found=after.epochs[0][0],
+                )
             )
 
 

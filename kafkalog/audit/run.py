@@ -38,7 +38,7 @@ class Options:
     a broker wrote.
     """
 
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     jobs: int = 1
     snapshot: bool = False
     copy_ms: int = 600_000
@@ -116,7 +116,9 @@ def _audit_cluster(cluster: Cluster, options: Options) -> None:
         for directory in node.partitions:
             if directory.suffix:
                 node.findings.append(
-                    Finding.of("directory-put-aside", directory.log, f"{directory.suffix}: not audited", log=directory.log)
+                    Finding.of(
+                        "directory-put-aside", directory.log, f"{directory.suffix}: not audited", log=directory.log
+                    )
                 )
             else:
                 wanted.append((node, directory))
@@ -130,14 +132,18 @@ def _audit_cluster(cluster: Cluster, options: Options) -> None:
     state_cleaned = any(log.partition.cleaned_to >= 0 or log.partition.log_start_offset > 0 for log in states)
     now = options.now
     if now is None:
-        now = max([*cluster.coordinator.newest.values(), *(log.partition.newest_broker for log in cluster.logs)], default=-1)
+        now = max(
+            [*cluster.coordinator.newest.values(), *(log.partition.newest_broker for log in cluster.logs)], default=-1
+        )
     for log in cluster.logs:
         context = Context(
             cluster.coordinator, cluster.decisions, options.snapshot or (log.node.clean_shutdown and state_clean),
             newest, options.copy_ms, state_cleaned,
         )  # fmt: skip
         log.verdicts = [(row, judge(log.partition, row, context)) for row in log.partition.transactions]
-        log.findings = partition_findings(log.partition, log.verdicts, cluster.decisions, context, now, options.max_timeout_ms)
+        log.findings = partition_findings(
+            log.partition, log.verdicts, cluster.decisions, context, now, options.max_timeout_ms
+        )
 
 
 def _scan_all(segments: Sequence[Segment], options: Options) -> dict[str, SegmentScan]:
@@ -162,16 +168,22 @@ def _read_coordinator(cluster: Cluster, options: Options) -> None:
         coordinator.known.add(number)
         coordinator.add(_entries(chosen.partition, cluster.findings, options.limits))
     for name, entries in coordinator.timelines.items():
-        cleaned = next(log.partition.cleaned_to for log in cluster.logs if log.partition.directory.log == entries[0].log)
+        cleaned = next(
+            log.partition.cleaned_to for log in cluster.logs if log.partition.directory.log == entries[0].log
+        )
         for before, after in illegal_transitions(entries, cleaned):
             old, new = before.record.state, after.record.state
             cluster.findings.append(
                 Finding.of(
-                    "state-transition-illegal", after.log,
+                    "state-transition-illegal",
+                    after.log,
                     f"{name}: {new.word if new else 'tombstone'} at offset {after.offset} follows"
                     f" {old.word if old else 'tombstone'} at {before.offset}",
-                    log=after.log, topic=_STATE_TOPIC, partition=after.partition, offset=after.offset,
-                )  # fmt: skip
+                    log=after.log,
+                    topic=_STATE_TOPIC,
+                    partition=after.partition,
+                    offset=after.offset,
+                )
             )
     coordinator.total = options.state_partitions or _state_partitions(cluster)
     if coordinator.total is None and coordinator.known:
@@ -195,9 +207,13 @@ def _entries(partition: PartitionAudit, findings: list[Finding], limits: Limits)
                 except MalformedError as error:
                     findings.append(
                         Finding.of(
-                            "state-record-malformed", segment.path, f"the record at offset {record.offset}: {error}",
-                            position=record.position, offset=record.offset, log=directory.log,
-                        )  # fmt: skip
+                            "state-record-malformed",
+                            segment.path,
+                            f"the record at offset {record.offset}: {error}",
+                            position=record.position,
+                            offset=record.offset,
+                            log=directory.log,
+                        )
                     )
                     continue
                 if state is not None:

@@ -115,10 +115,13 @@ class _Parts:
             offset, position = int(columns["base_offset"][row]), int(columns["position"][row])
             self.scan.findings.append(
                 Finding.of(
-                    "control-record-malformed", self.scan.segment.path,
-                    f"the transaction marker at offset {offset} can't be read", position=position,
-                    length=int(columns["size"][row]), offset=offset,
-                )  # fmt: skip
+                    "control-record-malformed",
+                    self.scan.segment.path,
+                    f"the transaction marker at offset {offset} can't be read",
+                    position=position,
+                    length=int(columns["size"][row]),
+                    offset=offset,
+                )
             )
 
     def fold(self) -> None:

@@ -11,32 +11,7 @@ from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry
 
-__all__ = ["CAUSES", "CERTAINTIES", "STATES", "Context", "Verdict", "judge"]
-
-STATES: Final = (
-    "committed",
-    "aborted",
-    "ongoing",
-    "commit-pending",
-    "abort-pending",
-    "hanging",
-    "undecided",
-)
-CAUSES: Final = (
-    "marker-without-data",
-    "late-data-adopted",
-    "administrator-abort",
-    "begins-before-log",
-    "data-after-marker",
-    "partition-not-registered",
-    "marker-missing",
-    "superseded-epoch",
-    "id-expired",
-    "producer-replaced",
-    "producer-unknown",
-    "state-partition-missing",
-)
-CERTAINTIES: Final = ("proved", "unless-copied-while-running", "damage-between")
+__all__ = ["Context", "Verdict", "judge"]
 
 _PENDING: Final = {
     TransactionState.PREPARE_COMMIT: "commit-pending",
@@ -60,8 +35,8 @@ class Context:
     """What surrounds a log: the coordinator of its cluster, and whether the inputs are of one moment.
 
     `one_moment` says so for certain (a clean stop, the user's word); else `newest` (ms) of all inputs and `copy_ms`
-    decide whether a transaction is older than the copy can have taken. `decisions` are the coordinator's by producer id.
-    `state_cleaned` says whether records of the state topic are missing.
+    decide whether a transaction is older than the copy can have taken. `decisions` are the coordinator's by producer
+    id. `state_cleaned` says whether records of the state topic are missing.
     """
 
     coordinator: Coordinator
@@ -105,7 +80,9 @@ def _nobody_decided(audit: PartitionAudit, row: dict[str, int], context: Context
     names = context.coordinator.names(row["producer_id"])
     if context.state_cleaned or not context.coordinator.complete:
         return False
-    if not (context.one_moment or context.coordinator.goes_on_past(names[0] if names else None, row["marker_timestamp"])):
+    if not (
+        context.one_moment or context.coordinator.goes_on_past(names[0] if names else None, row["marker_timestamp"])
+    ):
         return False
     here = (audit.directory.topic, audit.directory.partition)
     return not any(
@@ -175,7 +152,7 @@ def _damage_between(audit: PartitionAudit, row: dict[str, int]) -> bool:
         return False
     marker = row["marker_offset"] if row["marker_type"] != extents.OPEN else audit.log_end_offset
     return any(
-        last_before is not None and row["first_offset"] <= last_before < marker or
+        (last_before is not None and row["first_offset"] <= last_before < marker) or
         (last_before is None and row["batches"] == 0)
         for _, _, _, last_before in audit.damaged
     )  # fmt: skip

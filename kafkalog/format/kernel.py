@@ -386,9 +386,15 @@ def markers(
                         value = int16(buf, q)
                         kind = int16(buf, q + 2)
                         size, q = varint(buf, q + size, end)
-                        if value < 0 or kind < 0 or kind > 1 or q < 0 or size < 6 or size > end - q:
-                            kind = -2
-                        elif int16(buf, q) < 0:
+                        if (
+                            value < 0
+                            or kind < 0
+                            or kind > 1
+                            or q < 0
+                            or size < 6
+                            or size > end - q
+                            or int16(buf, q) < 0
+                        ):
                             kind = -2
                         else:
                             epoch = int32(buf, q + 2)

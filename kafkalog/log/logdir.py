@@ -45,9 +45,9 @@ class Segment:
 class PartitionDirectory:
     """A partition's directory. `log` is its path as a user would type it; `suffix` is that of a directory put aside.
 
-    Segments are in the order of their offsets. `snapshots` are paths by offset, `left_over` files that a broker's loader
-    would treat on its own, `orphans` offsets of index files without a segment. `checkpoints` are the root's offsets for
-    this partition, by ``log_start``, ``high_watermark``, ``recovery_point`` and ``cleaner``.
+    Segments are in the order of their offsets. `snapshots` are paths by offset, `left_over` files that a broker's
+    loader would treat on its own, `orphans` offsets of index files without a segment. `checkpoints` are the root's
+    offsets for this partition, by ``log_start``, ``high_watermark``, ``recovery_point`` and ``cleaner``.
     """
 
     log: str
@@ -93,7 +93,9 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     findings: list[Finding] = []
     entries = _list(root)
     alone = any(parse_name(entry.name).kind is FileKind.LOG for entry in entries)
-    about = _properties(os.path.join(root if not alone else os.path.dirname(os.path.abspath(root)), "meta.properties"), findings)
+    about = _properties(
+        os.path.join(root if not alone else os.path.dirname(os.path.abspath(root)), "meta.properties"), findings
+    )
     home = os.path.dirname(os.path.abspath(root)) if alone else root
     names = set(os.listdir(home)) if alone else {entry.name for entry in entries}
     directory = LogDirectory(

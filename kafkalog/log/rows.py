@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from kafkalog import tables
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
@@ -20,6 +19,7 @@ from kafkalog.log.indexes import check_offset_index, check_time_index
 from kafkalog.log.names import FileKind
 from kafkalog.log.selection import Selection
 from kafkalog.tables import Table
+from kafkalog.tables import dump as tables
 
 __all__ = ["TABLES_OF", "finding_row", "segment_rows", "side_file_rows"]
 
@@ -41,13 +41,14 @@ TABLES_OF: Final[dict[FileKind, tuple[Table, ...]]] = {
 }
 
 
-def finding_row(finding: Finding) -> Row:
-    """Make a finding a row of the table ``findings``."""
+def finding_row(finding: Finding, node: str | None = None) -> Row:
+    """Make a finding a row of the table ``findings``; `node` is the broker that it was found on, if known."""
     needed = None if finding.needed is None else str(finding.needed)
     found = None if finding.found is None else str(finding.found)
     return (
-        finding.code, finding.severity.word, finding.file, finding.position, finding.length, finding.offset, needed,
-        found, finding.message,
+        finding.id_in(node), finding.code, finding.severity.word, finding.certainty, finding.log, finding.topic,
+        finding.partition, finding.producer_id, finding.file, finding.position, finding.length, finding.offset,
+        finding.last_offset, needed, found, finding.message, finding.remedy,
     )  # fmt: skip
 
 

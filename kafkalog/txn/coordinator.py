@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState, legal_before
@@ -28,7 +29,8 @@ class Decision(NamedTuple):
     """A transaction that the coordinator decided: for whom, how, when, and in which partitions.
 
     `data_epoch` is the epoch of the Ongoing record before, None where that is gone; `until` is the time of the next
-    transaction's start, None where there is none; `complete` says whether a Complete record follows.
+    transaction's start, None where there is none; `complete` says whether a Complete record follows. The state
+    partition tells nothing of what came after `known_until`.
     """
 
     transactional_id: str
@@ -119,7 +121,7 @@ def illegal_transitions(entries: list[Entry], clean_from: int) -> Iterator[tuple
 
     Below offset `clean_from` the topic was cleaned and records between may be gone: nothing is judged there.
     """
-    for before, after in zip(entries, entries[1:], strict=False):
+    for before, after in pairwise(entries):
         old, new = before.record.state, after.record.state
         if before.offset < clean_from or new is None or old is None:
             continue

@@ -15,7 +15,15 @@ from kafkalog.txn.columns import Columns
 __all__ = ["BREAKS", "Sequences"]
 
 _MASK: Final = 2**31 - 1
-_KEPT: Final = ("producer_id", "producer_epoch", "base_sequence", "last_sequence", "base_offset", "last_offset", "position")
+_KEPT: Final = (
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "last_sequence",
+    "base_offset",
+    "last_offset",
+    "position",
+)
 # What can be wrong between two batches of a producer.
 BREAKS: Final = ("hole", "overlap", "epoch-decreasing", "epoch-not-from-zero")
 HOLE, OVERLAP, EPOCH_DECREASING, NOT_FROM_ZERO = range(4)
@@ -55,7 +63,8 @@ class Sequences:
         starts = np.flatnonzero(np.append(True, ~same))
         ends = np.append(starts[1:], len(rows)) - 1
         firsts = {
-            int(producer[i]): (int(epoch[i]), int(rows["base_sequence"][i]), int(rows["base_offset"][i])) for i in starts
+            int(producer[i]): (int(epoch[i]), int(rows["base_sequence"][i]), int(rows["base_offset"][i]))
+            for i in starts
         }
         lasts = {
             int(producer[i]): (int(epoch[i]), int(rows["last_sequence"][i]), int(rows["last_offset"][i])) for i in ends

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +14,7 @@ from kafkalog.tables import TABLES
 from kafkalog_cli.dumping import STDIN, Request, dump_rows, dump_text
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.output import data_stream, is_terminal
+from kafkalog_cli.params import Offsets, Size, Time, names_of
 from kafkalog_cli.render.kafka import DECODERS, Options
 
 __all__ = ["dump"]
@@ -24,59 +22,6 @@ __all__ = ["dump"]
 _FORMATS: Final = ("kafka", "table", "ndjson", "json", "csv")
 _SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv"}
 _SEGMENT_TABLES: Final = ("batches", "control", "records")
-_SIZE: Final = re.compile(r"(\d+)\s*([kmg]i?b?)?", re.IGNORECASE)
-
-
-class _Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A number of bytes, with KiB, MiB or GiB behind it if so wished."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        match = _SIZE.fullmatch(str(value).strip())
-        if not match:
-            self.fail(f"{value!r} is no number of bytes, like 1048576 or 1MiB", param, ctx)
-        return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[(match[2] or "")[:1].lower()]
-
-
-class _Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A time as ms since 1970 or ISO-8601; without a zone it is UTC."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        text = str(value)
-        if re.fullmatch(r"-?\d+", text):
-            return int(text)
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            self.fail(f"{text!r} is no time, like 2026-11-21T03:00:00Z or 1795230000000", param, ctx)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return round(moment.timestamp() * 1000)
-
-
-class _Offsets(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A range of offsets, both ends in it: A..B, A.., ..B or one offset."""
-
-    name = "A..B"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int | None, int | None]:
-        if isinstance(value, tuple):
-            return value
-        match = re.fullmatch(r"(-?\d+)?(?:(\.\.)(-?\d+)?)?", str(value))
-        if not match or not str(value) or match[0] == "..":
-            self.fail(f"{value!r} is no range of offsets, like 100..200, 100.. or ..200", param, ctx)
-        first = None if match[1] is None else int(match[1])
-        if match[2] is None:
-            return first, first
-        return first, None if match[3] is None else int(match[3])
 
 
 class _Decoder(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
@@ -92,17 +37,6 @@ class _Decoder(click.ParamType):  # type: ignore[type-arg]  # not generic at run
             why = " (it prints a Java address, not the data)" if str(value).endswith(".DefaultDecoder") else ""
             self.fail(f"{value} is not supported{why}; there are {known} of org.apache.kafka.tools.api", param, ctx)
         return DECODERS[value]
-
-
-def _names(known: Callable[[], tuple[str, ...]]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    def split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
-        names = tuple(name.strip() for name in (value or "").split(",") if name.strip())
-        for name in names:
-            if name not in known():
-                raise click.BadParameter(f"{name!r} is none of: {', '.join(known())}", ctx, param)
-        return names
-
-    return split
 
 
 def _all_columns() -> tuple[str, ...]:
@@ -132,21 +66,21 @@ def _all_columns() -> tuple[str, ...]:
 @click.option("--raw", is_flag=True, help="Don't escape control characters on a terminal.")
 @click.option("--table", "tables", multiple=True, type=click.Choice(tuple(TABLES)),
               help="Which tables, may be given again.")  # fmt: skip
-@click.option("--columns", callback=_names(_all_columns), metavar="A,B", help="Which columns, in this order.")
+@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
 @click.option(
-    "--offset", "offsets", type=_Offsets(), default=(None, None), help="Only these offsets, both ends included."
+    "--offset", "offsets", type=Offsets(), default=(None, None), help="Only these offsets, both ends included."
 )
-@click.option("--since", type=_Time(), help="Only records not older than this.")
-@click.option("--until", type=_Time(), help="Only records not newer than this.")
+@click.option("--since", type=Time(), help="Only records not older than this.")
+@click.option("--until", type=Time(), help="Only records not newer than this.")
 @click.option("--producer-id", type=int, help="Only this producer's batches.")
 @click.option("--key", metavar="TEXT", help="Only records with this key.")
 @click.option("--control-only", is_flag=True, help="Only control batches.")
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Stop after that many batches, or records where they are shown."
 )
-@click.option("--max-batch-bytes", type=_Size(), default=Limits().max_batch_bytes, show_default=True,
+@click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
               help="Biggest batch that is read whole.")  # fmt: skip
-@click.option("--max-decompressed-bytes", type=_Size(), default=Limits().max_decompressed_bytes, show_default=True,
+@click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
               help="Most that a batch may decompress to.")  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, whole or not at all."

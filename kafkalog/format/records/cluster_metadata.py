@@ -11,7 +11,9 @@ __all__ = ["PartitionRecord", "TopicRecord", "metadata_record"]
 _FRAME_VERSION: Final = 1
 _TOPIC: Final = Message("TopicRecord", (Field("name", "string"), Field("topicId", "uuid")))
 # Only the fields before those that differ between versions; the rest is not looked at.
-_PARTITION: Final = Message("PartitionRecord", (Field("partitionId", "int32"), Field("topicId", "uuid")), flexible_since=99)
+_PARTITION: Final = Message(
+    "PartitionRecord", (Field("partitionId", "int32"), Field("topicId", "uuid")), flexible_since=99
+)
 
 
 class TopicRecord(NamedTuple):

@@ -1,4 +1,4 @@
-"""Records of ``__transaction_state`` (TransactionLogKey, TransactionLogValue): a transaction's coordinator thinking aloud.
+"""Records of ``__transaction_state`` (TransactionLogKey, TransactionLogValue): what a coordinator decided, in steps.
 
 A record is one transition of one transactional id; a null value says that the id is forgotten.
 """

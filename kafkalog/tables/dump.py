@@ -1,41 +1,23 @@
-"""Every table that leaves a stage: names, types, units and meanings, declared once.
-
-Offsets and sizes are exact int64; a value that is not there is null; times are ms since 1970 in UTC, in columns that
-end in ``_ms``; words are lower case, and those that a column may hold are listed with it. Bytes that are UTF-8 stand in
-the column itself, others in base64 in the column beside it, whose name ends in ``_base64``.
-"""
+"""The tables of ``kafkalog dump``: what a file holds, entry by entry."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
-__all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
+from kafkalog.tables.column import Column, Table
 
-SCHEMA_VERSION: Final = 1
-
-
-class Column(NamedTuple):
-    """A column: its type is ``int64``, ``int32``, ``int16``, ``int8``, ``bool``, ``string`` or ``json``."""
-
-    name: str
-    type: str
-    meaning: str
-    unit: str = ""
-    words: tuple[str, ...] = ()
-
-
-class Table(NamedTuple):
-    """A table: what one row is, and its columns in order."""
-
-    name: str
-    row: str
-    columns: tuple[Column, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns' names."""
-        return tuple(column.name for column in self.columns)
-
+__all__ = [
+    "ABORTED_TRANSACTIONS",
+    "BATCHES",
+    "CHECKPOINTS",
+    "CONTROL",
+    "LEADER_EPOCHS",
+    "OFFSET_INDEX",
+    "PRODUCER_STATES",
+    "PROPERTIES",
+    "RECORDS",
+    "TIME_INDEX",
+]
 
 _FILE: Final = Column("file", "string", "the file, as it was named")
 _POSITION: Final = Column("position", "int64", "where it begins in the file", "bytes")
@@ -213,35 +195,3 @@ PROPERTIES: Final = Table(
     "a key of partition.metadata, meta.properties or quorum-state",
     (_FILE, Column("key", "string", "the key"), Column("value", "string", "the value")),
 )
-FINDINGS: Final = Table(
-    "findings",
-    "something wrong or remarkable",
-    (
-        Column("code", "string", "what kind of thing"),
-        Column("severity", "string", "how bad", words=("note", "warning", "error")),
-        _FILE,
-        Column("position", "int64", "where in the file, else null", "bytes"),
-        Column("length", "int64", "how many bytes it is about, else null", "bytes"),
-        Column("offset", "int64", "the log offset, else null"),
-        Column("needed", "string", "what the rule asks for, else null"),
-        Column("found", "string", "what is there, else null"),
-        Column("message", "string", "all of it in words"),
-    ),
-)
-
-TABLES: Final[dict[str, Table]] = {
-    table.name: table
-    for table in (
-        BATCHES,
-        RECORDS,
-        CONTROL,
-        OFFSET_INDEX,
-        TIME_INDEX,
-        ABORTED_TRANSACTIONS,
-        PRODUCER_STATES,
-        CHECKPOINTS,
-        LEADER_EPOCHS,
-        PROPERTIES,
-        FINDINGS,
-    )
-}

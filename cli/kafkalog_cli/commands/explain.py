@@ -1,0 +1,39 @@
+"""``kafkalog explain``: what a finding means."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+
+import click
+
+from kafkalog.findings import CATALOGUE
+
+__all__ = ["explain"]
+
+
+@click.command("explain")
+@click.argument("codes", nargs=-1, metavar="[CODE]...")
+def explain(codes: tuple[str, ...]) -> int:
+    """Say what each finding CODE means, what Kafka would do with it and what to do next; without one, list all.
+
+    \b
+        kafkalog explain transaction-hanging
+    """
+    lines: list[str] = []
+    if not codes:
+        width = max(map(len, CATALOGUE))
+        lines = [f"{code:{width}}  {about.severity.word:7}  {about.meaning}" for code, about in CATALOGUE.items()]
+    for code in codes:
+        about = CATALOGUE.get(code)
+        if about is None:
+            close = difflib.get_close_matches(code, CATALOGUE, 1)
+            raise click.UsageError(f"No finding is called {code!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
+        lines += [
+            f"{code} ({about.severity.word})",
+            f"  What it means: {about.meaning}",
+            f"  What Kafka does: {about.kafka}",
+            f"  What to do next: {about.next}",
+        ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0

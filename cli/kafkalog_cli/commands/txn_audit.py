@@ -1,0 +1,174 @@
+"""``kafkalog txn-audit``: what happened to every transaction and every offset of a data directory."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import click
+
+from kafkalog import Severity
+from kafkalog.audit.rows import AUDIT_TABLES, audit_rows
+from kafkalog.audit.run import Audit, Options, audit
+from kafkalog.audit.summary import verdict
+from kafkalog.tables import Table
+from kafkalog.tables.audit import STATES
+from kafkalog_cli.exit import Outcome
+from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.params import NumberRanges, Time, names_of
+from kafkalog_cli.render.report import write_report
+from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink, RowSink, TableSink
+
+__all__ = ["txn_audit"]
+
+_FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
+_NAMES: Final = tuple(table.name for table in AUDIT_TABLES)
+_SHOWN: Final = tuple(name for name in _NAMES if name != "visible")  # visible only when asked for
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    """Which rows are shown; a table without a column is not filtered by it."""
+
+    topic: str | None
+    partitions: tuple[range, ...] | None
+    producer_id: int | None
+    transactional_id: str | None
+    state: tuple[str, ...]
+
+    def of(self, table: Table) -> Callable[[Sequence[Any]], bool]:
+        """Return the test for a table's rows."""
+        tests: list[Callable[[Sequence[Any]], bool]] = []
+        at = {name: number for number, name in enumerate(table.names)}
+        if self.topic is not None and "topic" in at:
+            tests.append(
+                lambda row: row[at["topic"]] is not None and fnmatch.fnmatchcase(row[at["topic"]], self.topic or "")
+            )
+        if self.partitions is not None and "partition" in at:
+            tests.append(lambda row: any(row[at["partition"]] in numbers for numbers in self.partitions or ()))
+        if self.producer_id is not None and "producer_id" in at:
+            tests.append(lambda row: row[at["producer_id"]] == self.producer_id)
+        if self.transactional_id is not None and "transactional_id" in at:
+            tests.append(lambda row: row[at["transactional_id"]] == self.transactional_id)
+        if self.state and table.name == "transactions":
+            tests.append(lambda row: row[at["state"]] in self.state)
+        return lambda row: all(test(row) for test in tests)
+
+
+def _all_columns() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for table in AUDIT_TABLES for name in table.names))
+
+
+@click.command("txn-audit")
+@click.argument("paths", nargs=-1, required=True, metavar="DIR...")
+@click.option("--format", "form", type=click.Choice(_FORMATS), help="[default: table, or parquet with -o DIR]")
+@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Which tables, may be given again.")
+@click.option("--all", "everything", is_flag=True, help="All tables but visible, all their rows.")
+@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
+@click.option("--topic", metavar="GLOB", help="Only these topics.")
+@click.option("--partition", "partitions", type=NumberRanges(), help="Only these partitions.")
+@click.option("--producer-id", type=int, help="Only this producer.")
+@click.option("--transactional-id", help="Only this transactional id.")
+@click.option("--state", multiple=True, type=click.Choice(STATES), help="Only transactions in this state.")
+@click.option("--now", type=Time(), help="What overdue is measured against.  [default: the newest time of a broker]")
+@click.option(
+    "--snapshot", is_flag=True, help="The inputs are of one moment: a file system's snapshot, a stopped broker."
+)
+@click.option(
+    "--copy-minutes", type=click.FloatRange(min=0), default=10.0, show_default=True, help="How long the copy took."
+)
+@click.option("--transaction-max-timeout-ms", "max_timeout_ms", type=click.IntRange(min=0), default=900_000, show_default=True,
+              help="The brokers' transaction.max.timeout.ms.")  # fmt: skip
+@click.option("--transaction-state-partitions", "state_partitions", type=click.IntRange(min=1),
+              help="How many partitions __transaction_state has, where no metadata log tells.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read segments.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A new directory for Parquet, else a file.")
+@click.option("--hash", "hashed", is_flag=True, help="With Parquet: the SHA-256 of every segment in provenance.json.")
+@click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="warning", show_default=True,
+              help="From which findings on the exit status is 1.")  # fmt: skip
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+def txn_audit(
+    paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
+    topic: str | None, partitions: tuple[range, ...] | None, producer_id: int | None, transactional_id: str | None,
+    state: tuple[str, ...], copy_minutes: float, output: Path | None, hashed: bool, fail_on: str, exit_zero: bool,
+    **options: Any,
+) -> int:  # fmt: skip
+    """Say what happened to every transaction and offset under DIRs: log directories of brokers, or single partitions.
+
+    \b
+        kafkalog txn-audit /copy/of/log.dirs
+        kafkalog txn-audit --format ndjson --table transactions /copy/of/log.dirs | jq 'select(.state == "hanging")'
+        kafkalog explain transaction-hanging
+    """
+    chosen = _Filter(topic, partitions, producer_id, transactional_id, state)
+    form = form or ("parquet" if output is not None and not output.suffix else "table")
+    if form == "csv" and len(tables) != 1:
+        raise click.UsageError("--format csv takes exactly one --table.")
+    if form == "parquet" and output is None:
+        raise click.UsageError("--format parquet needs -o DIR.")
+    found = audit(paths, Options(copy_ms=round(copy_minutes * 60_000), **options))
+    outcome = Outcome(Severity[fail_on.upper()])
+    for line in found.unreadable:
+        outcome.incomplete = True
+        say(f"error: {line}")
+    for finding in found.findings():
+        outcome.count(finding.severity)
+        outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
+    if form == "parquet" and output is not None:
+        from kafkalog_cli.render.parquet import write_audit
+
+        write_audit(found, output, tables or _SHOWN, paths=paths, arguments=sys.argv[1:], hashed=hashed)
+        print(verdict(found))
+    else:
+        with data_stream(output, [Path(path) for path in paths]) as stream:
+            _write(
+                found,
+                form,
+                stream,
+                tables,
+                columns,
+                chosen,
+                everything=everything,
+                terminal=output is None and is_terminal(),
+            )
+    return outcome.status(exit_zero=exit_zero)
+
+
+def _write(
+    found: Audit, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], chosen: _Filter,
+    *, everything: bool, terminal: bool,
+) -> None:  # fmt: skip
+    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    width = shutil.get_terminal_size().columns if terminal else None
+    wanted = tables or _SHOWN
+    if form == "table" and not tables and not everything:
+        write_report(found, stream, chosen.of, color=color, width=width)
+        return
+    sink: RowSink
+    if form == "ndjson":
+        sink = NdjsonSink(stream, columns)
+    elif form == "json":
+        sink = JsonSink(stream, columns, wanted)
+    elif form == "csv":
+        sink = CsvSink(
+            stream, columns, next(table for table in AUDIT_TABLES if table.name == tables[0]), escaped=terminal
+        )
+    else:
+        sink = TableSink(stream, columns, color=color, width=width)
+    for table in AUDIT_TABLES:
+        if table.name in wanted:
+            test = chosen.of(table)
+            for row in audit_rows(found, table.name):
+                if test(row):
+                    sink.row(table, row)
+    sink.close()
+    if form == "csv" and tables != ("findings",):
+        for finding in found.findings():
+            if finding.severity > Severity.NOTE:
+                say(str(finding))

@@ -1,0 +1,96 @@
+"""Kinds of arguments that several commands take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import click
+
+__all__ = ["NumberRanges", "Offsets", "Size", "Time", "names_of"]
+
+_SIZE: Final = re.compile(r"(\d+)\s*([kmg]i?b?)?", re.IGNORECASE)
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
+    """A number of bytes, with KiB, MiB or GiB behind it if so wished."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(str(value).strip())
+        if not match:
+            self.fail(f"{value!r} is no number of bytes, like 1048576 or 1MiB", param, ctx)
+        return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[(match[2] or "")[:1].lower()]
+
+
+class Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
+    """A time as ms since 1970 or ISO-8601; without a zone it is UTC."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        if re.fullmatch(r"-?\d+", text):
+            return int(text)
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"{text!r} is no time, like 2026-11-21T03:00:00Z or 1795230000000", param, ctx)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return round(moment.timestamp() * 1000)
+
+
+class Offsets(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
+    """A range of offsets, both ends in it: A..B, A.., ..B or one offset."""
+
+    name = "A..B"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int | None, int | None]:
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"(-?\d+)?(?:(\.\.)(-?\d+)?)?", str(value))
+        if not match or not str(value) or match[0] == "..":
+            self.fail(f"{value!r} is no range of offsets, like 100..200, 100.. or ..200", param, ctx)
+        first = None if match[1] is None else int(match[1])
+        if match[2] is None:
+            return first, first
+        return first, None if match[3] is None else int(match[3])
+
+
+def names_of(known: Callable[[], tuple[str, ...]]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """Return a callback that splits a list of names at commas and refuses those that are not known."""
+
+    def split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
+        names = tuple(name.strip() for name in (value or "").split(",") if name.strip())
+        for name in names:
+            if name not in known():
+                raise click.BadParameter(f"{name!r} is none of: {', '.join(known())}", ctx, param)
+        return names
+
+    return split
+
+
+class NumberRanges(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
+    """Numbers and ranges of numbers: 0,3-5."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        ranges = []
+        for part in value.split(","):
+            match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+            if not match:
+                self.fail(f"{value!r} is no list of numbers, like 0,3-5", param, ctx)
+            ranges.append(range(int(match[1]), int(match[2] or match[1]) + 1))
+        return tuple(ranges)

@@ -1,0 +1,83 @@
+"""An audit for eyes: the verdict, who blocks what, what is not in order, and how to see more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
+
+from kafkalog.audit.rows import audit_rows
+from kafkalog.audit.run import Audit
+from kafkalog.audit.summary import blocked, iso, totals, verdict
+from kafkalog.tables import TABLES, Table
+from kafkalog_cli.render.escape import escape
+from kafkalog_cli.render.rows import TableSink
+
+__all__ = ["write_report"]
+
+Test = Callable[[Sequence[Any]], bool]
+_TRANSACTIONS = (
+    "topic", "partition", "producer_id", "transactional_id", "state", "first_offset", "last_offset", "records",
+    "certainty", "cause",
+)  # fmt: skip
+_GAPS = ("topic", "partition", "first_offset", "last_offset", "count", "kind", "cause", "file", "position")
+
+
+def write_report(
+    audit: Audit, stream: BinaryIO, test_of: Callable[[Table], Test], *, color: bool, width: int | None
+) -> None:
+    """Write the report; `test_of` gives the test that a table's rows must pass."""
+    lines = [verdict(audit), ""]
+    partitions = test_of(TABLES["partitions"])
+    for held in blocked(audit):
+        directory = held.log.partition.directory
+        if not partitions((directory.log, directory.topic, directory.partition)):
+            continue
+        who = escape(held.transactional_id) if held.transactional_id is not None else "an unknown transactional id"
+        lines.append(
+            f"{escape(directory.topic)}-{directory.partition}: read_committed consumers stop at offset"
+            f" {held.log.partition.last_stable_offset}, {held.behind} before the end, since {iso(held.since_ms)}:"
+            f" producer {held.producer_id} ({who}) is {held.state}"
+        )
+    stream.write(("\n".join(lines).rstrip() + "\n\n").encode("utf-8", "surrogateescape"))
+    _table(audit, stream, "transactions", _TRANSACTIONS, test_of, _not_ended, color=color, width=width)
+    _table(audit, stream, "gaps", _GAPS, test_of, _not_legal, color=color, width=width)
+    _findings(audit, stream, test_of(TABLES["findings"]))
+    more = "All rows: --all, or --format ndjson. What a finding means: kafkalog explain CODE."
+    stream.write(f"{totals(audit)}\n{more}\n".encode())
+
+
+def _not_ended(row: Sequence[Any]) -> bool:
+    return row[TABLES["transactions"].names.index("state")] not in ("committed", "aborted")
+
+
+def _not_legal(row: Sequence[Any]) -> bool:
+    return bool(row[TABLES["gaps"].names.index("kind")] != "legal")
+
+
+def _table(
+    audit: Audit, stream: BinaryIO, name: str, columns: Sequence[str], test_of: Callable[[Table], Test], keep: Test,
+    *, color: bool, width: int | None,
+) -> None:  # fmt: skip
+    sink = TableSink(stream, columns, color=color, width=width)
+    test = test_of(TABLES[name])
+    some = False
+    for row in audit_rows(audit, name):
+        if keep(row) and test(row):
+            sink.row(TABLES[name], row)
+            some = True
+    sink.close()
+    if some:
+        stream.write(b"\n")
+
+
+def _findings(audit: Audit, stream: BinaryIO, test: Test) -> None:
+    names = TABLES["findings"].names
+    for row in audit_rows(audit, "findings"):
+        finding = dict(zip(names, row, strict=True))
+        if finding["severity"] == "note" or not test(row):
+            continue
+        where = finding["file"] if finding["position"] is None else f"{finding['file']}@{finding['position']}"
+        text = f"{finding['severity']}: {finding['code']}: {escape(where)}\n    {escape(finding['message'])}\n"
+        if finding["remedy"]:
+            text += f"    to end it: {escape(finding['remedy'])}\n"
+        stream.write(text.encode("utf-8", "surrogateescape") + b"\n")

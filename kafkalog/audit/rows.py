@@ -1,0 +1,161 @@
+"""An audit as rows of the tables that ``tables.audit`` declares."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from kafkalog.audit.run import Audit, Cluster, LogAudit
+from kafkalog.audit.verdicts import Verdict
+from kafkalog.findings import Severity
+from kafkalog.format.batch import Batch
+from kafkalog.log.readers import batches
+from kafkalog.log.rows import finding_row
+from kafkalog.tables import TABLES
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE
+from kafkalog.txn.stable import visible_ranges
+
+__all__ = ["AUDIT_TABLES", "audit_rows"]
+
+Row = tuple[Any, ...]
+
+
+def _present(value: int) -> int | None:
+    return None if value == NONE else value
+
+
+def _where(log: LogAudit) -> Row:
+    directory = log.partition.directory
+    return (directory.log, directory.topic, directory.partition)
+
+
+def _transactions(cluster: Cluster) -> Iterator[Row]:
+    for log in cluster.logs:
+        for row, verdict in sorted(log.verdicts, key=_by_offset):
+            has_data = row["first_offset"] != NONE
+            yield (
+                *_where(log), row["producer_id"], _present(row["last_epoch"]), verdict.transactional_id, verdict.state,
+                _present(row["first_offset"]), _present(row["last_offset"]), _present(row["marker_offset"]),
+                _present(row["marker_epoch"]), _present(row["coordinator_epoch"]), row["batches"], row["records"],
+                row["size"], row["min_timestamp"] if has_data and row["min_timestamp"] != 2**63 - 1 else None,
+                _present(row["max_timestamp"]) if has_data else None, _present(row["marker_timestamp"]),
+                verdict.certainty, verdict.cause,
+            )  # fmt: skip
+
+
+def _by_offset(item: tuple[dict[str, int], Verdict]) -> int:
+    row = item[0]
+    return row["first_offset"] if row["first_offset"] != NONE else row["marker_offset"]
+
+
+def _count(log: LogAudit, *states: str) -> int:
+    return sum(verdict.state in states and row["first_offset"] != NONE for row, verdict in log.verdicts)
+
+
+def _partitions(cluster: Cluster) -> Iterator[Row]:
+    for log in cluster.logs:
+        partition = log.partition
+        directory = partition.directory
+        is_open = sum(row["marker_type"] == extents.OPEN for row, _ in log.verdicts)
+        yield (
+            *_where(log), log.node.cluster_id, log.node.node_id, directory.topic_id, partition.log_start_offset,
+            partition.log_end_offset, directory.checkpoints.get("high_watermark"), partition.last_stable_offset,
+            len(directory.segments), directory.size, partition.batches, partition.records, partition.control_records,
+            _count(log, "committed"), _count(log, "aborted"), is_open, _count(log, "hanging"), len(partition.gaps),
+            sum(finding.severity > Severity.NOTE for finding in log.findings),
+        )  # fmt: skip
+
+
+def _gaps(cluster: Cluster) -> Iterator[Row]:
+    for log in cluster.logs:
+        for gap in log.partition.gaps:
+            count = gap.last_offset - gap.first_offset + 1
+            yield (*_where(log), gap.first_offset, gap.last_offset, count, gap.kind, gap.cause, gap.file, gap.position)
+
+
+def _producers(cluster: Cluster) -> Iterator[Row]:
+    for log in cluster.logs:
+        counts: dict[int, list[int]] = {}
+        for row, verdict in log.verdicts:
+            if row["first_offset"] != NONE:
+                count = counts.setdefault(row["producer_id"], [0, 0, 0])
+                count[0] += 1
+                count[1] += verdict.state == "committed"
+                count[2] += verdict.state == "aborted"
+        for row in log.partition.producers:
+            names = cluster.coordinator.names(row["producer_id"])
+            yield (
+                *_where(log), row["producer_id"], names[0] if names else None, row["first_epoch"], row["last_epoch"],
+                row["last_sequence"], row["batches"], row["records"], *counts.get(row["producer_id"], (0, 0, 0)),
+                row["first_offset"], row["last_offset"], row["first_timestamp"], row["last_timestamp"],
+            )  # fmt: skip
+
+
+def _coordinator(cluster: Cluster) -> Iterator[Row]:
+    for name, entries in sorted(cluster.coordinator.timelines.items()):
+        for entry in entries:
+            record = entry.record
+            if record.state is None:
+                yield (name, None, None, "tombstone", None, None, None, None, entry.offset, entry.log)
+                continue
+            listed = None if record.partitions is None else [f"{topic}-{number}" for topic, number in record.partitions]
+            yield (
+                name, record.producer_id, record.producer_epoch, record.state.word, record.timeout_ms,
+                record.start_timestamp, record.last_update_timestamp, listed, entry.offset, entry.log,
+            )  # fmt: skip
+
+
+def _visible(cluster: Cluster) -> Iterator[Row]:
+    for log in cluster.logs:
+        partition = log.partition
+        aborted: dict[int, list[tuple[int, int]]] = {}
+        for row in partition.transactions:
+            if row["marker_type"] == extents.ABORT and row["first_offset"] != NONE:
+                aborted.setdefault(row["producer_id"], []).append((row["first_offset"], row["marker_offset"]))
+        for ranges in aborted.values():
+            ranges.sort()
+        start, stop = partition.log_start_offset, partition.last_stable_offset
+        for low, high in visible_ranges(_batches(log), aborted, start, stop):
+            yield (*_where(log), low, high)
+
+
+def _batches(log: LogAudit) -> Iterator[tuple[int, int, int, bool, bool]]:
+    segments = log.partition.directory.segments
+    first = max(0, bisect_left([segment.base_offset for segment in segments], log.partition.log_start_offset) - 1)
+    for segment in segments[first:]:
+        batch: Batch
+        for batch in batches(segment.path, on_finding=lambda _: None):  # the audit has told them
+            if batch.crc_holds and batch.records_count != 0:
+                base = batch.last_offset if batch.base_offset is None else batch.base_offset
+                yield base, batch.last_offset, batch.producer_id, batch.is_transactional, batch.is_control
+
+
+def _findings(cluster: Cluster) -> Iterator[Row]:
+    for node in cluster.nodes:
+        for finding in node.findings:
+            yield finding_row(finding, node.node_id)
+    for finding in cluster.findings:
+        yield finding_row(finding)
+    for log in cluster.logs:
+        for finding in log.findings:
+            yield finding_row(finding, log.node.node_id)
+
+
+_ROWS: Final[dict[str, Callable[[Cluster], Iterator[Row]]]] = {
+    "partitions": _partitions,
+    "transactions": _transactions,
+    "gaps": _gaps,
+    "producers": _producers,
+    "coordinator": _coordinator,
+    "visible": _visible,
+    "findings": _findings,
+}
+AUDIT_TABLES: Final = tuple(TABLES[name] for name in _ROWS)
+
+
+def audit_rows(audit: Audit, table: str) -> Iterator[Row]:
+    """Yield the rows of one of the audit's tables."""
+    for cluster in audit.clusters:
+        yield from _ROWS[table](cluster)

@@ -1,0 +1,91 @@
+"""An audit in a few lines: the verdict, who blocks which partition, and what to look at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from kafkalog.audit.run import Audit, LogAudit
+from kafkalog.findings import Finding, Severity
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE
+
+__all__ = ["Blocked", "blocked", "iso", "totals", "verdict", "worst"]
+
+_LAST_MS: Final = 253_402_300_799_999  # 9999-12-31
+
+
+class Blocked(NamedTuple):
+    """A log whose last stable offset is behind its end, and the transaction that holds it."""
+
+    log: LogAudit
+    producer_id: int
+    transactional_id: str | None
+    state: str
+    since_ms: int
+    behind: int
+
+
+def iso(timestamp: int) -> str:
+    """Write a time in ms as ISO-8601 in UTC; one that no calendar holds as a number."""
+    if not 0 <= timestamp <= _LAST_MS:
+        return f"@{timestamp}"
+    return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def worst(audit: Audit) -> Severity | None:
+    """Return the highest severity among all findings, None where there are none."""
+    return max((finding.severity for finding in audit.findings()), default=None)
+
+
+def verdict(audit: Audit) -> str:
+    """Return the verdict in one line."""
+    counts = Counter(finding.code for finding in _serious(audit))
+    if audit.unreadable:
+        return f"INCOMPLETE: {len(audit.unreadable)} input{'s' * (len(audit.unreadable) > 1)} could not be read"
+    if not counts:
+        decided = sum(row["marker_type"] != extents.OPEN for log in _logs(audit) for row, _ in log.verdicts)
+        return f"OK: {decided} transactions decided, nothing wrong"
+    words = ", ".join(f"{count} {code}" for code, count in counts.most_common())
+    return f"{'WRONG' if worst(audit) is Severity.ERROR else 'SUSPICIOUS'}: {words}"
+
+
+def _serious(audit: Audit) -> Iterator[Finding]:
+    return (finding for finding in audit.findings() if finding.severity > Severity.NOTE)
+
+
+def _logs(audit: Audit) -> Iterator[LogAudit]:
+    for cluster in audit.clusters:
+        yield from cluster.logs
+
+
+def blocked(audit: Audit) -> Iterator[Blocked]:
+    """Yield each log whose last stable offset is behind its end, with who blocks it, since when, and how far."""
+    for log in _logs(audit):
+        partition = log.partition
+        behind = partition.log_end_offset - partition.last_stable_offset
+        opened = [(row, found) for row, found in log.verdicts if row["marker_type"] == extents.OPEN]
+        if behind <= 0 or not opened:
+            continue
+        row, found = min(opened, key=lambda item: item[0]["first_offset"])
+        since = row["min_timestamp"] if row["min_timestamp"] != 2**63 - 1 else row["max_timestamp"]
+        yield Blocked(log, row["producer_id"], found.transactional_id, found.state, since, behind)
+
+
+def totals(audit: Audit) -> str:
+    """Return one line of totals."""
+    logs = list(_logs(audit))
+    states = Counter(found.state for log in logs for row, found in log.verdicts if row["first_offset"] != NONE)
+    gaps = Counter(gap.kind for log in logs for gap in log.partition.gaps)
+    parts = [
+        f"{len(logs)} logs",
+        f"{sum(log.partition.batches for log in logs)} batches",
+        f"{sum(log.partition.records for log in logs)} records",
+        f"{sum(states.values())} transactions"
+        + (f" ({', '.join(f'{count} {state}' for state, count in states.most_common())})" if states else ""),
+        f"{sum(gaps.values())} gaps"
+        + (f" ({', '.join(f'{n} {kind}' for kind, n in gaps.most_common())})" if gaps else ""),
+    ]
+    return ", ".join(parts)

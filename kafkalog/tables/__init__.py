@@ -1,0 +1,40 @@
+"""Every table that leaves a stage: names, types, units and meanings, declared once.
+
+Offsets and sizes are exact int64; a value that is not there is null; times are ms since 1970 in UTC, in columns that
+end in ``_ms``; words are lower case, and those that a column may hold are listed with it. Bytes that are UTF-8 stand in
+the column itself, others in base64 in the column beside it, whose name ends in ``_base64``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkalog.tables import audit, dump
+from kafkalog.tables.column import Column, Table
+
+__all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
+
+SCHEMA_VERSION: Final = 1
+
+TABLES: Final[dict[str, Table]] = {
+    table.name: table
+    for table in (
+        dump.BATCHES,
+        dump.RECORDS,
+        dump.CONTROL,
+        dump.OFFSET_INDEX,
+        dump.TIME_INDEX,
+        dump.ABORTED_TRANSACTIONS,
+        dump.PRODUCER_STATES,
+        dump.CHECKPOINTS,
+        dump.LEADER_EPOCHS,
+        dump.PROPERTIES,
+        audit.TRANSACTIONS,
+        audit.PARTITIONS,
+        audit.GAPS,
+        audit.PRODUCERS,
+        audit.COORDINATOR,
+        audit.VISIBLE,
+        audit.FINDINGS,
+    )
+}

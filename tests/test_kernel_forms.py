@@ -1,0 +1,289 @@
+"""The kernel runs compiled and interpreted: one answer, whatever the bytes."""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import sys
+from array import array
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, Final
+
+import build
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kafkalog.format import interpreted, kernel, lines
+from kafkalog.format.batch import Block
+from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
+from kafkalog_cli.render.kafka import KafkaText, Options
+
+PLAIN_KERNEL = interpreted("kernel", "tests_interpreted_kernel")
+PLAIN_LINES = interpreted("lines", "tests_interpreted_lines")
+TEXT: Final = KafkaText(io.BytesIO(), Options(), lambda _: None)
+EDGES: Final = (0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63) + 1, -(2**63), 2**62, -(2**62))
+needs_compiled = pytest.mark.skipif(kernel.form() != "compiled", reason="there is no compiled form to compare with")
+
+int64s = st.sampled_from(EDGES) | st.integers(-(2**63), 2**63 - 1)
+int32s = st.sampled_from([e for e in EDGES if -(2**31) <= e < 2**31]) | st.integers(-(2**31), 2**31 - 1)
+contents = st.none() | st.binary(max_size=12) | st.text(max_size=4).map(str.encode)
+records = st.builds(
+    build.record,
+    contents,
+    contents,
+    st.lists(st.tuples(st.binary(max_size=4), contents), max_size=3),
+    delta=int32s,
+    later=int64s,
+)
+batches = st.builds(
+    lambda records, **fields: build.batch(*records, **fields),
+    st.lists(records, max_size=4),
+    base_offset=int64s,
+    attributes=st.sampled_from([0, 8, 16, 32, 48, 64, 0x7FF8, -8]),
+    base_timestamp=int64s,
+    base_sequence=int32s,
+    last_offset_delta=int32s,
+)
+odd_batches = st.builds(
+    lambda record, count, codec: build.batch(record, records_count=count, codec=codec),
+    records,
+    int32s,
+    st.integers(0, 4),
+)
+messages = st.builds(build.message, contents, contents, offset=int64s, magic=st.integers(0, 1), timestamp=int64s)
+markers = st.builds(build.marker, st.integers(0, 6), coordinator_epoch=int32s, base_offset=int64s)
+windows = st.lists(batches | odd_batches | messages | markers, max_size=5).map(b"".join)
+
+
+@st.composite
+def damaged_windows(draw: st.DrawFn) -> bytes:
+    """Draw whole batches, then change single bytes, put numbers where lengths may be, cut and repeat."""
+    data = bytearray(draw(windows))
+    for _ in range(draw(st.integers(0, 4))):
+        at = draw(st.integers(0, max(len(data) - 1, 0)))
+        match draw(st.sampled_from(["byte", "byte", "number", "cut", "repeat"])):
+            case "byte":
+                data[at : at + 1] = bytes([draw(st.integers(0, 255))])
+            case "number":
+                data[at : at + 4] = struct.pack(">i", draw(int32s))
+            case "cut":
+                del data[at:]
+            case "repeat":
+                data += data[at:]
+    return bytes(data)
+
+
+def _tables(form: ModuleType, data: bytes, capacity: int, room: int) -> Iterator[Any]:
+    """Yield all that the two loops of a form answer and write for `data`; it goes on behind a bad batch by its size."""
+    at, why = 0, form.FULL
+    while why == form.FULL or (why == form.BAD and at < len(data)):
+        heads = Block(len(form.BATCH_COLUMNS), capacity)
+        rows, at, why = form.headers(data, at, len(data), 1000, heads.cells, capacity, 0)
+        yield rows, at, why, heads.cells.tolist()
+        rows += why == form.BAD and rows < capacity and heads.cell(form.SIZE, rows) > 0
+        yield from _records(form, data, heads, rows, room)
+        if why == form.BAD:
+            at += max(heads.cell(form.SIZE, rows - 1) if rows else 0, 1)
+
+
+def _records(form: ModuleType, data: bytes, heads: Block, rows: int, room: int) -> Iterator[Any]:
+    types, epochs = array("q", bytes(8 * heads.capacity)), array("q", bytes(8 * heads.capacity))
+    yield form.markers(data, heads.cells, heads.capacity, rows, types, epochs), types, epochs
+    row, unpacked = 0, False
+    for _ in range(1000):
+        recs = Block(len(form.RECORD_COLUMNS), room)
+        count, row, why, errors = form.records(
+            data, heads.cells, heads.capacity, row, row + 1 if unpacked else rows, unpacked, recs.cells, room
+        )
+        yield count, row, why, errors, recs.cells.tolist(), heads.cells.tolist()
+        unpacked = why == form.PACKED  # read the packed bytes as if they were records: any bytes may be
+        if why == form.DONE and row >= rows:
+            return
+
+
+@needs_compiled
+@settings(max_examples=300)
+@given(damaged_windows(), st.integers(1, 4), st.integers(1, 5))
+def test_both_forms_read_the_same(data: bytes, capacity: int, room: int) -> None:
+    """Headers, checksums, records and markers: equal columns, counts, positions and error codes."""
+    assert list(_tables(kernel, data, capacity, room)) == list(_tables(PLAIN_KERNEL, data, capacity, room))
+
+
+@needs_compiled
+@given(st.binary(max_size=200), st.integers(0, 220), st.integers(0, 220), st.integers(0, 2**32 - 1))
+def test_both_forms_sum_the_same(data: bytes, start: int, stop: int, crc: int) -> None:
+    """Checksums of any stretch, also of one that is none, and their shift, which is what makes sums linear."""
+    for name in ("crc32c", "crc32"):
+        assert getattr(kernel, name)(data, start, stop, crc) == getattr(PLAIN_KERNEL, name)(data, start, stop, crc)
+    assert kernel.shift(crc, stop) == PLAIN_KERNEL.shift(crc, stop)
+    whole = kernel.crc32c(data, 0, len(data))
+    cut = min(start, len(data))
+    rest = kernel.crc32c(data, cut, len(data))
+    assert kernel.shift(kernel.crc32c(data, 0, cut), len(data) - cut) ^ rest == whole
+
+
+@needs_compiled
+@given(st.lists(st.tuples(int64s, int64s, int32s), min_size=1, max_size=6), int64s, int32s, int64s, int64s)
+@example([(-(2**62), -(2**62), 0), (2**62, 2**62, 0)] * 3, kernel.NONE, -1, EDGES[8], EDGES[6])
+def test_both_forms_judge_order_the_same(
+    rows: list[tuple[int, int, int]], last: int, epoch: int, low: int, high: int
+) -> None:
+    """What breaks the order of offsets and epochs, and what both remember of it, at the ends of int64 too."""
+    answers = []
+    for form in (kernel, PLAIN_KERNEL):
+        heads = Block(len(form.BATCH_COLUMNS), len(rows))
+        for row, cells in enumerate(rows):
+            for column, cell in zip((form.BASE_OFFSET, form.LAST_OFFSET, form.LEADER_EPOCH), cells, strict=True):
+                heads.set(column, row, cell)
+        state = array("q", [last, epoch, low, high, 0, 0, 0])
+        row, answer = 0, []
+        while row < len(rows):
+            row, rule = form.order(heads.cells, len(rows), row, len(rows), state)
+            answer.append((row, rule, state.tolist()))
+            row += 1
+        answers.append(answer)
+    assert answers[0] == answers[1]
+
+
+def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents: bool) -> Iterator[Any]:
+    """Yield the lines that a form of the formatter writes for the whole batches at the front of `data`."""
+    heads = Block(len(kernel.BATCH_COLUMNS), 8)
+    heads.count, _, _ = kernel.headers(data, 0, len(data), 0, heads.cells, 8, 0)
+    out, row, text = bytearray(room), 0, b""
+    while row < heads.count:
+        row, used = form.batch_lines(heads.cells, 8, row, heads.count, TEXT.template, TEXT.literals, out, 0)
+        text += out[:used]
+    yield text  # the interpreted form may write fewer rows a call
+    recs = Block(len(kernel.RECORD_COLUMNS), 32)
+    recs.count, stop, why, _ = kernel.records(data, heads.cells, 8, 0, heads.count, False, recs.cells, 32)
+    number = row = used = 0
+    while number < recs.count:
+        number, used, row, why = form.record_lines(
+            data, heads.cells, 8, recs.cells, 32, number, recs.count, row, metadata, contents,
+            TEXT.template, TEXT.literals, TEXT.pieces, out, used,
+        )  # fmt: skip
+        yield number, row, why, bytes(out[:used])
+        number += why == form.SPECIAL
+        used = 0 if why == form.NO_ROOM else used
+
+
+@needs_compiled
+@settings(max_examples=300)
+@given(windows | damaged_windows(), st.integers(lines.LINE_ROOM + 64, 4000), st.booleans(), st.booleans())
+def test_both_forms_write_the_same(data: bytes, room: int, metadata: bool, contents: bool) -> None:
+    """Lines of batches and of records, with any options, into buffers of any size."""
+    assert list(_written(lines, data, room, metadata, contents)) == list(
+        _written(PLAIN_LINES, data, room, metadata, contents)
+    )
+
+
+@needs_compiled
+@given(st.lists(int64s, max_size=6), int64s)
+@example([2**63 - 1, -(2**63)], 0)
+def test_both_forms_find_the_same_breaks(offsets: list[int], previous: int) -> None:
+    """Records whose offset is not the one before plus one, as Java counts: behind 2**63 - 1 comes -2**63."""
+    answers = []
+    for form in (lines, PLAIN_LINES):
+        recs, found = Block(len(kernel.RECORD_COLUMNS), 8), array("q", bytes(64))
+        for row, offset in enumerate(offsets):
+            recs.set(kernel.OFFSET, row, offset)
+        answers.append((form.breaks(recs.cells, 8, len(offsets), previous, found), found))
+    assert answers[0] == answers[1]
+
+
+_LEAD: Final = re.compile(
+    rb"[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}"
+    rb"|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}"
+)
+# What Java's decoder takes for one malformed sequence: the longest start of a character, a surrogate as a whole.
+_BROKEN: Final = re.compile(
+    rb"\xe0[\xa0-\xbf]|[\xe1-\xef][\x80-\xbf]{1,2}|\xf0[\x90-\xbf][\x80-\xbf]?|[\xf1-\xf3][\x80-\xbf]{1,2}"
+    rb"|\xf4[\x80-\x8f][\x80-\xbf]?|."
+    , re.DOTALL,
+)  # fmt: skip
+
+
+def _java(data: bytes) -> str:
+    """Decode as ``java.lang.String`` does, by its rules one at a time."""
+    text, at = "", 0
+    while at < len(data):
+        whole = _LEAD.match(data, at)
+        match = whole or _BROKEN.match(data, at)
+        assert match is not None
+        text += match[0].decode() if whole else "\ufffd"
+        at = match.end()
+    return text
+
+
+pieces = st.sampled_from([bytes([byte]) for byte in (0x41, 0x80, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xE0, 0xED, 0xEF, 0xF0)])
+more_pieces = st.sampled_from([b"\xf4", b"\x8f", b"\x90", b"\xf5", b"\xff", b"\xed\xa0\x80", "é€😀".encode(), b"12345678"])
+
+
+@pytest.mark.parametrize("decode", [lines.java_text, PLAIN_LINES.java_text], ids=["in use", "interpreted"])
+@settings(max_examples=500)
+@given(st.lists(pieces | more_pieces, max_size=12).map(b"".join) | st.binary(max_size=40))
+@example(b"\xed\xa0\x80")
+@example(b"\xed\xbf\xbf!\xed\xa0")
+@example(b"\xe1\xed\xa0\x80")
+def test_text_is_java_s(decode: Callable[[bytes], str], data: bytes) -> None:
+    """Malformed bytes become as many U+FFFD as Java makes of them: one for ED A0..BF xx, where Python gives three."""
+    assert decode(data) == _java(data)
+
+
+@given(st.binary(min_size=61, max_size=61), st.binary(max_size=9), st.integers(0, 2))
+def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int) -> None:
+    """The kernel spells the layouts' positions out: every column is the field of its name."""
+    data = bytearray(head + rest)
+    data[16] = magic
+    data[8:12] = struct.pack(">i", len(data) - 12)
+    heads = Block(len(kernel.BATCH_COLUMNS), 1)
+    kernel.headers(data, 0, len(data), 0, heads.cells, 1, 0)
+    layout = (MESSAGE_V0, MESSAGE_V1, RECORD_BATCH)[magic]
+    fields = dict(zip(layout.names, layout.packed.unpack_from(data), strict=True))
+    if magic == 2:
+        names = {"base_timestamp", "max_timestamp", "producer_id", "producer_epoch", "base_sequence", "magic", "crc"}
+        names |= {"attributes", "partition_leader_epoch", "base_offset"}
+        columns = {name: name for name in names} | {"count": "records_count"}
+    else:
+        columns = {"magic": "magic", "crc": "crc", "last_offset": "offset"}
+        columns |= {"max_timestamp": "timestamp"} if magic == 1 else {}
+        fields["attributes"] &= 0xFF
+        columns["attributes"] = "attributes"
+    row = dict(zip(kernel.BATCH_COLUMNS, heads.row(0), strict=True))
+
+    assert {name: row[name] for name in columns} == {name: fields[field] for name, field in columns.items()}
+    assert (row["size"], row["section_start"]) == (len(data), layout.size)
+
+
+@given(windows)
+def test_records_are_those_of_the_specification(data: bytes) -> None:
+    """What construct reads of a record is what the kernel reads."""
+    heads = Block(len(kernel.BATCH_COLUMNS), 8)
+    heads.count, _, _ = kernel.headers(data, 0, len(data), 0, heads.cells, 8, 0)
+    for row in range(heads.count):
+        start, size = heads.cell(kernel.POSITION, row), heads.cell(kernel.SIZE, row)
+        if heads.cell(kernel.MAGIC, row) < 2 or heads.cell(kernel.ATTRIBUTES, row) & 7:
+            continue
+        recs = Block(len(kernel.RECORD_COLUMNS), 8)
+        recs.count, _, _, _ = kernel.records(data, heads.cells, 8, row, row + 1, False, recs.cells, 8)
+        expected = build.BATCH.parse(data[start : start + size]).records
+        for number in range(recs.count):
+            _, _, _, _, key, key_size, value, value_size, _, headers, _ = recs.row(number)
+            wanted = expected[number]
+            assert (data[key : key + key_size] if key_size >= 0 else None) == wanted.key
+            assert (data[value : value + value_size] if value_size >= 0 else None) == wanted.value
+            assert headers == len(wanted.headers)
+
+
+def test_the_interpreted_form_needs_no_cython(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Cython is not installed, its stand-in has every name that the kernel uses."""
+    monkeypatch.setitem(sys.modules, "cython", None)
+    form = interpreted("kernel", "tests_kernel_without_cython")
+    plain = interpreted("lines", "tests_lines_without_cython")
+
+    data = build.batch(build.record())
+    assert list(_tables(form, data, 2, 2)) == list(_tables(PLAIN_KERNEL, data, 2, 2))
+    assert plain.java_text(b"\xed\xa0\x80") == "\ufffd"
