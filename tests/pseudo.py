@@ -24,7 +24,8 @@ _SGR = re.compile(r"(?!\x1b\[38;5;201;7m)\x1b\[[0-9;]*m")
 
 def on_terminal(
     *arguments: str | Path, columns: int = 80, out: bool = True, err: bool = True, cwd: Path | None = None,
-    environment: dict[str, str] | None = None, pace: Callable[[], None] | None = None,
+    environment: dict[str, str] | None = None, pace: Callable[[subprocess.Popen[bytes]], None] | None = None,
+    stdin: int = subprocess.DEVNULL,
 ) -> tuple[int, bytes, bytes]:  # fmt: skip
     """Run ``kafkalog ARGUMENTS``; answer its status, what the terminal got, and what went elsewhere.
 
@@ -38,13 +39,13 @@ def on_terminal(
     env = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "NO_COLOR")}
     env |= {"TERM": "xterm-256color", **(environment or {})}
     running = subprocess.Popen(
-        [*PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=slave if out else writer,
+        [*PROGRAM, *map(str, arguments)], stdin=stdin, stdout=slave if out else writer,
         stderr=slave if err else writer, cwd=cwd, env=env,
     )  # fmt: skip
     os.close(slave)
     os.close(writer)
     if pace:
-        pace()
+        pace(running)
     got = {master: b"", elsewhere: b""}
     open_ones = set(got)
     deadline = time.monotonic() + 60

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 import kafkalog
 from kafkalog import Batch, Chunk, Finding, Record
 from kafkalog.format import kernel
@@ -71,3 +73,12 @@ def gathered(chunks: Iterator[Chunk]) -> Scanned:
         batches += [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
         findings += chunk.findings
     return Scanned(batches, records, findings)
+
+
+def in_small_steps(patch: pytest.MonkeyPatch) -> None:
+    """Make windows and tables small, so that they fill, move and grow within a few KiB, and are quick to set up."""
+    for module in ("window", "damage"):
+        patch.setattr(f"kafkalog.log.{module}.WINDOW", 1024)
+    patch.setattr("kafkalog.log.window._SLACK", 64)
+    patch.setattr("kafkalog.log.segment._CAPACITY", 16)
+    patch.setattr("kafkalog.log.records._ROOM", 16)

@@ -225,6 +225,26 @@ def test_standard_output_is_data_alone(tmp_path: Path, form: str) -> None:
     assert apart.out == kafkalog(*arguments).out
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_the_surroundings_change_no_byte(tmp_path: Path, form: str) -> None:
+    """Locale, time zone, hash seed and width of a terminal elsewhere have no say in what is written."""
+    path = segment(tmp_path, one("é\U0001f600".encode(), b"\xff", [("ü".encode(), b"\0")]))
+    path = path.rename(tmp_path / "é.log")
+    arguments = ("dump", "--print-data-log", "--format", form, "é.log", "--since", "1970-01-01T00:00:00")
+    environments = (
+        {
+            "LC_ALL": "C",
+            "TZ": "Pacific/Kiritimati",
+            "PYTHONHASHSEED": "1",
+        },
+        {"LC_ALL": "C.UTF-8", "TZ": "America/New_York", "COLUMNS": "20", "PYTHONHASHSEED": "2"},
+    )
+    first, second = (processed(*arguments, cwd=tmp_path, environment=environment) for environment in environments)
+
+    assert (first.status, first.err) == (0, "")
+    assert first == second
+
+
 # Signals.
 
 

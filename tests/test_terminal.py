@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -145,7 +147,7 @@ def test_the_progress_bar_shows_no_raw_name(tmp_path: Path) -> None:
     """A file's name beside the progress bar is escaped; the bar's own sequences are gone when the command ends."""
     path = tmp_path / "a\x1b]0;owned\x07.log"
     path.write_bytes(b"".join(one(b"k", base_offset=number) for number in range(60_000)))
-    _, screen, data = on_terminal("dump", path, out=False, pace=lambda: time.sleep(1.5))
+    _, screen, data = on_terminal("dump", path, out=False, pace=lambda _: time.sleep(1.5))
 
     assert data.count(b"\nbaseOffset: ") == 60_000
     assert b"MiB" in screen or b"%" in screen
@@ -153,12 +155,32 @@ def test_the_progress_bar_shows_no_raw_name(tmp_path: Path) -> None:
     assert b"\x07" not in screen
 
 
+def test_an_interrupt_gives_the_terminal_back() -> None:
+    """Ctrl-C while progress is shown leaves no bar and no hidden cursor behind."""
+    reader, writer = os.pipe()
+
+    def slowly(running: subprocess.Popen[bytes]) -> None:
+        os.close(reader)
+        for number in range(40):
+            os.write(writer, one(b"k", bytes(100_000), base_offset=number))
+            time.sleep(1.2 if number == 20 else 0)
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+
+    status, screen, _ = on_terminal("dump", "-", out=False, stdin=reader, pace=slowly)
+    os.close(writer)
+
+    assert status == 130
+    assert b"\x1b[?25l" in screen
+    assert screen.rindex(b"\x1b[?25l") < screen.rfind(b"\x1b[?25h")
+
+
 def test_no_progress_where_nobody_looks(tmp_path: Path) -> None:
     """Standard error in a pipe stays empty, however long it takes."""
     path = tmp_path / "a.log"
     path.write_bytes(b"".join(one(b"k", base_offset=number) for number in range(30_000)))
 
-    assert on_terminal("dump", path, err=False, pace=lambda: time.sleep(1.5))[2] == b""
+    assert on_terminal("dump", path, err=False, pace=lambda _: time.sleep(1.5))[2] == b""
 
 
 # --raw, files and pipes.

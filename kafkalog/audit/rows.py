@@ -10,7 +10,7 @@ from kafkalog.audit.run import Audit, Cluster, LogAudit
 from kafkalog.audit.verdicts import Verdict
 from kafkalog.findings import Severity
 from kafkalog.format.batch import Batch
-from kafkalog.log.readers import batches
+from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_row
 from kafkalog.tables import TABLES
 from kafkalog.txn import extents
@@ -125,11 +125,18 @@ def _batches(log: LogAudit) -> Iterator[tuple[int, int, int, bool, bool]]:
     segments = log.partition.directory.segments
     first = max(0, bisect_left([segment.base_offset for segment in segments], log.partition.log_start_offset) - 1)
     for segment in segments[first:]:
-        batch: Batch
-        for batch in batches(segment.path, on_finding=lambda _: None):  # the audit has told them
-            if batch.crc_holds and batch.records_count != 0:
-                base = batch.last_offset if batch.base_offset is None else batch.base_offset
-                yield base, batch.last_offset, batch.producer_id, batch.is_transactional, batch.is_control
+        for chunk in segment_chunks(segment.path, max_bytes=segment.size):  # the audit has told the findings
+            chunk.open_wrappers()
+            for row in range(chunk.heads.count):
+                batch = Batch.of(chunk.heads, row)
+                if batch.crc_holds and batch.records_count != 0 and batch.base_offset is not None:
+                    yield (
+                        batch.base_offset,
+                        batch.last_offset,
+                        batch.producer_id,
+                        batch.is_transactional,
+                        batch.is_control,
+                    )
 
 
 def _findings(cluster: Cluster) -> Iterator[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -94,8 +93,7 @@ class _Parts:
         if not heads.count:
             return
         wrong = kernel.markers(chunk.buf, heads.cells, heads.capacity, heads.count, self.types, self.epochs)
-        if kernel.NONE in heads.column(kernel.BASE_OFFSET):
-            _open_wrappers(chunk)
+        chunk.open_wrappers()
         cells = np.frombuffer(heads.cells, np.int64).reshape(len(kernel.BATCH_COLUMNS), heads.capacity)
         columns = {name: cells[i, : heads.count].copy() for i, name in enumerate(_USED)}
         columns["marker_type"] = np.frombuffer(self.types, np.int64)[: heads.count].copy()
@@ -233,21 +231,7 @@ class _Parts:
         scan.gaps = Columns.concat(self.gaps, gaps.COLUMNS)
 
 
-def _open_wrappers(chunk: Chunk) -> None:
-    """Learn where wrappers of magic 0 and 1 begin, which only their messages tell."""
-    for row, base in enumerate(chunk.heads.column(kernel.BASE_OFFSET)):
-        if base != kernel.NONE:
-            chunk.skip(row)
-    for _ in chunk.records():
-        pass
-
-
 # Findings about bytes that hold no whole batch.
 _DAMAGE: Final = frozenset(
     {"crc-mismatch", "batch-length-wrong", "bytes-unreadable", "bytes-zero", "batch-truncated", "batch-over-limit"}
 )
-
-
-def chunks_of(segment: Segment, limits: Limits | None = None) -> Iterator[Chunk]:
-    """Read a segment's chunks, for who must decode records."""
-    return segment_chunks(segment.path, limits=limits, max_bytes=segment.size)

@@ -42,6 +42,20 @@ class Chunk:
         """Leave a batch's records out of `records`."""
         self.heads.set(kernel.SECTION_START, row, -1)
 
+    def open_wrappers(self) -> None:
+        """Learn where wrappers of magic 0 and 1 begin and what they count, which only the messages in them tell.
+
+        Only the wrappers' records can be decoded afterwards.
+        """
+        bases = self.heads.column(kernel.BASE_OFFSET)
+        if kernel.NONE not in bases:
+            return
+        for row, base in enumerate(bases):
+            if base != kernel.NONE:
+                self.skip(row)
+        for _ in self.records():
+            pass
+
     def records(self) -> Iterator[RecordBlock]:
         """Decode the records of the batches that were not skipped, in order, some thousand at a time."""
         return decode_records(self.file, self.buf, self.heads, self.limits.max_decompressed_bytes)
