@@ -126,11 +126,22 @@ def _wrappers_still_rise(rows: list[Row], at: int) -> bool:
     return bool(wrapped) and lasts == sorted(set(lasts)) and (first is None or first > rows[at].last_offset)
 
 
+def _stays_in_its_gap(rows: list[Row], at: int) -> bool:
+    """Say whether a batch between two gaps still lies between them."""
+    first = [row.last_offset if row.base_offset < 0 else row.base_offset for row in rows]
+    return 0 < at < len(rows) - 1 and rows[at - 1].last_offset < first[at] and rows[at].last_offset < first[at + 1]
+
+
 EXCEPTIONS: Final[dict[str, tuple[str, Callable[[list[Row], int], bool]]]] = {
     "partition_leader_epoch": (
         "Outside the checksum, and any epoch that does not fall is possible; a negative one stands for unknown."
         " leader-epoch-checkpoint knows the first offset of every epoch, and another replica has the same bytes.",
         _epochs_still_rise,
+    ),
+    "base_offset": (
+        "Outside the checksum, and in a compacted log a batch may lie anywhere between its neighbours: the finding says"
+        " how many offsets are missing, which stays the same. .index and another replica know the offset.",
+        _stays_in_its_gap,
     ),
     "offset": (
         "Outside the checksum of magic 0 and 1. A wrapper's other offsets are known only after decompression, those of"

@@ -44,7 +44,7 @@ def _left_over(audit: PartitionAudit) -> Iterator[Finding]:
 
 def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
     for gap in audit.gaps:
-        if gap.kind == "legal":
+        if gap.kind == "legal" or gap.cause == "unreadable-bytes":  # the bytes have their own finding
             continue
         code = "offset-gap-lost" if gap.kind == "damage" else "offset-gap-unexplained"
         yield Finding.of(

@@ -214,19 +214,21 @@ def _meet(audit: PartitionAudit, scans: Sequence[SegmentScan]) -> None:
 
 
 def _judge_sequences(audit: PartitionAudit) -> None:
-    """Tell of sequences that no leader would have accepted, where nothing excuses them."""
-    damaged = bool(audit.damaged) or any(gap.kind != "legal" for gap in audit.gaps)
+    """Tell of sequences that no leader would have accepted, where nothing excuses or explains them."""
     for producer, kind, before, offset, needed, found in audit.sequences.breaks:
         if before < audit.cleaned_to or offset <= audit.log_start_offset:
             continue
-        lost = damaged and BREAKS[kind] == "hole"
+        if any(before < gap.first_offset and gap.last_offset < offset for gap in audit.gaps):
+            continue  # its batches are among what is missing, which is told
         audit.findings.append(
             Finding.of(
                 "sequence-broken",
                 audit.directory.log,
-                f"producer {producer}: {BREAKS[kind]} between offsets {before} and {offset}: sequence {needed} needed,"
-                f" {found} there{': its batches are among what is damaged or missing' if lost else ''}",
-                offset=offset,
+                f"producer {producer}: {BREAKS[kind]} between offsets {before} and {offset}:"
+                f" sequence {needed} needed, {found} there",
+                offset=before,
+                last_offset=offset,
+                producer_id=producer,
                 needed=needed,
                 found=found,
             )

@@ -83,8 +83,10 @@ def _all_columns() -> tuple[str, ...]:
 @click.option(
     "--copy-minutes", type=click.FloatRange(min=0), default=10.0, show_default=True, help="How long the copy took."
 )
-@click.option("--snapshot", is_flag=True, help="The inputs are of one moment, as a file system's snapshot is.")
-              help="The brokers' transaction.max.timeout.ms.")  # fmt: skip
+@click.option(
+    "--transaction-max-timeout-ms", "max_timeout_ms", type=click.IntRange(min=0), default=900_000, show_default=True,
+    help="The brokers' transaction.max.timeout.ms.",
+)  # fmt: skip
 @click.option("--transaction-state-partitions", "state_partitions", type=click.IntRange(min=1),
               help="How many partitions __transaction_state has, where no metadata log tells.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read segments.")
