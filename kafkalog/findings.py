@@ -356,6 +356,30 @@ CATALOGUE: Final[dict[str, Code]] = {
         "It got the fate of a transaction that it does not belong to.",
         "Check whether those records should be there.",
     ),
+    "offsets-pending": Code(
+        _NOTE,
+        "Offset commits of a group stand in a transaction that is open.",
+        "They count once the transaction commits; until then the group's next consumer may be refused stable offsets.",
+        "Look at the transaction.",
+    ),
+    "offsets-aborted": Code(
+        _NOTE,
+        "Offset commits of a group stood in transactions that were aborted: they never counted.",
+        "They are discarded at the marker.",
+        "Nothing to do.",
+    ),
+    "replicas-fork": Code(
+        _WARNING,
+        "Two replicas hold batches of different leader epochs at the same offset: their histories part there.",
+        "Only one of them goes on; what the other holds behind that offset is lost for consumers.",
+        "Typical after an unclean election: compare what only one of them has, before the other is truncated.",
+    ),
+    "state-replicas-differ": Code(
+        _WARNING,
+        "Two replicas of a state partition hold different records at the same offset.",
+        "The coordinator goes by its leader's.",
+        "The replica whose leader epochs reach furthest was taken.",
+    ),
     "state-record-malformed": Code(
         _ERROR,
         "A record of the transaction state topic can't be read.",

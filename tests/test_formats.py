@@ -220,6 +220,15 @@ def test_the_text_of_the_tool_has_no_tables_and_columns() -> None:
     assert refused(kafkalog("dump", "--format", "csv", "--columns", "crk", SEGMENT), "crk", "crc")
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_that_is_offered_can_be_given(name: str) -> None:
+    """``--table`` refuses the tables that no file holds: those of the audit."""
+    files = [path for path in PARTITION.iterdir() if path.is_file()]
+    ended = kafkalog("dump", "--format", "ndjson", "--table", name, *files, *PARTITION.parent.glob("*checkpoint"))
+
+    assert refused(ended, name) or ended.table(name) or name == "findings"
+
+
 def test_an_empty_segment_gives_no_rows(tmp_path: Path) -> None:
     """Ndjson is empty then, csv has its header, json has the empty table."""
     path = segment(tmp_path)

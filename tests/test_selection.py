@@ -193,6 +193,21 @@ def test_a_limit_is_for_the_whole_run() -> None:
     assert len(rows) == 30
 
 
+def test_max_bytes_is_no_damage() -> None:
+    """What ``--max-bytes`` leaves out is no torn tail: the file goes on, and nothing is said of it."""
+    ended = kafkalog("dump", "--max-bytes", "300", "--fail-on", "note", SEGMENT)
+
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.text.count("baseOffset: ") == 2
+
+
+def test_max_bytes_holds_for_standard_input() -> None:
+    """A stream is read as far as asked, like a file."""
+    ended = kafkalog("dump", "--max-bytes", "300", "-", stdin=SEGMENT.read_bytes())
+
+    assert ended.text.count("baseOffset: ") == 2
+
+
 NOON = int(datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp() * 1000)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from kafkalog.audit.partition import PartitionAudit
-from kafkalog.audit.verdicts import Context, Verdict
+from kafkalog.audit.verdicts import Context, Verdict, Verdicts
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.txn import extents
@@ -19,7 +21,7 @@ _SCAN_MS = 10_000  # how often the coordinator looks for timeouts
 
 def partition_findings(
     audit: PartitionAudit,
-    verdicts: list[tuple[dict[str, int], Verdict]],
+    verdicts: Verdicts,
     decisions: dict[int, list[Decision]],
     context: Context,
     now: int,
@@ -28,7 +30,7 @@ def partition_findings(
     """Return everything that is to be said of one log."""
     directory = audit.directory
     found = [*audit.findings, *_left_over(audit), *_gaps(audit)]
-    for row, verdict in verdicts:
+    for row, verdict in verdicts.judged():
         found += _of_transaction(audit, row, verdict, now, max_timeout_ms)
     found += _atomicity(audit, verdicts, decisions, context)
     return [
@@ -132,34 +134,50 @@ def _overdue(verdict: Verdict, now: int, max_timeout_ms: int) -> bool:
 
 def _atomicity(
     audit: PartitionAudit,
-    verdicts: list[tuple[dict[str, int], Verdict]],
+    verdicts: Verdicts,
     decisions: dict[int, list[Decision]],
     context: Context,
 ) -> Iterator[Finding]:
     """Hold ended transactions against what the coordinator decided for the very same ones."""
     here = (audit.directory.topic, audit.directory.partition)
-    for row, verdict in verdicts:
-        if row["marker_type"] == extents.OPEN or row["first_offset"] == NONE or row["adopted"]:
+    rows = verdicts.rows
+    ended = (rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE) & (rows["adopted"] == 0)
+    by_producer = {int(producer): None for producer in np.unique(rows["producer_id"][ended])}
+    for producer in by_producer:
+        listed = [decision for decision in decisions.get(producer, ()) if here in decision.partitions]
+        if not listed:
             continue
-        for decision in decisions.get(row["producer_id"], ()):
-            if here not in decision.partitions or not _same(row, decision, context):
-                continue
-            if decision.committed != (row["marker_type"] == extents.COMMIT):
-                said = "committed" if decision.committed else "aborted"
-                yield Finding.of(
-                    "atomicity-broken",
-                    _file(audit, row),
-                    f"offsets {row['first_offset']} to {row['last_offset']} of {decision.transactional_id} are"
-                    f" {verdict.state} by the marker at {row['marker_offset']}; the coordinator {said} the transaction"
-                    f" (record at offset {decision.offset} of the state topic)",
-                    position=row["position"],
-                    offset=row["first_offset"],
-                    last_offset=row["marker_offset"],
-                    producer_id=row["producer_id"],
-                    needed=said,
-                    found=verdict.state,
-                    certainty="proved",
-                )
+        # In one log a producer's rows stand in the order of their markers, so their times rise with them.
+        mine = rows.take(ended & (rows["producer_id"] == producer))
+        times = np.maximum.accumulate(mine["marker_timestamp"])
+        for decision in listed:
+            low = int(np.searchsorted(times, decision.started, "left"))
+            high = len(times) if decision.until is None else int(np.searchsorted(times, decision.until, "right"))
+            for row in mine.take(slice(low, high if decision.until is not None else min(high, low + _NEAR))):
+                if _same(row, decision, context) and decision.committed != (row["marker_type"] == extents.COMMIT):
+                    yield _broken(audit, row, decision)
+
+
+_NEAR = 64  # transactions of a producer that may follow the last one that the state topic tells of
+
+
+def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> Finding:
+    said = "committed" if decision.committed else "aborted"
+    is_now = "committed" if row["marker_type"] == extents.COMMIT else "aborted"
+    return Finding.of(
+        "atomicity-broken",
+        _file(audit, row),
+        f"offsets {row['first_offset']} to {row['last_offset']} of {decision.transactional_id} are {is_now} by the"
+        f" marker at {row['marker_offset']}; the coordinator {said} the transaction (record at offset {decision.offset} of the"
+        " state topic)",
+        position=row["position"],
+        offset=row["first_offset"],
+        last_offset=row["marker_offset"],
+        producer_id=row["producer_id"],
+        needed=said,
+        found=is_now,
+        certainty="proved",
+    )
 
 
 def _same(row: dict[str, int], decision: Decision, context: Context) -> bool:

@@ -48,6 +48,7 @@ class PartitionAudit:
     newest_broker: int
     damaged: list[tuple[str, int, int, int | None]]
     cleaned_to: int
+    epochs: list[tuple[int, int]]
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -86,6 +87,7 @@ def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> Partiti
         max((scan.newest_broker for scan in scans), default=-1),
         [(scan.segment.path, *extent) for scan in scans for extent in scan.damaged],
         cleaned_to,
+        _epochs(scans),
         findings,
     )
     audit.gaps = _gaps(audit, scans)
@@ -93,6 +95,15 @@ def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> Partiti
         _judge_sequences(audit)
     _meet(audit, scans)
     return audit
+
+
+def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:
+    """Return the leader epochs of a log's batches, each with its first offset."""
+    joined: list[tuple[int, int]] = []
+    for epoch, first in (pair for scan in scans for pair in scan.epochs):
+        if not joined or joined[-1][0] != epoch:
+            joined.append((epoch, first))
+    return joined
 
 
 def _seed(directory: PartitionDirectory, report: Callable[[Finding], object]) -> Columns:

@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import numpy as np
+
 from kafkalog.audit.run import Audit, Cluster, LogAudit
 from kafkalog.audit.verdicts import Verdict
 from kafkalog.findings import Severity
@@ -17,7 +19,7 @@ from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.stable import visible_ranges
 
-__all__ = ["AUDIT_TABLES", "audit_rows"]
+__all__ = ["AUDIT_TABLES", "audit_rows", "unsettled_rows"]
 
 Row = tuple[Any, ...]
 
@@ -34,15 +36,28 @@ def _where(log: LogAudit) -> Row:
 def _transactions(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
         for row, verdict in sorted(log.verdicts, key=_by_offset):
-            has_data = row["first_offset"] != NONE
-            yield (
-                *_where(log), row["producer_id"], _present(row["last_epoch"]), verdict.transactional_id, verdict.state,
-                _present(row["first_offset"]), _present(row["last_offset"]), _present(row["marker_offset"]),
-                _present(row["marker_epoch"]), _present(row["coordinator_epoch"]), row["batches"], row["records"],
-                row["size"], row["min_timestamp"] if has_data and row["min_timestamp"] != 2**63 - 1 else None,
-                _present(row["max_timestamp"]) if has_data else None, _present(row["marker_timestamp"]),
-                verdict.certainty, verdict.cause,
-            )  # fmt: skip
+            yield _transaction(log, row, verdict)
+
+
+def unsettled_rows(audit: Audit) -> Iterator[Row]:
+    """Yield the rows of the table ``transactions`` that are neither committed nor aborted."""
+    for cluster in audit.clusters:
+        for log in cluster.logs:
+            for row, verdict in log.verdicts.judged():
+                if verdict.state not in ("committed", "aborted"):
+                    yield _transaction(log, row, verdict)
+
+
+def _transaction(log: LogAudit, row: dict[str, int], verdict: Verdict) -> Row:
+    has_data = row["first_offset"] != NONE
+    return (
+        *_where(log), row["producer_id"], _present(row["last_epoch"]), verdict.transactional_id, verdict.state,
+        _present(row["first_offset"]), _present(row["last_offset"]), _present(row["marker_offset"]),
+        _present(row["marker_epoch"]), _present(row["coordinator_epoch"]), row["batches"], row["records"],
+        row["size"], row["min_timestamp"] if has_data and row["min_timestamp"] != 2**63 - 1 else None,
+        _present(row["max_timestamp"]) if has_data else None, _present(row["marker_timestamp"]),
+        verdict.certainty, verdict.cause,
+    )  # fmt: skip
 
 
 def _by_offset(item: tuple[dict[str, int], Verdict]) -> int:
@@ -50,20 +65,17 @@ def _by_offset(item: tuple[dict[str, int], Verdict]) -> int:
     return row["first_offset"] if row["first_offset"] != NONE else row["marker_offset"]
 
 
-def _count(log: LogAudit, *states: str) -> int:
-    return sum(verdict.state in states and row["first_offset"] != NONE for row, verdict in log.verdicts)
-
-
 def _partitions(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
         partition = log.partition
         directory = partition.directory
-        is_open = sum(row["marker_type"] == extents.OPEN for row, _ in log.verdicts)
+        counts = log.verdicts.counts()
+        is_open = int((partition.transactions["marker_type"] == extents.OPEN).sum())
         yield (
             *_where(log), log.node.cluster_id, log.node.node_id, directory.topic_id, partition.log_start_offset,
             partition.log_end_offset, directory.checkpoints.get("high_watermark"), partition.last_stable_offset,
             len(directory.segments), directory.size, partition.batches, partition.records, partition.control_records,
-            _count(log, "committed"), _count(log, "aborted"), is_open, _count(log, "hanging"), len(partition.gaps),
+            counts["committed"], counts["aborted"], is_open, counts["hanging"], len(partition.gaps),
             sum(finding.severity > Severity.NOTE for finding in log.findings),
         )  # fmt: skip
 
@@ -77,13 +89,19 @@ def _gaps(cluster: Cluster) -> Iterator[Row]:
 
 def _producers(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
-        counts: dict[int, list[int]] = {}
-        for row, verdict in log.verdicts:
-            if row["first_offset"] != NONE:
-                count = counts.setdefault(row["producer_id"], [0, 0, 0])
-                count[0] += 1
-                count[1] += verdict.state == "committed"
-                count[2] += verdict.state == "aborted"
+        rows = log.partition.transactions
+        rows = rows.take(rows["first_offset"] != NONE)
+        producers, place = np.unique(rows["producer_id"], return_inverse=True)
+        counts = {
+            int(producer): (int(all_of), int(committed), int(aborted))
+            for producer, all_of, committed, aborted in zip(
+                producers,
+                np.bincount(place),
+                np.bincount(place, rows["marker_type"] == extents.COMMIT),
+                np.bincount(place, rows["marker_type"] == extents.ABORT),
+                strict=True,
+            )
+        }
         for row in log.partition.producers:
             names = cluster.coordinator.names(row["producer_id"])
             yield (

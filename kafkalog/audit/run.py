@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kafkalog.audit.findings import partition_findings
+from kafkalog.audit.groups import OFFSETS_TOPIC, pending_offsets
 from kafkalog.audit.partition import PartitionAudit, join
+from kafkalog.audit.replicas import replica_forks, state_differences
 from kafkalog.audit.scan import SegmentScan, scan_segment
-from kafkalog.audit.verdicts import Context, Verdict, judge
+from kafkalog.audit.verdicts import Context, Verdicts
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format.message import MalformedError
@@ -49,11 +51,11 @@ class Options:
 
 @dataclass(slots=True)
 class LogAudit:
-    """A partition's audit with the verdict on each of its transactions, in the order of its rows."""
+    """A partition's audit with the verdicts on its transactions."""
 
     node: LogDirectory
     partition: PartitionAudit
-    verdicts: list[tuple[dict[str, int], Verdict]] = field(default_factory=list)
+    verdicts: Verdicts
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -124,8 +126,10 @@ def _audit_cluster(cluster: Cluster, options: Options) -> None:
                 wanted.append((node, directory))
     scans = _scan_all([segment for _, directory in wanted for segment in directory.segments], options)
     for node, directory in wanted:
-        cluster.logs.append(LogAudit(node, join(directory, [scans[segment.path] for segment in directory.segments])))
+        partition = join(directory, [scans[segment.path] for segment in directory.segments])
+        cluster.logs.append(LogAudit(node, partition, Verdicts.none()))
     _read_coordinator(cluster, options)
+    cluster.findings += replica_forks([log.partition for log in cluster.logs])
     newest = max((log.partition.newest for log in cluster.logs), default=-1)
     states = [log for log in cluster.logs if log.partition.directory.topic == _STATE_TOPIC]
     state_clean = all(log.node.clean_shutdown for log in states)
@@ -140,7 +144,9 @@ def _audit_cluster(cluster: Cluster, options: Options) -> None:
             cluster.coordinator, cluster.decisions, options.snapshot or (log.node.clean_shutdown and state_clean),
             newest, options.copy_ms, state_cleaned,
         )  # fmt: skip
-        log.verdicts = [(row, judge(log.partition, row, context)) for row in log.partition.transactions]
+        log.verdicts = Verdicts.of(log.partition, context)
+        if log.partition.directory.topic == OFFSETS_TOPIC:
+            log.partition.findings += pending_offsets(log.partition.directory, log.verdicts, options.limits)
         log.findings = partition_findings(
             log.partition, log.verdicts, cluster.decisions, context, now, options.max_timeout_ms
         )
@@ -166,7 +172,11 @@ def _read_coordinator(cluster: Cluster, options: Options) -> None:
         # The replica whose leader epochs reach furthest is what the coordinator goes by, then the longest.
         chosen = max(logs, key=_reach)
         coordinator.known.add(number)
-        coordinator.add(_entries(chosen.partition, cluster.findings, options.limits))
+        entries = list(_entries(chosen.partition, cluster.findings, options.limits))
+        coordinator.add(entries)
+        for other in logs:
+            if other is not chosen:
+                cluster.findings += state_differences(entries, list(_entries(other.partition, [], options.limits)))
     for name, entries in coordinator.timelines.items():
         cleaned = next(
             log.partition.cleaned_to for log in cluster.logs if log.partition.directory.log == entries[0].log

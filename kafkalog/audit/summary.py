@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 from kafkalog.audit.run import Audit, LogAudit
 from kafkalog.findings import Finding, Severity
 from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE
 
 __all__ = ["Blocked", "blocked", "iso", "totals", "verdict", "worst"]
 
@@ -46,7 +45,7 @@ def verdict(audit: Audit) -> str:
     if audit.unreadable:
         return f"INCOMPLETE: {len(audit.unreadable)} input{'s' * (len(audit.unreadable) > 1)} could not be read"
     if not counts:
-        decided = sum(row["marker_type"] != extents.OPEN for log in _logs(audit) for row, _ in log.verdicts)
+        decided = sum(sum(log.verdicts.counts()[state] for state in ("committed", "aborted")) for log in _logs(audit))
         return f"OK: {decided} transactions decided, nothing wrong"
     words = ", ".join(f"{count} {code}" for code, count in counts.most_common())
     return f"{'WRONG' if worst(audit) is Severity.ERROR else 'SUSPICIOUS'}: {words}"
@@ -66,7 +65,7 @@ def blocked(audit: Audit) -> Iterator[Blocked]:
     for log in _logs(audit):
         partition = log.partition
         behind = partition.log_end_offset - partition.last_stable_offset
-        opened = [(row, found) for row, found in log.verdicts if row["marker_type"] == extents.OPEN]
+        opened = [(row, found) for row, found in log.verdicts.judged() if row["marker_type"] == extents.OPEN]
         if behind <= 0 or not opened:
             continue
         row, found = min(opened, key=lambda item: item[0]["first_offset"])
@@ -77,7 +76,7 @@ def blocked(audit: Audit) -> Iterator[Blocked]:
 def totals(audit: Audit) -> str:
     """Return one line of totals."""
     logs = list(_logs(audit))
-    states = Counter(found.state for log in logs for row, found in log.verdicts if row["first_offset"] != NONE)
+    states: Counter[str] = sum((log.verdicts.counts() for log in logs), Counter())
     gaps = Counter(gap.kind for log in logs for gap in log.partition.gaps)
     parts = [
         f"{len(logs)} logs",

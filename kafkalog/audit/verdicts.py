@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE
+from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry
 
-__all__ = ["Context", "Verdict", "judge"]
+__all__ = ["Context", "Verdict", "Verdicts"]
 
 _PENDING: Final = {
     TransactionState.PREPARE_COMMIT: "commit-pending",
@@ -47,14 +52,95 @@ class Context:
     state_cleaned: bool
 
 
-def judge(audit: PartitionAudit, row: dict[str, int], context: Context) -> Verdict:
-    """Judge one final row of a log's extents."""
+class Verdicts:
+    """The verdicts on all rows of a log. Most are what their marker says; those that are more are judged one by one."""
+
+    def __init__(self, rows: Columns, coordinator: Coordinator, special: dict[int, Verdict]) -> None:
+        self.rows = rows
+        self.special = special
+        self._names = coordinator.names
+
+    @classmethod
+    def none(cls) -> Verdicts:
+        """Return the verdicts on no row."""
+        return cls(Columns.empty((*extents.COLUMNS, "adopted")), Coordinator(), {})
+
+    @classmethod
+    def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
+        """Judge a log's transactions."""
+        rows = audit.transactions
+        marker, has_data = rows["marker_type"], rows["first_offset"] != NONE
+        special: dict[int, Verdict] = {}
+        chosen = (marker == extents.OPEN) | (rows["adopted"] != 0) | (has_data & (rows["batches"] == 0))
+        if not context.state_cleaned and context.coordinator.complete:
+            chosen |= (marker == extents.ABORT) & has_data
+        for _, _, _, last_before in audit.damaged:
+            if last_before is not None:
+                chosen |= has_data & (rows["first_offset"] <= last_before)
+        decisions = _Decisions(context.decisions)
+        for number, row in zip(np.flatnonzero(chosen).tolist(), rows.take(chosen), strict=True):
+            special[number] = _judge(audit, row, context, decisions)
+        return cls(rows, context.coordinator, special)
+
+    def __iter__(self) -> Iterator[tuple[dict[str, int], Verdict]]:
+        """Yield every row with its verdict."""
+        for number, row in enumerate(self.rows):
+            yield row, self.special.get(number) or self._plain(row)
+
+    def judged(self) -> Iterator[tuple[dict[str, int], Verdict]]:
+        """Yield the rows that are more than what their marker says."""
+        numbers = sorted(self.special)
+        for number, row in zip(numbers, self.rows.take(np.array(numbers, np.intp)), strict=True):
+            yield row, self.special[number]
+
+    def counts(self) -> Counter[str]:
+        """Count transactions with data by state."""
+        rows = self.rows
+        has_data = rows["first_offset"] != NONE
+        counts = Counter(
+            {
+                "committed": int((has_data & (rows["marker_type"] == extents.COMMIT)).sum()),
+                "aborted": int((has_data & (rows["marker_type"] == extents.ABORT)).sum()),
+            }
+        )
+        counts.update(verdict.state for _, verdict in self.judged() if verdict.state not in ("committed", "aborted"))
+        return +counts
+
+    def _plain(self, row: dict[str, int]) -> Verdict:
+        names = self._names(row["producer_id"])
+        cause = "marker-without-data" if row["first_offset"] == NONE else None
+        return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, "proved", None, None)
+
+
+_ENDED: Final = {extents.COMMIT: "committed", extents.ABORT: "aborted"}
+
+
+class _Decisions:
+    """Decisions by producer, in the order of their times."""
+
+    def __init__(self, decisions: dict[int, list[Decision]]) -> None:
+        self._all = decisions
+        self._aborts: dict[int, tuple[list[int], list[Decision]]] = {}
+
+    def aborts_before(self, producer_id: int, timestamp: int) -> Iterator[Decision]:
+        """Yield the producer's decisions to abort that were taken up to a time, newest first."""
+        if producer_id not in self._aborts:
+            found = [decision for decision in self._all.get(producer_id, ()) if not decision.committed]
+            found.sort(key=lambda decision: decision.decided)
+            self._aborts[producer_id] = ([decision.decided for decision in found], found)
+        times, found = self._aborts[producer_id]
+        yield from reversed(found[max(0, bisect_right(times, timestamp) - _NEAR) : bisect_right(times, timestamp)])
+
+
+_NEAR: Final = 16  # decisions of one producer that may stand between a decision and its marker
+
+
+def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> Verdict:
     names = context.coordinator.names(row["producer_id"])
     if row["marker_type"] != extents.OPEN:
-        state = "committed" if row["marker_type"] == extents.COMMIT else "aborted"
-        cause = _cause_of_ended(audit, row, context)
+        cause = _cause_of_ended(audit, row, context, decisions)
         certainty = "damage-between" if _damage_between(audit, row) else "proved"
-        return Verdict(state, names[0] if names else None, cause, certainty, None, None)
+        return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, certainty, None, None)
     state, cause, entry = _open(audit, row, context, names)
     decision = _listing(audit, row, context)
     if state == "hanging" and cause is None:
@@ -65,17 +151,17 @@ def judge(audit: PartitionAudit, row: dict[str, int], context: Context) -> Verdi
     return Verdict(state, name, cause, _certainty(audit, row, context, entry, decision), entry, decision)
 
 
-def _cause_of_ended(audit: PartitionAudit, row: dict[str, int], context: Context) -> str | None:
+def _cause_of_ended(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> str | None:
     if row["first_offset"] == NONE:
         return "marker-without-data"
     if row["adopted"]:
         return "late-data-adopted"
-    if row["marker_type"] == extents.ABORT and _nobody_decided(audit, row, context):
+    if row["marker_type"] == extents.ABORT and _nobody_decided(audit, row, context, decisions):
         return "administrator-abort"
     return "begins-before-log" if row["batches"] == 0 else None
 
 
-def _nobody_decided(audit: PartitionAudit, row: dict[str, int], context: Context) -> bool:
+def _nobody_decided(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> bool:
     """Say whether the coordinator, all of whose records are at hand, never decided to abort this."""
     names = context.coordinator.names(row["producer_id"])
     if context.state_cleaned or not context.coordinator.complete:
@@ -86,11 +172,11 @@ def _nobody_decided(audit: PartitionAudit, row: dict[str, int], context: Context
         return False
     here = (audit.directory.topic, audit.directory.partition)
     return not any(
-        not decision.committed and here in decision.partitions and decision.epoch == row["marker_epoch"]
-        and decision.decided <= row["marker_timestamp"]
+        here in decision.partitions
+        and decision.epoch == row["marker_epoch"]
         and (decision.until is None or row["marker_timestamp"] <= decision.until or decision.epoch != row["last_epoch"])
-        for decision in context.decisions.get(row["producer_id"], ())
-    )  # fmt: skip
+        for decision in decisions.aborts_before(row["producer_id"], row["marker_timestamp"])
+    )
 
 
 def _open(

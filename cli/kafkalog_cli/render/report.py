@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO
 
-from kafkalog.audit.rows import audit_rows
+from kafkalog.audit.rows import audit_rows, unsettled_rows
 from kafkalog.audit.run import Audit
 from kafkalog.audit.summary import blocked, iso, totals, verdict
 from kafkalog.tables import TABLES, Table
@@ -39,32 +39,24 @@ def write_report(
             f" producer {held.producer_id} ({who}) is {held.state}"
         )
     stream.write(("\n".join(lines).rstrip() + "\n\n").encode("utf-8", "surrogateescape"))
-    _table(audit, stream, "transactions", _TRANSACTIONS, test_of, _not_ended, color=color, width=width)
-    _table(audit, stream, "gaps", _GAPS, test_of, _not_legal, color=color, width=width)
+    _table(unsettled_rows(audit), stream, "transactions", _TRANSACTIONS, test_of, color=color, width=width)
+    not_legal = (row for row in audit_rows(audit, "gaps") if row[TABLES["gaps"].names.index("kind")] != "legal")
+    _table(not_legal, stream, "gaps", _GAPS, test_of, color=color, width=width)
     _findings(audit, stream, test_of(TABLES["findings"]))
     more = "All rows: --all, or --format ndjson. What a finding means: kafkalog explain CODE."
     stream.write(f"{totals(audit)}\n{more}\n".encode())
 
 
-def _not_ended(row: Sequence[Any]) -> bool:
-    return row[TABLES["transactions"].names.index("state")] not in ("committed", "aborted")
-
-
-def _not_legal(row: Sequence[Any]) -> bool:
-    return bool(row[TABLES["gaps"].names.index("kind")] != "legal")
-
-
 def _table(
-    audit: Audit, stream: BinaryIO, name: str, columns: Sequence[str], test_of: Callable[[Table], Test], keep: Test,
-    *, color: bool, width: int | None,
+    rows: Iterable[Sequence[Any]], stream: BinaryIO, name: str, columns: Sequence[str],
+    test_of: Callable[[Table], Test], *, color: bool, width: int | None,
 ) -> None:  # fmt: skip
     sink = TableSink(stream, columns, color=color, width=width)
     test = test_of(TABLES[name])
     some = False
-    for row in audit_rows(audit, name):
-        if keep(row) and test(row):
-            sink.row(TABLES[name], row)
-            some = True
+    for row in filter(test, rows):
+        sink.row(TABLES[name], row)
+        some = True
     sink.close()
     if some:
         stream.write(b"\n")

@@ -1,0 +1,207 @@
+"""Sequences: a producer's batch against its batch before, within a stretch and at the seams."""
+
+from __future__ import annotations
+
+import tempfile
+from copy import deepcopy
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plain import LEGAL, WRAP, Batch, as_data, breaks, cut, cuts, logs, table, tree, write_checkpoint, write_segments
+
+from kafkalog.audit import scan
+from kafkalog.audit.run import audit
+from kafkalog.log import segment
+from kafkalog.txn.sequences import BREAKS, Sequences
+
+choices = st.lists(st.integers(0, 5), max_size=6)
+
+
+def added(*stretches: list[Batch]) -> Sequences:
+    """Take in stretches one behind the other."""
+    found = Sequences()
+    for batches in stretches:
+        found.add(as_data(batches))
+    return found
+
+
+def joined(before: Sequences, later: Sequences) -> Sequences:
+    """Join two, which stay as they are."""
+    whole = deepcopy(before)
+    whole.join(deepcopy(later))
+    return whole
+
+
+def told(found: Sequences) -> list[tuple[int, str, int, int, int, int]]:
+    """The breaks, by their names and in the order of producers."""
+    return sorted((row[0], BREAKS[row[1]], *row[2:]) for row in found.breaks)
+
+
+def data(offset: int, sequence: int, epoch: int = 0, records: int = 1, producer: int = 1000) -> Batch:
+    """A batch of an idempotent producer."""
+    return Batch(0, offset, offset + records - 1, "plain", producer, epoch, sequence, records)
+
+
+def between(before: Batch, after: Batch) -> list[tuple[str, int, int]]:
+    """What is wrong between two batches, found within a stretch, between two adds and between two stretches."""
+    ways = [added([before, after]), added([before], [after]), joined(added([before]), added([after]))]
+    found = [[(row[1], row[4], row[5]) for row in told(way)] for way in ways]
+    assert found[0] == found[1] == found[2]
+    return found[0]
+
+
+@given(logs(count=1))
+def test_breaks_are_what_a_plain_loop_finds(batches: list[Batch]) -> None:
+    """Every break that a loop over the batches finds, and no others."""
+    assert told(added(batches)) == breaks(batches)
+
+
+@given(logs(count=1), cuts, choices)
+def test_stretches_join_in_any_grouping(batches: list[Batch], places: list[int], turns: list[int]) -> None:
+    """However the log was cut and whichever neighbours are joined first: the same breaks, first and last batches."""
+    whole = added(batches)
+    parts = [added(batches[start:stop]) for start, stop in cut(places, len(batches))]
+    found = tree(parts, joined, turns)
+
+    assert told(found) == told(whole)
+    assert (found.firsts, found.lasts) == (whole.firsts, whole.lasts)
+
+
+@given(logs(count=1), cuts)
+def test_adding_in_parts_is_adding_at_once(batches: list[Batch], places: list[int]) -> None:
+    """A stretch may be taken in by any number of adds."""
+    whole = added(batches)
+    found = added(*(batches[start:stop] for start, stop in cut(places, len(batches))))
+
+    assert told(found) == told(whole)
+    assert (found.firsts, found.lasts) == (whole.firsts, whole.lasts)
+
+
+@given(logs(LEGAL, count=1))
+def test_a_legal_log_has_no_breaks(batches: list[Batch]) -> None:
+    """Sequences that wrap, go on over markers or restart behind a new epoch are all in order."""
+    assert told(added(batches)) == []
+
+
+@given(logs(count=1, max_size=30), cuts)
+def test_files_give_the_same_breaks(batches: list[Batch], places: list[int]) -> None:
+    """Segments on disk, cut anywhere and read two batches at a time, have the breaks of the whole log."""
+    pieces = [batches[start:stop] for start, stop in cut(places, len(batches)) if start < stop]
+    if not pieces:
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(segment, "_CAPACITY", 2),
+        mock.patch.object(scan, "_BATCHES", 1),
+    ):
+        (log,) = audit([write_segments(Path(folder) / "t-0", *pieces)]).clusters[0].logs
+
+    assert told(log.partition.sequences) == breaks(batches)
+
+
+@pytest.mark.parametrize("sequence", [0, 5, WRAP - 1])
+def test_a_producer_may_begin_anywhere(sequence: int) -> None:
+    """Nothing is known of a producer's first batch: any sequence is accepted."""
+    assert told(added([data(0, sequence)])) == []
+
+
+def test_sequences_go_on() -> None:
+    """A batch begins behind the last sequence of the one before, which counts records."""
+    assert between(data(0, 4, records=3), data(3, 7)) == []
+
+
+@pytest.mark.parametrize(("last", "first"), [(WRAP - 1, 0), (WRAP - 2, WRAP - 1)])
+def test_zero_follows_the_highest_sequence(last: int, first: int) -> None:
+    """Behind 2147483647 sequences go on with 0."""
+    assert between(data(0, last), data(1, first)) == []
+
+
+def test_a_batch_may_wrap_inside() -> None:
+    """A batch's own sequences may wrap; the next one goes on behind its last."""
+    assert between(data(0, WRAP - 2, records=3), data(3, 1)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wrong"),
+    [
+        (data(0, 0), data(1, 2), ("hole", 1, 2)),
+        (data(0, WRAP - 1), data(1, 1), ("hole", 0, 1)),
+        (data(0, 0), data(1, 0), ("overlap", 1, 0)),
+        (data(0, 0, records=3), data(3, 1), ("overlap", 3, 1)),
+        (data(0, 0), data(1, WRAP - 1), ("overlap", 1, WRAP - 1)),
+        (data(0, WRAP - 1), data(1, WRAP - 1), ("overlap", 0, WRAP - 1)),
+        (data(0, 0, epoch=1), data(1, 1, epoch=0), ("epoch-decreasing", 1, 1)),
+        (data(0, 0, epoch=1), data(1, 0, epoch=0), ("epoch-decreasing", 1, 0)),
+        (data(0, 0, epoch=0), data(1, 1, epoch=1), ("epoch-not-from-zero", 0, 1)),
+        (data(0, 0, epoch=0), data(1, 7, epoch=4), ("epoch-not-from-zero", 0, 7)),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) and isinstance(value[0], str) else None,
+)
+def test_what_no_leader_accepts(before: Batch, after: Batch, wrong: tuple[str, int, int]) -> None:
+    """Each kind of break, with the sequence that was needed and the one that was found."""
+    assert between(before, after) == [wrong]
+
+
+@pytest.mark.parametrize("epoch", [1, 2, 32767])
+def test_a_higher_epoch_restarts_at_zero(epoch: int) -> None:
+    """An epoch may skip numbers; its sequences begin at 0."""
+    assert between(data(0, 9), data(1, 0, epoch=epoch)) == []
+
+
+def test_a_batch_that_was_cleaned_empty_still_counts() -> None:
+    """A batch that the cleaner left without records keeps its range of sequences."""
+    assert between(data(0, 0, records=3)._replace(count=0), data(3, 3)) == []
+
+
+def test_producers_do_not_mix() -> None:
+    """Each producer is held against itself, whoever wrote in between."""
+    assert told(added([data(0, 0), data(1, 40, producer=7), data(2, 1), data(3, 41, producer=7)])) == []
+
+
+def test_a_break_says_where() -> None:
+    """A break names the last offset before and the first offset behind it."""
+    assert told(added([data(10, 0, records=2), data(15, 5)])) == [(1000, "hole", 11, 15, 2, 5)]
+
+
+def test_a_producer_that_a_stretch_does_not_name_is_remembered() -> None:
+    """Stretches without a producer, or without any data, don't make it forgotten."""
+    parts = [added([data(0, 0)]), added([data(1, 0, producer=7)]), Sequences(), added([data(2, 2)])]
+
+    assert told(tree(parts, joined, [])) == [(1000, "hole", 0, 2, 1, 2)]
+    assert told(tree(parts, joined, [2, 1])) == [(1000, "hole", 0, 2, 1, 2)]
+
+
+def _told_of(folder: Path) -> list[str]:
+    return [row["code"] for row in table(audit([folder]), "findings") if row["code"] == "sequence-broken"]
+
+
+def test_a_break_is_told(tmp_path: Path) -> None:
+    """An audit tells of a hole in the sequences of a log that nothing excuses."""
+    assert _told_of(write_segments(tmp_path / "t-0", [data(0, 0), data(1, 2)])) == ["sequence-broken"]
+
+
+def test_sequences_of_coordinators_mean_nothing(tmp_path: Path) -> None:
+    """Group coordinators write every offset commit with sequence 0: nothing is said of them."""
+    assert _told_of(write_segments(tmp_path / "__consumer_offsets-0", [data(0, 0), data(1, 0)])) == []
+
+
+def test_cleaning_excuses_a_break(tmp_path: Path) -> None:
+    """Where the cleaner was, batches between may be gone; above, they may not."""
+    root = tmp_path / "data"
+    write_segments(root / "t-0", [data(0, 0), data(5, 5)], [data(6, 6), data(7, 9)])
+    write_checkpoint(root, "cleaner-offset-checkpoint", ("t", 0, 6))
+    found = [row for row in table(audit([root]), "findings") if row["code"] == "sequence-broken"]
+
+    assert [row["offset"] for row in found] == [7]
+
+
+def test_what_lies_below_the_log_start_is_excused(tmp_path: Path) -> None:
+    """A producer's state may have been lost with records that were deleted: a break there is none."""
+    root = tmp_path / "data"
+    write_segments(root / "t-0", [data(0, 0), data(1, 5), data(2, 6)])
+    write_checkpoint(root, "log-start-offset-checkpoint", ("t", 0, 2))
+
+    assert _told_of(root) == []
