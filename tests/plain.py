@@ -317,7 +317,8 @@ def played(steps: Iterable[Step]) -> list[Batch]:
             case "idempotent":
                 own = states.setdefault((log, 10 + producer), [0, 0])
                 batch = batch._replace(
-                    kind="plain", producer=1010 + producer, sequence=own[1], last_offset=offset + count - 1, count=count
+                    kind="plain", producer=1010 + producer, epoch=own[0], sequence=own[1],
+                    last_offset=offset + count - 1, count=count,
                 )
                 own[1] += count
             case "duplicate" if data is not None:

@@ -195,7 +195,7 @@ def test_cleaning_excuses_a_break(tmp_path: Path) -> None:
     write_checkpoint(root, "cleaner-offset-checkpoint", ("t", 0, 6))
     found = [row for row in table(audit([root]), "findings") if row["code"] == "sequence-broken"]
 
-    assert [row["offset"] for row in found] == [7]
+    assert [(row["offset"], row["last_offset"]) for row in found] == [(6, 7)]
 
 
 def test_what_lies_below_the_log_start_is_excused(tmp_path: Path) -> None:

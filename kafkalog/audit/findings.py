@@ -168,8 +168,8 @@ def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> F
         "atomicity-broken",
         _file(audit, row),
         f"offsets {row['first_offset']} to {row['last_offset']} of {decision.transactional_id} are {is_now} by the"
-        f" marker at {row['marker_offset']}; the coordinator {said} the transaction (record at offset {decision.offset} of the"
-        " state topic)",
+        f" marker at {row['marker_offset']}; the coordinator {said} the transaction (record at offset"
+        f" {decision.offset} of the state topic)",
         position=row["position"],
         offset=row["first_offset"],
         last_offset=row["marker_offset"],

@@ -29,11 +29,10 @@ _Span = tuple[int, int, int]  # first offset, last offset, marker type
 def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: Limits) -> Iterator[Finding]:
     """Yield for each group and producer how many offset commits stand in open and in aborted transactions."""
     spans: dict[int, list[_Span]] = {}
-    for row in verdicts.rows.take(verdicts.rows["marker_type"] != extents.COMMIT):
-        if row["first_offset"] != NONE:
-            spans.setdefault(row["producer_id"], []).append(
-                (row["first_offset"], row["last_offset"], row["marker_type"])
-            )
+    for found in verdicts.rows.take(verdicts.rows["marker_type"] != extents.COMMIT):
+        if found["first_offset"] != NONE:
+            span = (found["first_offset"], found["last_offset"], found["marker_type"])
+            spans.setdefault(found["producer_id"], []).append(span)
     if not spans:
         return
     counts: Counter[tuple[int, str, int]] = Counter()
