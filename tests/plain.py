@@ -297,7 +297,9 @@ def played(steps: Iterable[Step]) -> list[Batch]:
         if what == "jump":
             state[1] = (state[1] + count) % WRAP
             continue
-        batch = Batch(log, offset, offset, "data", 1000 + producer, state[0], timestamp=build.TIME + later, position=position)
+        batch = Batch(
+            log, offset, offset, "data", 1000 + producer, state[0], timestamp=build.TIME + later, position=position
+        )
         marker = last.get((log, producer, "marker"))
         data = last.get((log, producer, "data"))
         match what:
@@ -317,8 +319,12 @@ def played(steps: Iterable[Step]) -> list[Batch]:
             case "idempotent":
                 own = states.setdefault((log, 10 + producer), [0, 0])
                 batch = batch._replace(
-                    kind="plain", producer=1010 + producer, epoch=own[0], sequence=own[1],
-                    last_offset=offset + count - 1, count=count,
+                    kind="plain",
+                    producer=1010 + producer,
+                    epoch=own[0],
+                    sequence=own[1],
+                    last_offset=offset + count - 1,
+                    count=count,
                 )
                 own[1] += count
             case "duplicate" if data is not None:
@@ -402,7 +408,15 @@ def as_data(batches: Iterable[Batch]) -> Columns:
         for batch in batches
         if batch.has_data and batch.producer >= 0
     ]
-    names = ("producer_id", "producer_epoch", "base_sequence", "last_sequence", "base_offset", "last_offset", "position")
+    names = (
+        "producer_id",
+        "producer_epoch",
+        "base_sequence",
+        "last_sequence",
+        "base_offset",
+        "last_offset",
+        "position",
+    )
     return Columns(
         {name: np.array([row[name] for row in rows], np.int64) for name in (*names, "count", "max_timestamp")}
     )
@@ -425,7 +439,9 @@ def as_bytes(batch: Batch) -> bytes:
     if batch.kind in TYPES:
         data = build.marker(TYPES[batch.kind], coordinator_epoch=batch.coordinator_epoch, **fields)
     else:
-        attributes = {"data": build.TRANSACTIONAL, "plain": 0, "emptied": build.TRANSACTIONAL | build.CONTROL}[batch.kind]
+        attributes = {"data": build.TRANSACTIONAL, "plain": 0, "emptied": build.TRANSACTIONAL | build.CONTROL}[
+            batch.kind
+        ]
         records = [build.record(delta=delta) for delta in range(batch.count)]
         data = build.batch(*records, attributes=attributes, **fields)
     assert len(data) == batch.size

@@ -56,9 +56,7 @@ def folded(*batches: Batch) -> list[dict[str, int]]:
 
 def brief(*batches: Batch) -> list[tuple[int, int, int, int]]:
     """Of the final rows: batches, first and last offset of the data, and the marker's."""
-    return [
-        (row["batches"], row["first_offset"], row["last_offset"], row["marker_offset"]) for row in folded(*batches)
-    ]
+    return [(row["batches"], row["first_offset"], row["last_offset"], row["marker_offset"]) for row in folded(*batches)]
 
 
 NO = -(2**63)
@@ -127,7 +125,9 @@ def test_the_fold_agrees_with_a_broker(batches: list[Batch]) -> None:
 
 
 @given(logs(), cuts, choices)
-def test_late_data_is_adopted_however_the_log_was_cut(batches: list[Batch], places: list[int], turns: list[int]) -> None:
+def test_late_data_is_adopted_however_the_log_was_cut(
+    batches: list[Batch], places: list[int], turns: list[int]
+) -> None:
     """Adopting rows that were joined from stretches is adopting those of the whole log."""
     parts = [collapse(as_extents(batches[start:stop])) for start, stop in cut(places, len(batches))]
 
@@ -174,7 +174,9 @@ def test_files_agree_with_a_broker(batches: list[Batch], places: list[int]) -> N
     ):
         found = audit([write_segments(Path(folder) / "t-0", *pieces)])
         rows = table(found, "transactions")
-        seen = {offset for row in table(found, "visible") for offset in range(row["first_offset"], row["last_offset"] + 1)}
+        seen = {
+            offset for row in table(found, "visible") for offset in range(row["first_offset"], row["last_offset"] + 1)
+        }
     (log,) = found.clusters[0].logs
     (broker,) = brokers(batches)
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO, Final
 
 import kafkalog
@@ -17,23 +13,17 @@ from kafkalog.log.rows import TABLES_OF, finding_row, segment_rows, side_file_ro
 from kafkalog.log.selection import Selection
 from kafkalog.tables.audit import FINDINGS
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.output import say
+from kafkalog_cli.inputs import STDIN, check_segment, check_side_file, check_unknown, chunks_of, name_of
+from kafkalog_cli.output import say, say_official
 from kafkalog_cli.progress import Progress
-from kafkalog_cli.render.kafka import KafkaText, Options
+from kafkalog_cli.render.kafka import KafkaText, Options, java_path
 from kafkalog_cli.render.rows import RowSink
 
-__all__ = ["STDIN", "Request", "dump_rows", "dump_text"]
+__all__ = ["Request", "dump_rows", "dump_text"]
 
-STDIN: Final = "-"
 _SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 # Findings that the tool's own summaries tell.
 _IN_SUMMARIES: Final = frozenset({"index-mismatch", "time-index-mismatch"})
-_LOOKS: Final = (
-    (b"\x1f\x8b", "gzip-compressed data: decompress it first"),
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed data: decompress it first"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"PAR1", "a Parquet file"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,57 +50,20 @@ class Enough(Exception):  # noqa: N818  # no error: --limit is reached
     """As many rows as were asked for."""
 
 
-def _check_path(file: str) -> None:
-    """Refuse what is no file of Kafka's, naming what it is."""
-    path = Path(file)
-    if path.is_dir():
-        raise UnreadableError(f"{file}: a directory: did you mean `kafkalog txn-audit {file}`?")
-    source = kafkalog.FileSource(file)
-    try:
-        head = source.read(0, 512)
-    finally:
-        source.close()
-    for magic, what in _LOOKS:
-        if head.startswith(magic):
-            raise UnreadableError(f"{file}: {what}")
-
-
-def _check_segment(file: str, name: FileName) -> None:
-    """Refuse what cannot be a segment: text, or an empty file that no broker's files stand beside."""
-    _check_path(file)
-    with contextlib.closing(kafkalog.FileSource(file)) as source:
-        head = source.read(0, 512)
-        if not head:
-            stem = Path(file).name.partition(".")[0]
-            folder = Path(file).absolute().parent
-            beside = (f"{stem}.index", f"{stem}.timeindex", "leader-epoch-checkpoint", "partition.metadata")
-            if name.removed or any((folder / other).exists() for other in beside):
-                return
-            raise UnreadableError(f"{file}: an empty file")
-    if len(head) >= 8 and all(32 <= byte < 127 or byte in (9, 10, 13) for byte in head):
-        what = "the text of a dump" if head.startswith(b"Dumping ") else "a text file"
-        raise UnreadableError(f"{file}: {what}, no segment")
-
-
-def _chunks(request: Request, file: str) -> Iterator[Chunk]:
-    if file == STDIN:
-        stream = sys.stdin.buffer
-        source = kafkalog.StreamSource(getattr(stream, "raw", stream))
-        return kafkalog.scan_source(source, limits=request.limits)
-    return kafkalog.segment_chunks(file, limits=request.limits, max_bytes=request.max_bytes)
-
-
-def _name(file: str) -> FileName:
-    return FileName(FileKind.LOG) if file == STDIN else kafkalog.parse_name(Path(file).name)
-
-
 class _Run:
     """One command's files: counts findings, shows them, goes on behind what can't be read."""
 
-    def __init__(self, request: Request, outcome: Outcome, show: Callable[[Finding], None]) -> None:
+    def __init__(
+        self,
+        request: Request,
+        outcome: Outcome,
+        show: Callable[[Finding], None],
+        unreadable: Callable[[str, str], None],
+    ) -> None:
         self.request = request
         self.outcome = outcome
         self.show = show
+        self.unreadable = unreadable
         self.given = 0
         self.progress = Progress(request.files)
 
@@ -119,14 +72,23 @@ class _Run:
         self.show(finding)
 
     def each(self, handle: Callable[[str, FileName], None]) -> None:
-        with contextlib.suppress(Enough):
+        try:
             for file in self.request.files:
                 try:
-                    handle(file, _name(file))
+                    handle(file, name_of(file))
                 except UnreadableError as error:
                     self.outcome.incomplete = True
-                    say(f"error: {error}")
-        self.progress.close()
+                    self.unreadable(file, str(error))
+        except Enough:
+            pass
+        finally:
+            self.progress.close()
+
+    def begin(self, file: str, name: FileName) -> None:
+        """Look at a segment before it is read."""
+        note = check_segment(file, name) if file != STDIN else None
+        if note is not None:
+            self.report(note)
 
     def took(self, rows: int) -> None:
         """Count rows given; raises Enough at --limit."""
@@ -148,19 +110,23 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
         else:
             _say_finding(finding)
 
-    run = _Run(request, outcome, show)
+    def unreadable(file: str, message: str) -> None:
+        say(f"error: {message}")
+        if findings_as_rows:
+            sink.row(FINDINGS, finding_row(Finding.of("file-unreadable", file, message)))
+
+    run = _Run(request, outcome, show, unreadable)
 
     def handle(file: str, name: FileName) -> None:
         if name.kind is FileKind.UNKNOWN:
-            _check_path(file)
-            raise UnreadableError(f"{file}: no file of Kafka's, by its name")
+            run.report(check_unknown(file))
+            return
         if name.kind in _SEGMENTS:
-            if file != STDIN:
-                _check_segment(file, name)
-            chunks = run.progress.over(file, _chunks(request, file))
+            run.begin(file, name)
+            chunks = run.progress.over(file, chunks_of(file, request.limits, request.max_bytes))
             rows = segment_rows(file, chunks, request.wanted, request.selection)
         else:
-            _check_path(file)
+            check_side_file(file)
             rows = side_file_rows(file, name.kind)
         wanted = request.wanted if request.tables or name.kind in _SEGMENTS else {TABLES_OF[name.kind][0].name}
         counted = "records" if "records" in wanted else "batches" if "batches" in wanted else None
@@ -187,10 +153,11 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
     deep = request.options.deep
 
     def show(finding: Finding) -> None:
-        if finding.code not in _IN_SUMMARIES and not (deep and finding.code == "offset-gap"):
+        told = finding.code in _IN_SUMMARIES and finding.found is not None
+        if not told and not (deep and finding.code == "offset-gap"):
             _say_finding(finding)
 
-    run = _Run(request, outcome, show)
+    run = _Run(request, outcome, show, lambda _, message: say(f"error: {message}"))
     text = KafkaText(stream, request.options, run.report)
     plain = request.selection.everything and request.limit is None
 
@@ -200,39 +167,32 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
         if name.kind in _SEGMENTS:
             if name.offset is not None or name.kind is FileKind.KRAFT_SNAPSHOT:
                 text.log_start(name)
-            if file != STDIN:
-                _check_segment(file, name)
-            for chunk in run.progress.over(file, _chunks(request, file)):
+            run.begin(file, name)
+            for chunk in run.progress.over(file, chunks_of(file, request.limits, request.max_bytes)):
                 if plain:
                     text.chunk(file, chunk)
-                    more = True
                 else:
-                    more = _selected(text, chunk, request, run)
+                    _selected(text, chunk, request, run)
                 for finding in chunk.findings:
                     run.report(finding)
-                if not more:
-                    break
         elif name.kind is FileKind.UNKNOWN:
-            _unknown(file)
+            say_official(f"Ignoring unknown file {java_path(file)}")
+            run.outcome.count(check_unknown(file).severity)
         else:
-            _check_path(file)
+            check_side_file(file)
             _side_file(text, file, name.kind, run.report, request.options)
 
     run.each(handle)
     text.flush()
     stream.flush()
+    for finding in text.undecodable():
+        run.report(finding)
     for line in text.summaries():
-        print(line, file=sys.stderr)
+        say_official(line)
 
 
-def _unknown(file: str) -> None:
-    print(f"Ignoring unknown file {file}", file=sys.stderr)
-    if os.path.lexists(file):
-        _check_path(file)
-
-
-def _selected(text: KafkaText, chunk: Chunk, request: Request, run: _Run) -> bool:
-    """Write the selected batches and records of a chunk; say whether more may be selected behind it."""
+def _selected(text: KafkaText, chunk: Chunk, request: Request, run: _Run) -> None:
+    """Write the selected batches and records of a chunk."""
     selection, deep = request.selection, request.options.deep
     batches = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
     decode = deep or selection.looks_at_records
@@ -261,7 +221,6 @@ def _selected(text: KafkaText, chunk: Chunk, request: Request, run: _Run) -> boo
         for row in range(written + 1, len(batches)):
             if chosen[row]:
                 _one(text, chunk, row, run, counts=not deep)
-    return not (batches and selection.ends_before(batches[-1]))
 
 
 def _one(text: KafkaText, chunk: Chunk, row: int, run: _Run, *, counts: bool) -> None:

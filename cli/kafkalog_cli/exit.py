@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kafkalog import Severity
 
-__all__ = ["Exit", "Outcome", "OutputError"]
+__all__ = ["Exit", "Outcome", "OutputError", "PipeClosedError"]
 
 
 class Exit(IntEnum):
@@ -27,6 +27,10 @@ class Exit(IntEnum):
 
 class OutputError(Exception):
     """The output could not be written."""
+
+
+class PipeClosedError(Exception):
+    """The reader of the output went away. No OSError: click would turn that into a status of its own."""
 
 
 class Outcome:

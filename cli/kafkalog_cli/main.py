@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import signal
@@ -14,7 +15,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from kafkalog_cli.exit import Exit, OutputError
+from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
 
 __all__ = ["cli", "main"]
 
@@ -84,20 +85,22 @@ def main() -> NoReturn:
     signal.signal(signal.SIGTERM, _terminate)
     status = _run()
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         status = Exit.CLOSED_PIPE
     except OSError as error:
         print(f"kafkalog: error: standard output: {error.strerror}", file=sys.stderr)
         status = Exit.OUTPUT_FAILED
-    if status == Exit.CLOSED_PIPE:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's own flush says nothing
+    if status in (Exit.CLOSED_PIPE, Exit.OUTPUT_FAILED) and sys.stdout is not None:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's own flush says nothing
     sys.exit(status)
 
 
 def _run() -> int:
     try:
-        result = cli.main(standalone_mode=False)
+        result = cli.main(prog_name="kafkalog", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:
@@ -105,10 +108,17 @@ def _run() -> int:
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, PipeClosedError):
         return Exit.CLOSED_PIPE
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # click's own way with it
+            return Exit.CLOSED_PIPE
+        raise
     except OutputError as error:
         print(f"kafkalog: error: {error}", file=sys.stderr)
+        return Exit.OUTPUT_FAILED
+    except OSError as error:  # those of the evidence are UnreadableError
+        print(f"kafkalog: error: output: {error.strerror}", file=sys.stderr)
         return Exit.OUTPUT_FAILED
     except Exception as error:  # the last resort: one line for the user, the rest for a bug report
         if os.environ.get("KAFKALOG_TRACEBACK"):

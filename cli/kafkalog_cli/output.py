@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from kafkalog_cli.exit import OutputError
+from kafkalog_cli.exit import OutputError, PipeClosedError
 from kafkalog_cli.render.escape import escape
 
-__all__ = ["data_stream", "is_terminal", "say"]
+__all__ = ["data_stream", "is_terminal", "say", "say_official"]
 
 
 def is_terminal() -> bool:
@@ -26,12 +26,24 @@ def is_terminal() -> bool:
 
 def say(text: str) -> None:
     """Write one of kafkalog's own lines to standard error, harmless for a terminal."""
-    with contextlib.suppress(BrokenPipeError, ValueError):  # nobody listens; the exit status still tells
-        print(f"kafkalog: {escape(text)}", file=sys.stderr)
+    _to_stderr(f"kafkalog: {escape(text)}")
+
+
+def say_official(text: str) -> None:
+    """Write a line of the official tool's to standard error: as it is, but escaped on a terminal."""
+    _to_stderr(escape(text) if sys.stderr is not None and sys.stderr.isatty() else text)
+
+
+def _to_stderr(line: str) -> None:
+    if sys.stderr is None:  # closed: print would take standard output
+        return
+    with contextlib.suppress(OSError, ValueError):  # nobody listens; the exit status still tells
+        sys.stderr.write(line.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape") + "\n")
+        sys.stderr.flush()
 
 
 class _Checked:
-    """A stream whose failures are OutputErrors; a closed pipe stays what it is."""
+    """A stream whose failures are OutputErrors and PipeClosedErrors: click has its own way with an OSError."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream = stream
@@ -40,16 +52,16 @@ class _Checked:
     def write(self, data: bytes | bytearray | memoryview) -> int:
         try:
             return self._stream.write(data)
-        except BrokenPipeError:
-            raise
+        except BrokenPipeError as error:
+            raise PipeClosedError from error
         except OSError as error:
             raise OutputError(f"{self._name}: {error.strerror}") from error
 
     def flush(self) -> None:
         try:
             self._stream.flush()
-        except BrokenPipeError:
-            raise
+        except BrokenPipeError as error:
+            raise PipeClosedError from error
         except OSError as error:
             raise OutputError(f"{self._name}: {error.strerror}") from error
 
@@ -62,13 +74,18 @@ def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryI
     can't be written, or would lie in a directory that evidence is read from.
     """
     if output is None:
+        if sys.stdout is None:
+            raise OutputError("standard output is closed")
         stream = _Checked(sys.stdout.buffer, "standard output")
         yield stream  # type: ignore[misc]  # has the two methods of BinaryIO that renderers use
         stream.flush()
         return
+    if output.exists() and not output.is_file():
+        raise OutputError(f"{output}: no regular file")
     folder = output.absolute().parent.resolve()
     for path in inputs:
-        if folder == path.absolute().parent.resolve() or (path.is_dir() and folder.is_relative_to(path.resolve())):
+        home = path.resolve() if path.is_dir() else path.resolve().parent
+        if any(folder.is_relative_to(place) for place in (home, path.absolute().parent.resolve())):
             raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=folder)

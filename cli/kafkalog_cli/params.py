@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -61,19 +62,22 @@ class Offsets(click.ParamType):  # type: ignore[type-arg]  # not generic at run 
         if not match or not str(value) or match[0] == "..":
             self.fail(f"{value!r} is no range of offsets, like 100..200, 100.. or ..200", param, ctx)
         first = None if match[1] is None else int(match[1])
-        if match[2] is None:
-            return first, first
-        return first, None if match[3] is None else int(match[3])
+        last = first if match[2] is None else None if match[3] is None else int(match[3])
+        if first is not None and last is not None and first > last:
+            self.fail(f"{value!r} ends before it begins", param, ctx)
+        return first, last
 
 
 def names_of(known: Callable[[], tuple[str, ...]]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
     """Return a callback that splits a list of names at commas and refuses those that are not known."""
 
     def split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
-        names = tuple(name.strip() for name in (value or "").split(",") if name.strip())
+        names = tuple(dict.fromkeys(name.strip() for name in (value or "").split(",") if name.strip()))
         for name in names:
             if name not in known():
-                raise click.BadParameter(f"{name!r} is none of: {', '.join(known())}", ctx, param)
+                close = difflib.get_close_matches(name, known(), 3)
+                hint = f"did you mean {' or '.join(close)}?" if close else "kafkalog schema lists them."
+                raise click.BadParameter(f"there is no column {name!r}; {hint}", ctx, param)
         return names
 
     return split

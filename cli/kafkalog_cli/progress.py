@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from kafkalog import Chunk
 
+from kafkalog.format import kernel
+from kafkalog_cli.render.escape import escape
+
 __all__ = ["Progress"]
 
 _AFTER: Final = 1.0  # seconds of work before anything is drawn
@@ -38,11 +41,13 @@ class Progress:
         at = 0
         for chunk in chunks:
             yield chunk
-            at = chunk.position + len(chunk.buf)
+            if chunk.heads.count:
+                row = chunk.heads.count - 1
+                at = chunk.heads.cell(kernel.POSITION, row) + chunk.heads.cell(kernel.SIZE, row)
             if self._bar is None and time.monotonic() - self._begun > _AFTER:
                 self._draw()
             if self._bar is not None and self._task is not None:
-                self._bar.update(self._task, completed=self._done + at, description=os.path.basename(file))
+                self._bar.update(self._task, completed=self._done + at, description=escape(os.path.basename(file)))
         self._done += at
 
     def _draw(self) -> None:

@@ -79,9 +79,9 @@ class Batch(NamedTuple):
          producer_epoch, base_sequence, last_sequence, count, *_) = heads.row(row)  # fmt: skip
         none = kernel.NONE
         return cls(
-            position, size, None if base == none else base, last, epoch, magic, crc, bool(valid), attributes,
-            None if base_timestamp == none else base_timestamp, max_timestamp, producer_id, producer_epoch,
-            base_sequence, last_sequence, None if count == none else count,
+            position, size, None if base == none and magic < 2 else base, last, epoch, magic, crc, bool(valid),
+            attributes, None if magic < 2 else base_timestamp, max_timestamp, producer_id, producer_epoch,
+            base_sequence, last_sequence, None if count == none and magic < 2 else count,
         )  # fmt: skip
 
     @property

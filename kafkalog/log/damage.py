@@ -54,9 +54,10 @@ class Damage:
         else:
             yield from self.broken(here, size, head, whole)
 
-    def lone(self, *findings: Finding) -> Chunk:
+    def lone(self, finding: Finding | None) -> Chunk:
+        """Make a chunk of no batch."""
         chunk = self.scan.chunk()
-        chunk.findings += findings
+        chunk.findings += [finding] if finding is not None else []
         return chunk
 
     def wrong_magic(self, here: int, size: int, magic: int) -> Chunk:
@@ -133,7 +134,10 @@ class Damage:
     def all_zero(self, start: int, stop: int) -> bool:
         return all(not any(self.scan.source.read(at, min(WINDOW, stop - at))) for at in range(start, stop, WINDOW))
 
-    def truncated(self, here: int, needed: int, found: int) -> Finding:
+    def truncated(self, here: int, needed: int, found: int) -> Finding | None:
+        """Tell of a batch that the file ends in; None where the reader asked for that end."""
+        if self.scan.source.is_cut:
+            return None
         last = self.scan.state[0]
         behind = "" if last == kernel.NONE else f" behind offset {last}"
         return self.scan.finding(

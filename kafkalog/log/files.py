@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import stat
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
@@ -23,6 +24,7 @@ class Source(Protocol):
     """Bytes that can be read at any position, in any order, up to `size`; None while a stream's end is unknown."""
 
     name: str
+    is_cut: bool  # whether the end is one that the reader asked for
 
     @property
     def size(self) -> int | None: ...
@@ -44,6 +46,8 @@ class Source(Protocol):
 
 class BytesSource:
     """Bytes at hand."""
+
+    is_cut = False
 
     def __init__(self, data: bytes | bytearray | memoryview, name: str = "<bytes>") -> None:
         self.name = name
@@ -108,6 +112,7 @@ class FileSource:
         self.name = str(path)
         self._descriptor, self._status = _open(self._path)
         self._size = self._status.st_size if max_bytes is None else min(self._status.st_size, max_bytes)
+        self.is_cut = self._size < self._status.st_size
 
     @property
     def size(self) -> int:
@@ -156,9 +161,11 @@ class StreamSource:
 
     size: int | None = None
 
-    def __init__(self, stream: BinaryIO, name: str = "<stdin>") -> None:
+    def __init__(self, stream: BinaryIO, name: str = "<stdin>", *, max_bytes: int | None = None) -> None:
         self.name = name
+        self.is_cut = False
         self._stream = stream
+        self._max = max_bytes
         self._kept = bytearray()
         self._start = 0  # position of the first byte kept
 
@@ -168,9 +175,17 @@ class StreamSource:
                 data = self._stream.read(max(1 << 16, stop - self._start - len(self._kept)))
             except OSError as error:
                 raise UnreadableError(f"{self.name}: {error.strerror}") from error
-            if not data:
-                self.size = self._start + len(self._kept)
+            if data is None:  # nothing yet from a stream that does not wait
+                select.select([self._stream], [], [])
+                continue
             self._kept += data
+            end = self._start + len(self._kept)
+            if not data:
+                self.size = end
+            elif self._max is not None and end >= self._max:
+                self.is_cut = True
+                self.size = self._max
+                del self._kept[max(0, self._max - self._start) :]
 
     def read_into(self, position: int, view: memoryview) -> int:
         piece = self.read(position, len(view))

@@ -117,8 +117,6 @@ def segment_rows(
         if records or "control" in wanted:
             yield from _record_rows(file, chunk, batches, wanted, selection)
         yield from chunk.findings
-        if batches and selection.ends_before(batches[-1]):
-            return
 
 
 def _record_rows(

@@ -174,7 +174,8 @@ class Scan:
             chunk.findings.append(
                 self.finding(
                     "offset-gap",
-                    f"{missing} offsets are missing in {gaps} gap{'s' * (gaps > 1)} between batches,"
+                    f"{missing} offset{'s are' if missing > 1 else ' is'} missing in {gaps}"
+                    f" gap{'s' * (gaps > 1)} between batches,"
                     f" the first before position {position}",
                     position=position,
                     needed=0,
@@ -182,6 +183,6 @@ class Scan:
                 )
             )
         if changes := self.source.changes():
-            chunk.findings.append(self.finding("file-changed", f"the file {changes}; read as at opening"))
+            chunk.findings.append(self.finding("file-changed", f"the file {changes}"))
         if chunk.findings:
             yield chunk

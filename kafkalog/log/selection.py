@@ -31,16 +31,11 @@ class Selection:
         """Say whether only the records can tell whether a batch holds any that is selected."""
         return self.key is not None or self.until_ms is not None or self.since_ms is not None
 
-    def ends_before(self, batch: Batch) -> bool:
-        """Say whether this batch and all behind it are out of the range of offsets."""
-        base = batch.last_offset if batch.base_offset is None else batch.base_offset
-        return self.last_offset is not None and batch.base_offset is not None and base > self.last_offset
-
     def may_hold(self, batch: Batch) -> bool:
         """Say whether the batch's header leaves it open that a record is selected."""
         if self.first_offset is not None and batch.last_offset < self.first_offset:
             return False
-        if self.ends_before(batch):
+        if self.last_offset is not None and batch.base_offset is not None and batch.base_offset > self.last_offset:
             return False
         if self.producer_id is not None and batch.producer_id != self.producer_id:
             return False

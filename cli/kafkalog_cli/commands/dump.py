@@ -9,10 +9,12 @@ from typing import Any, Final
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.log.rows import TABLES_OF
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES
-from kafkalog_cli.dumping import STDIN, Request, dump_rows, dump_text
+from kafkalog_cli.dumping import Request, dump_rows, dump_text
 from kafkalog_cli.exit import Outcome
+from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import data_stream, is_terminal
 from kafkalog_cli.params import Offsets, Size, Time, names_of
 from kafkalog_cli.render.kafka import DECODERS, Options
@@ -20,8 +22,11 @@ from kafkalog_cli.render.kafka import DECODERS, Options
 __all__ = ["dump"]
 
 _FORMATS: Final = ("kafka", "table", "ndjson", "json", "csv")
-_SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv"}
-_SEGMENT_TABLES: Final = ("batches", "control", "records")
+_SUFFIXES: Final = {
+    ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv",
+    "": "kafka", ".txt": "kafka", ".log": "kafka", ".out": "kafka", ".dump": "kafka",
+}  # fmt: skip
+_TABLES: Final = (*dict.fromkeys(table.name for tables in TABLES_OF.values() for table in tables), "findings")
 
 
 class _Decoder(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
@@ -40,16 +45,22 @@ class _Decoder(click.ParamType):  # type: ignore[type-arg]  # not generic at run
 
 
 def _all_columns() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for table in TABLES.values() for name in table.names))
+    return tuple(dict.fromkeys(name for table in _TABLES for name in TABLES[table].names))
 
 
 @click.command("dump")
 @click.argument("paths", nargs=-1, metavar="FILE...")
 @click.option(
-    "--files", "listed", metavar="A,B", help="The files, separated by commas, as the official tool takes them."
+    "--files",
+    "listed",
+    multiple=True,
+    metavar="A,B",
+    help="The files, separated by commas, as the official tool takes them.",
 )
 @click.option("--deep-iteration", is_flag=True, help="Show records too.")
-@click.option("--print-data-log", is_flag=True, help="Show records with their keys and values.")
+@click.option(
+    "--print-data-log", is_flag=True, help="Show records with their keys and values; no need for --deep-iteration."
+)
 @click.option("--skip-record-metadata", is_flag=True, help="Show of records only keys and values.")
 @click.option("--verify-index-only", is_flag=True, help="Check index files, don't list their entries.")
 @click.option("--index-sanity-check", is_flag=True, help="Only make the check that a broker makes of index files.")
@@ -57,21 +68,23 @@ def _all_columns() -> tuple[str, ...]:
 @click.option("--max-message-size", type=click.IntRange(min=0), default=5242880, show_default=True,
               help="Biggest batch that an index entry may point at.")  # fmt: skip
 @click.option("--key-decoder-class", "key_decoder", type=_Decoder(), default="org.apache.kafka.tools.api.StringDecoder",
-              help="How keys are shown.")  # fmt: skip
+              help=f"How keys are shown: {', '.join(DECODERS)}.")  # fmt: skip
 @click.option("--value-decoder-class", "value_decoder", type=_Decoder(),
               default="org.apache.kafka.tools.api.StringDecoder", help="How values are shown.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(_FORMATS), help="[default: kafka, or by -o's suffix]")
 @click.option("--dialect", type=click.Choice(("4.3", "4.2")), default="4.3", show_default=True,
               help="Which official tool's text.")  # fmt: skip
 @click.option("--raw", is_flag=True, help="Don't escape control characters on a terminal.")
-@click.option("--table", "tables", multiple=True, type=click.Choice(tuple(TABLES)),
-              help="Which tables, may be given again.")  # fmt: skip
+@click.option("--table", "tables", multiple=True, type=click.Choice(_TABLES), metavar="NAME",
+              help=f"Which tables, may be given again: {', '.join(_TABLES)}.")  # fmt: skip
 @click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
 @click.option(
     "--offset", "offsets", type=Offsets(), default=(None, None), help="Only these offsets, both ends included."
 )
-@click.option("--since", type=Time(), help="Only records not older than this.")
-@click.option("--until", type=Time(), help="Only records not newer than this.")
+@click.option(
+    "--since", type=Time(), help="Only records not older than this: ISO-8601 (UTC without a zone) or ms since 1970."
+)
+@click.option("--until", type=Time(), help="Only records not newer than this, like --since.")
 @click.option("--producer-id", type=int, help="Only this producer's batches.")
 @click.option("--key", metavar="TEXT", help="Only records with this key.")
 @click.option("--control-only", is_flag=True, help="Only control batches.")
@@ -87,9 +100,9 @@ def _all_columns() -> tuple[str, ...]:
 )
 @click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="error", show_default=True,
               help="From which findings on the exit status is 1.")  # fmt: skip
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found; what can't be read still gives 3.")
 def dump(
-    paths: tuple[str, ...], listed: str | None, form: str | None, raw: bool, tables: tuple[str, ...],
+    paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
     columns: tuple[str, ...], offsets: tuple[int | None, int | None], since: int | None, until: int | None,
     producer_id: int | None, key: str | None, control_only: bool, limit: int | None, max_batch_bytes: int,
     max_decompressed_bytes: int, output: Path | None, fail_on: str, exit_zero: bool, **tool: Any,
@@ -101,10 +114,10 @@ def dump(
         kafkalog dump --deep-iteration --print-data-log 00000000000000000000.log
         kafkalog dump --format ndjson 00000000000000000000.log | jq .producer_id
     """
-    files = (*paths, *(listed.split(",") if listed else ()))
+    files = (*paths, *(file for one in listed for file in one.split(",") if file))
     if not files:
         raise click.UsageError("No files: name them, or use --files a,b.")
-    form = form or (_SUFFIXES.get(output.suffix, "kafka") if output else "kafka")
+    form = form or _form_of(output)
     if form == "kafka" and (tables or columns):
         raise click.UsageError("--table and --columns need a --format of rows: table, ndjson, json or csv.")
     terminal = output is None and is_terminal()
@@ -126,8 +139,18 @@ def dump(
             from kafkalog_cli.render.sinks import make_sink
 
             sink = make_sink(form, stream, request, columns, terminal=terminal, raw=raw)
-            dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json"))
+            dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)
     return outcome.status(exit_zero=exit_zero)
+
+
+def _form_of(output: Path | None) -> str:
+    """Choose a format by a file's suffix."""
+    if output is None:
+        return "kafka"
+    form = _SUFFIXES.get(output.suffix.lower())
+    if form is None:
+        raise click.UsageError(f"No format goes with {output.suffix!r}: name one with --format.")
+    return form
 
 
 def _key(text: str | None) -> bytes | None:

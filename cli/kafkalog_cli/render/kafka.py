@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import kafkalog
 from kafkalog import Batch, Chunk, Finding, Record, RecordBlock
@@ -178,6 +178,7 @@ class KafkaText:
         self.index_mismatches: dict[str, list[tuple[int, int]]] = {}
         self.time_errors: list[tuple[str, kafkalog.TimeIndexErrors]] = []
         self.breaks: dict[str, array[int]] = {}
+        self.undecoded: dict[tuple[str, str], list[Any]] = {}
         self.current = ""  # the file that is written
         self.last_file = ""
         self.last_offset = 0
@@ -348,8 +349,15 @@ class KafkaText:
             return self.text(data)
         decoded = decoder(data)
         if decoded is None:
-            self.report(kafkalog.key_undecodable(self.current, batch, record.offset, what, len(data)))
+            first = kafkalog.key_undecodable(self.current, batch, record.offset, what, len(data))
+            self.undecoded.setdefault((self.current, what), [first, 0])[1] += 1
         return decoded
+
+    def undecodable(self) -> Iterator[Finding]:
+        """Yield a finding for each file with keys or values that their decoder cannot read."""
+        for first, count in self.undecoded.values():
+            more = f", and {count - 1} more" if count > 1 else ""
+            yield first._replace(message=first.message + more)
 
     def note_breaks(self, path: str, block: RecordBlock) -> None:
         """Keep the pairs of offsets that do not follow each other."""
@@ -458,4 +466,4 @@ class KafkaText:
         return text
 
     def absolute(self, path: str) -> str:
-        return self.name(str(Path(java_path(path)).absolute()))
+        return str(Path(java_path(path)).absolute())

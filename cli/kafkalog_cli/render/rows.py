@@ -38,7 +38,8 @@ class _Columns:
         kept = self._kept.get(table.name)
         if kept is None:
             asked = [table.names.index(name) for name in self._names if name in table.names]
-            kept = asked if self._names and asked else list(range(len(table.names)))
+            everything = not self._names or (table.name == "findings" and not asked)
+            kept = list(range(len(table.names))) if everything else asked
             self._kept[table.name] = kept
         return kept
 
@@ -54,6 +55,8 @@ class NdjsonSink:
     def row(self, table: Table, row: Sequence[Any]) -> None:
         names = table.names
         kept = self._columns.of(table)
+        if not kept:  # none of the columns asked for
+            return
         self._lines.append(_json({"table": table.name, **{names[i]: row[i] for i in kept}}))
         if len(self._lines) >= 1000:
             self._write()
@@ -102,7 +105,8 @@ class CsvSink:
     def row(self, table: Table, row: Sequence[Any]) -> None:
         if table.name != self._table.name:
             return
-        self._text.write(",".join(self._field(row[i]) for i in self._kept) + "\r\n")
+        line = ",".join(self._field(row[i]) for i in self._kept)
+        self._text.write((line or '""') + "\r\n")  # an empty line would be no row
         if self._text.tell() > 1 << 16:
             self._write()
 
@@ -158,6 +162,8 @@ class TableSink:
 
         table, rows = TABLES[name], self._rows.pop(name)
         kept = self._columns.of(table)
+        if not kept:
+            return
         same = [i for i in kept if len(rows) > 1 and all(row[i] == rows[0][i] for row in rows)]
         drawn = RichTable(title=None, box=box.SIMPLE_HEAD, pad_edge=False)
         for i in kept:
@@ -186,10 +192,6 @@ class TableSink:
             return "-"
         if isinstance(value, bool):
             return "true" if value else "false"
-        return (
-            escape(value)
-            if isinstance(value, str)
-            else escape(_json(value))
-            if isinstance(value, (list, dict))
-            else str(value)
-        )
+        if isinstance(value, (list, dict)):
+            return _json(value)  # ASCII, so harmless as it is
+        return escape(str(value))

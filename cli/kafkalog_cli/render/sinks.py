@@ -9,8 +9,11 @@ from typing import BinaryIO
 
 import click
 
+from kafkalog import FileKind
+from kafkalog.log.rows import TABLES_OF
 from kafkalog.tables import TABLES
 from kafkalog_cli.dumping import Request
+from kafkalog_cli.inputs import name_of
 from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink, RowSink, TableSink
 
 __all__ = ["make_sink"]
@@ -23,11 +26,37 @@ def make_sink(
     if form == "ndjson":
         return NdjsonSink(stream, columns)
     if form == "json":
-        return JsonSink(stream, columns, sorted(request.wanted))
+        kinds = {name_of(file).kind for file in request.files} & set(TABLES_OF)
+        given = request.tables or [
+            name
+            for kind in kinds
+            for name in (
+                request.wanted if kind in (FileKind.LOG, FileKind.KRAFT_SNAPSHOT) else [TABLES_OF[kind][0].name]
+            )
+        ]
+        return JsonSink(stream, columns, sorted({*given, "findings"}))
     if form == "table":
         color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         return TableSink(stream, columns, color=color, width=shutil.get_terminal_size().columns if terminal else None)
     if len(request.tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
-    name = request.tables[0] if request.tables else "records" if request.options.deep else "batches"
+    name = request.tables[0] if request.tables else _only_table(request)
+    if columns and not set(columns) & set(TABLES[name].names):
+        raise click.UsageError(f"The table {name} has none of these columns: kafkalog schema {name} lists its own.")
     return CsvSink(stream, columns, TABLES[name], escaped=terminal and not raw)
+
+
+def _only_table(request: Request) -> str:
+    """Return the one table that the files give by default."""
+    names = set()
+    for file in request.files:
+        kind = name_of(file).kind
+        if kind in (FileKind.LOG, FileKind.KRAFT_SNAPSHOT):
+            names.add("records" if request.options.deep else "batches")
+        elif kind in TABLES_OF:
+            names.add(TABLES_OF[kind][0].name)
+    if len(names) > 1:
+        raise click.UsageError(
+            f"--format csv holds one table, the files give {', '.join(sorted(names))}: choose by --table."
+        )
+    return names.pop() if names else "batches"

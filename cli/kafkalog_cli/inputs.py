@@ -1,0 +1,115 @@
+"""What the user named: files of Kafka's by their looks, and what else it can be, in a clear line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import kafkalog
+from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
+
+__all__ = ["STDIN", "check_segment", "check_side_file", "check_unknown", "chunks_of", "name_of"]
+
+STDIN: Final = "-"
+_HEAD: Final = 512
+_LOOKS: Final = (
+    (b"\x1f\x8b", "gzip-compressed data: decompress it first"),
+    (b"\x28\xb5\x2f\xfd", "zstd-compressed data: decompress it first"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"PAR1", "a Parquet file"),
+)
+
+
+def name_of(file: str) -> FileName:
+    """Say what a file is by its name; standard input is a segment."""
+    return FileName(FileKind.LOG) if file == STDIN else kafkalog.parse_name(Path(file).name)
+
+
+def chunks_of(file: str, limits: Limits, max_bytes: int | None) -> Iterator[Chunk]:
+    """Read a segment, or standard input as one.
+
+    Raises UnreadableError where that cannot be a segment.
+    """
+    if file != STDIN:
+        return kafkalog.segment_chunks(file, limits=limits, max_bytes=max_bytes)
+    if sys.stdin is None:
+        raise UnreadableError("standard input is closed")
+    stream = sys.stdin.buffer
+    source = kafkalog.StreamSource(getattr(stream, "raw", stream), STDIN, max_bytes=max_bytes)
+    _refuse(STDIN, source.read(0, _HEAD))
+    return kafkalog.scan_source(source, limits=limits)
+
+
+def _refuse(file: str, head: bytes) -> None:
+    """Raise UnreadableError for bytes that no segment begins with, naming what they are."""
+    shown = "standard input" if file == STDIN else file
+    if not head:
+        raise UnreadableError(f"{shown}: an empty file" if file != STDIN else f"{shown}: nothing came")
+    for magic, what in _LOOKS:
+        if head.startswith(magic):
+            raise UnreadableError(f"{shown}: {what}")
+    if _is_text(head):
+        what = "the text of a dump" if head.startswith(b"Dumping ") else "a text file"
+        raise UnreadableError(f"{shown}: {what}, no segment")
+
+
+def _is_text(head: bytes) -> bool:
+    """Say whether all of it is printable UTF-8; a segment begins with a small number's zero bytes."""
+    try:
+        text = head.decode()
+    except UnicodeDecodeError as error:
+        if error.start < len(head) - 3:
+            return False
+        text = head[: error.start].decode()
+    return bool(text) and all(character.isprintable() or character in "\t\n\r\f" for character in text)
+
+
+def _head(file: str) -> bytes:
+    if os.path.isdir(file):
+        raise UnreadableError(f"{file}: a directory: did you mean `kafkalog txn-audit {shlex.quote(file)}`?")
+    with contextlib.closing(kafkalog.FileSource(file)) as source:
+        return source.read(0, _HEAD)
+
+
+def check_segment(file: str, name: FileName) -> Finding | None:
+    """Refuse what cannot be a segment; an empty one that a broker's files stand beside is a note.
+
+    Raises UnreadableError with what was found.
+    """
+    head = _head(file)
+    if not head and (name.removed or _has_company(file)):
+        return Finding.of("file-empty", file, "an empty segment")
+    _refuse(file, head)
+    return None
+
+
+def _has_company(file: str) -> bool:
+    stem = Path(file).name.partition(".")[0]
+    folder = os.path.dirname(os.path.abspath(file))
+    beside = (f"{stem}.index", f"{stem}.timeindex", "leader-epoch-checkpoint", "partition.metadata")
+    return any(os.path.exists(os.path.join(folder, other)) for other in beside)
+
+
+def check_side_file(file: str) -> None:
+    """Refuse what is no regular file.
+
+    Raises UnreadableError with what was found.
+    """
+    _head(file)
+
+
+def check_unknown(file: str) -> Finding:
+    """Return the finding for a file that no name of Kafka's fits, missing ones included.
+
+    Raises UnreadableError where it is there and no file, or looks like something else.
+    """
+    if os.path.lexists(file):
+        head = _head(file)
+        if head:
+            _refuse(file, head)
+    return Finding.of("file-unknown", file, "no file of Kafka's, by its name: ignored")
