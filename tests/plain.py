@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -44,7 +45,7 @@ class Batch(NamedTuple):
     producer: int = -1
     epoch: int = -1
     sequence: int = -1
-    count: int = 1
+    records: int = 1
     coordinator_epoch: int = -1
     timestamp: int = build.TIME
     position: int = 0
@@ -52,7 +53,7 @@ class Batch(NamedTuple):
     @property
     def size(self) -> int:
         """The bytes that it takes on disk."""
-        return 78 if self.kind in TYPES else 61 + 8 * self.count
+        return 78 if self.kind in TYPES else 61 + 8 * self.records
 
     @property
     def last_sequence(self) -> int:
@@ -95,7 +96,7 @@ class Transaction:
             "first_offset": first.offset if first else NONE,
             "last_offset": last.last_offset if last else NONE,
             "batches": len(self.batches),
-            "records": sum(batch.count for batch in self.batches),
+            "records": sum(batch.records for batch in self.batches),
             "size": sum(batch.size for batch in self.batches),
             "min_timestamp": min(times, default=TOP),
             "max_timestamp": max(times, default=NONE),
@@ -212,7 +213,7 @@ def visible(batches: Sequence[Batch]) -> set[int]:
     return {
         offset
         for batch in batches
-        if batch.has_data and batch.count
+        if batch.has_data and batch.records
         for offset in range(batch.offset, batch.last_offset + 1)
         if offset < broker.last_stable_offset
         and not (batch.kind == "data" and (batch.producer, batch.offset) in hidden)
@@ -270,7 +271,7 @@ class Step(NamedTuple):
     log: int
     producer: int
     what: str
-    count: int
+    records: int
     later: int
 
 
@@ -313,9 +314,9 @@ def played(steps: Iterable[Step]) -> list[Batch]:
             case "zombie" if state[0]:
                 batch = batch._replace(kind=ABORT, epoch=state[0] - 1, coordinator_epoch=0)
             case "emptied":
-                batch = batch._replace(kind=what, count=0)
+                batch = batch._replace(kind=what, records=0)
             case "plain":
-                batch = batch._replace(kind=what, producer=-1, epoch=-1, last_offset=offset + count - 1, count=count)
+                batch = batch._replace(kind=what, producer=-1, epoch=-1, last_offset=offset + count - 1, records=count)
             case "idempotent":
                 own = states.setdefault((log, 10 + producer), [0, 0])
                 batch = batch._replace(
@@ -324,18 +325,18 @@ def played(steps: Iterable[Step]) -> list[Batch]:
                     epoch=own[0],
                     sequence=own[1],
                     last_offset=offset + count - 1,
-                    count=count,
+                    records=count,
                 )
                 own[1] += count
             case "duplicate" if data is not None:
                 batch = batch._replace(
-                    epoch=data.epoch, sequence=data.sequence, count=data.count,
+                    epoch=data.epoch, sequence=data.sequence, records=data.records,
                     last_offset=offset + data.last_offset - data.offset,
                 )  # fmt: skip
             case _:  # data, some of it cleaned away or of an epoch before
                 epoch = max(0, state[0] - 1) if what == "old" else state[0]
                 left = later % count if what == "cleaned" else count
-                batch = batch._replace(epoch=epoch, sequence=state[1], last_offset=offset + count - 1, count=left)
+                batch = batch._replace(epoch=epoch, sequence=state[1], last_offset=offset + count - 1, records=left)
                 state[1] = (state[1] + count) % WRAP
         if batch.kind in TYPES:
             last[log, producer, "marker"] = batch
@@ -353,7 +354,7 @@ def logs(kinds: Sequence[str] = (*LEGAL, *ODD), count: int = 2, max_size: int = 
         log=st.integers(0, count - 1),
         producer=st.integers(0, 2),
         what=st.sampled_from(kinds),
-        count=st.integers(1, 4),
+        records=st.integers(1, 4),
         later=st.integers(0, 20),
     )
     return st.lists(steps, max_size=max_size).map(played)
@@ -362,7 +363,7 @@ def logs(kinds: Sequence[str] = (*LEGAL, *ODD), count: int = 2, max_size: int = 
 def cut(drawn: list[int], size: int) -> list[tuple[int, int]]:
     """Make pieces of a list of `size` from numbers; pieces may be empty."""
     places = [0, *sorted(number % (size + 1) for number in drawn), size]
-    return list(zip(places, places[1:], strict=False))
+    return list(pairwise(places))
 
 
 cuts: Final = st.lists(st.integers(0, 1000), max_size=6)
@@ -402,7 +403,7 @@ def as_data(batches: Iterable[Batch]) -> Columns:
             "base_offset": batch.offset,
             "last_offset": batch.last_offset,
             "position": batch.position,
-            "count": batch.count,
+            "count": batch.records,
             "max_timestamp": batch.timestamp,
         }
         for batch in batches
@@ -427,7 +428,7 @@ def as_data(batches: Iterable[Batch]) -> Columns:
 
 def as_bytes(batch: Batch) -> bytes:
     """The batch as a broker writes it."""
-    fields = {
+    fields: Any = {
         "base_offset": batch.offset,
         "last_offset_delta": batch.last_offset - batch.offset,
         "producer_id": batch.producer,
@@ -442,7 +443,7 @@ def as_bytes(batch: Batch) -> bytes:
         attributes = {"data": build.TRANSACTIONAL, "plain": 0, "emptied": build.TRANSACTIONAL | build.CONTROL}[
             batch.kind
         ]
-        records = [build.record(delta=delta) for delta in range(batch.count)]
+        records = [build.record(delta=delta) for delta in range(batch.records)]
         data = build.batch(*records, attributes=attributes, **fields)
     assert len(data) == batch.size
     return data

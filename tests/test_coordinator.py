@@ -312,6 +312,13 @@ def test_a_pending_decision() -> None:
     assert (found.committed, found.complete, found.until, found.known_until) == (False, False, None, T + 2000)
 
 
+def test_only_a_complete_record_completes_a_decision() -> None:
+    """Where the record behind a decision is another transaction's, nothing says that the first one was completed."""
+    (found,) = coordinator(entry(S.ONGOING, 1), entry(S.PREPARE_ABORT, 2), entry(S.ONGOING, 3)).decisions()
+
+    assert (found.complete, found.until) == (False, T + 3000)
+
+
 def test_a_decision_whose_beginning_is_gone() -> None:
     """Where the Ongoing record was cleaned away, the epoch of the data is not known."""
     (found,) = coordinator(entry(S.PREPARE_COMMIT, 2, epoch=5)).decisions()
@@ -398,12 +405,14 @@ def test_when_all_state_partitions_are_at_hand(known: set[int], total: int | Non
 
 def test_what_goes_on_past_a_time() -> None:
     """An id is vouched for by its own state partition; a producer without one by all of them."""
-    found = coordinator(entry(S.EMPTY, 5), entry(S.EMPTY, 9, name="tx-2", partition=1))
+    entries = [entry(S.EMPTY, 5), entry(S.EMPTY, 9, name="tx-2", partition=1)]
+    found = coordinator(*entries)
 
     assert found.goes_on_past("tx-1", T + 4999)
     assert not found.goes_on_past("tx-1", T + 5000)
     assert found.goes_on_past("tx-2", T + 5000)
     assert not found.goes_on_past(None, T + 5000)
+    assert not coordinator(*reversed(entries)).goes_on_past(None, T + 5000)
     assert found.goes_on_past(None, T + 4999)
     assert not Coordinator().goes_on_past(None, 0)
 

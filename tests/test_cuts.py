@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,7 +65,7 @@ def boundaries(partition: PartitionDirectory) -> list[tuple[str, int, int]]:
             record.position: record.offset
             for record in reversed(list(records(segment.path, on_finding=lambda _: None)))
         }
-        for before, batch in zip(whole, whole[1:], strict=False):
+        for before, batch in pairwise(whole):
             first = inner.get(batch.position, batch.last_offset) if batch.base_offset is None else batch.base_offset
             if first > max(before.last_offset, segment.base_offset):
                 found.append((segment.path, batch.position, first))
@@ -85,8 +86,8 @@ def cut(folder: Path, places: Iterable[tuple[str, int, int]]) -> None:
                 file.write(data[position:end])
         Path(path).write_bytes(data[: its[0][0]])
     for suffix in ("index", "timeindex"):
-        for path in folder.rglob(f"*.{suffix}"):
-            path.unlink()
+        for index in folder.rglob(f"*.{suffix}"):
+            index.unlink()
 
 
 def recut(case: str, to: Path, chosen: list[tuple[str, int, int]], whole: Path) -> dict[str, list[Row]]:
@@ -219,6 +220,7 @@ def as_plain(path: str) -> list[Batch]:
     found = []
     for batch in read_batches(path):
         assert batch.base_offset is not None
+        assert batch.records_count is not None
         kind = "data" if batch.is_transactional else "plain"
         coordinator_epoch = -1
         if batch.is_control:
@@ -264,7 +266,7 @@ def test_a_log_may_begin_at_any_batch(tmp_path: Path, case: str, log: str | None
     for path in (folder / log).glob("[0-9]*"):
         path.unlink()
     broker, position, crossed = Broker(), 0, 0
-    for before, batch in zip(batches, batches[1:], strict=False):
+    for before, batch in pairwise(batches):
         broker.append(before)
         position += next_position(before, data, position)
         files = [folder / log / f"{batch.offset:020}{suffix}" for suffix in (".log", ".snapshot")]

@@ -153,7 +153,7 @@ def test_a_higher_epoch_restarts_at_zero(epoch: int) -> None:
 
 def test_a_batch_that_was_cleaned_empty_still_counts() -> None:
     """A batch that the cleaner left without records keeps its range of sequences."""
-    assert between(data(0, 0, records=3)._replace(count=0), data(3, 3)) == []
+    assert between(data(0, 0, records=3)._replace(records=0), data(3, 3)) == []
 
 
 def test_producers_do_not_mix() -> None:
@@ -191,17 +191,31 @@ def test_sequences_of_coordinators_mean_nothing(tmp_path: Path) -> None:
 def test_cleaning_excuses_a_break(tmp_path: Path) -> None:
     """Where the cleaner was, batches between may be gone; above, they may not."""
     root = tmp_path / "data"
-    write_segments(root / "t-0", [data(0, 0), data(5, 5)], [data(6, 6), data(7, 9)])
-    write_checkpoint(root, "cleaner-offset-checkpoint", ("t", 0, 6))
+    write_segments(root / "t-0", [data(0, 0), data(1, 5)], [data(2, 6), data(3, 9)])
+    write_checkpoint(root, "cleaner-offset-checkpoint", ("t", 0, 2))
     found = [row for row in table(audit([root]), "findings") if row["code"] == "sequence-broken"]
 
-    assert [(row["offset"], row["last_offset"]) for row in found] == [(6, 7)]
+    assert [(row["offset"], row["last_offset"]) for row in found] == [(2, 3)]
 
 
-def test_what_lies_below_the_log_start_is_excused(tmp_path: Path) -> None:
-    """A producer's state may have been lost with records that were deleted: a break there is none."""
+def test_missing_offsets_explain_a_hole(tmp_path: Path) -> None:
+    """Where a gap is told, the sequences that it held are not told again."""
+    assert _told_of(write_segments(tmp_path / "t-0", [data(0, 0), data(2, 2)])) == []
+
+
+@pytest.mark.parametrize("after", [data(2, 0), data(2, 2, epoch=0)], ids=["overlap", "epoch-decreasing"])
+def test_missing_offsets_explain_nothing_else(tmp_path: Path, after: Batch) -> None:
+    """Sequences that come again, or an epoch that goes back, are wrong whatever stood between."""
+    before = data(0, 1, epoch=0 if after.sequence == 0 else 1)
+
+    assert _told_of(write_segments(tmp_path / "t-0", [before, after])) == ["sequence-broken"]
+
+
+@pytest.mark.parametrize(("start", "broken"), [(0, 1), (1, 0), (2, 0)])
+def test_what_lies_below_the_log_start_is_excused(tmp_path: Path, start: int, broken: int) -> None:
+    """A producer's state may have been lost with records that were deleted: what follows these may begin anywhere."""
     root = tmp_path / "data"
     write_segments(root / "t-0", [data(0, 0), data(1, 5), data(2, 6)])
-    write_checkpoint(root, "log-start-offset-checkpoint", ("t", 0, 2))
+    write_checkpoint(root, "log-start-offset-checkpoint", ("t", 0, start))
 
-    assert _told_of(root) == []
+    assert len(_told_of(root)) == broken

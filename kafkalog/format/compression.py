@@ -33,8 +33,7 @@ class OverLimitError(ValueError):
 def decompress(codec: int, payload: memoryview, limit: int, *, magic: int = 2) -> bytes | bytearray:
     """Decompress `payload` to at most `limit` bytes.
 
-    Raises OverLimitError where there is more, DecompressionError where the stream is broken or cut. A cut zstd stream
-    is not always told: fewer records than the batch counts are its proof.
+    Raises OverLimitError where there is more, DecompressionError where the stream is broken or cut.
     """
     if not 0 < codec < len(CODECS):
         raise DecompressionError(f"no codec has number {codec}")
@@ -165,8 +164,28 @@ def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
                 out.extend(bytes(min(limit + 1, 2 * size) - size))
     except zstandard.ZstdError as error:
         raise DecompressionError(f"zstd: {error}") from error
+    if not _zstd_ends(payload):
+        raise DecompressionError("zstd: the frame does not end")
     del out[size:]
     return out
+
+
+def _zstd_ends(payload: memoryview) -> bool:
+    """Say whether the first frame is there to its end: the reader takes a cut one without a word (RFC 8878, 3.1.1)."""
+    position = 0
+    while int.from_bytes(payload[position : position + 4], "little") & 0xFFFFFFF0 == 0x184D2A50:  # skippable
+        position += 8 + int.from_bytes(payload[position + 4 : position + 8], "little")
+    if len(payload) - position < 6:
+        return not len(payload) - position
+    descriptor = payload[position + 4]
+    single = descriptor >> 5 & 1
+    position += 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3] + ((single, 2, 4, 8)[descriptor >> 6])
+    while position + 3 <= len(payload):
+        block = int.from_bytes(payload[position : position + 3], "little")
+        position += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)  # a repeated byte takes one
+        if block & 1:
+            return position + 4 * (descriptor >> 2 & 1) <= len(payload)
+    return False
 
 
 _Decoder = Callable[[memoryview, int, int], bytes | bytearray]

@@ -318,9 +318,9 @@ def order(
         epoch = heads[at_epoch + i]
         if first == none:
             first = last  # of a wrapper of magic 0 or 1 only the last is known
-        elif state[0] != none and first - 1 > state[0]:
+        elif state[0] != none and first > state[0] and add64(first, -1) != state[0]:
             state[4] += 1
-            state[5] += first - 1 - state[0]
+            state[5] = add64(state[5], add64(add64(first, -1), -state[0]))
             if state[4] == 1:
                 state[6] = heads[i]
         if state[0] != none and first <= state[0]:

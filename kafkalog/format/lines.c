@@ -1764,7 +1764,7 @@ struct __pyx_memoryviewslice_obj;
 struct __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t;
 typedef struct __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t;
 
-/* "kafkalog/format/lines.py":148
+/* "kafkalog/format/lines.py":149
  * @cython.inline
  * @cython.exceptval(check=False)
  * @cython.returns((cython.longlong, cython.Py_ssize_t))             # <<<<<<<<<<<<<<
@@ -1776,7 +1776,7 @@ struct __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t {
   Py_ssize_t f1;
 };
 
-/* "kafkalog/format/lines.py":226
+/* "kafkalog/format/lines.py":227
  * 
  * 
  * def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types             # <<<<<<<<<<<<<<
@@ -1793,7 +1793,7 @@ struct __pyx_obj_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_inter
 };
 
 
-/* "kafkalog/format/lines.py":230
+/* "kafkalog/format/lines.py":231
  *     magic = heads[5 * capacity + row]
  *     stop_row = min(stop_row, row + (len(out) - w) // LINE_ROOM)
  *     stop = next((i for i in range(row, stop_row) if heads[5 * capacity + i] != magic), stop_row)             # <<<<<<<<<<<<<<
@@ -3977,8 +3977,8 @@ namespace {
     PyObject *__pyx_slice[1];
     PyObject *__pyx_tuple[5];
     PyObject *__pyx_codeobj_tab[9];
-    PyObject *__pyx_string_tab[216];
-    PyObject *__pyx_number_tab[11];
+    PyObject *__pyx_string_tab[218];
+    PyObject *__pyx_number_tab[12];
 /* #### Code section: module_state_contents ### */
 /* PyFrozenDict.module_state_decls */
 #if CYTHON_COMPILING_IN_LIMITED_API
@@ -4091,176 +4091,178 @@ static __pyx_mstatetype * const __pyx_mstate_global = &__pyx_mstate_global_stati
 #define __pyx_n_u_FLAG __pyx_string_tab[43]
 #define __pyx_n_u_Final __pyx_string_tab[44]
 #define __pyx_n_u_INTEGER __pyx_string_tab[45]
-#define __pyx_n_u_LINE_ROOM __pyx_string_tab[46]
-#define __pyx_n_u_NOTHING __pyx_string_tab[47]
-#define __pyx_n_u_NO_ROOM __pyx_string_tab[48]
-#define __pyx_n_u_OPTIONAL __pyx_string_tab[49]
-#define __pyx_n_u_PIECES __pyx_string_tab[50]
-#define __pyx_n_u_SPECIAL __pyx_string_tab[51]
-#define __pyx_n_u_Sequence __pyx_string_tab[52]
-#define __pyx_n_u_View_MemoryView __pyx_string_tab[53]
-#define __pyx_n_u_WORD __pyx_string_tab[54]
-#define __pyx_n_u_Pyx_PyDict_NextRef __pyx_string_tab[55]
-#define __pyx_n_u_all __pyx_string_tab[56]
-#define __pyx_n_u_annotate __pyx_string_tab[57]
-#define __pyx_n_u_class __pyx_string_tab[58]
-#define __pyx_n_u_class_getitem __pyx_string_tab[59]
-#define __pyx_n_u_dict __pyx_string_tab[60]
-#define __pyx_n_u_func __pyx_string_tab[61]
-#define __pyx_n_u_getstate __pyx_string_tab[62]
-#define __pyx_n_u_import __pyx_string_tab[63]
-#define __pyx_n_u_main __pyx_string_tab[64]
-#define __pyx_n_u_mod __pyx_string_tab[65]
-#define __pyx_n_u_module __pyx_string_tab[66]
-#define __pyx_n_u_name_2 __pyx_string_tab[67]
-#define __pyx_n_u_new __pyx_string_tab[68]
-#define __pyx_n_u_pyx_checksum __pyx_string_tab[69]
-#define __pyx_n_u_pyx_state __pyx_string_tab[70]
-#define __pyx_n_u_pyx_type __pyx_string_tab[71]
-#define __pyx_n_u_pyx_unpickle_Enum __pyx_string_tab[72]
-#define __pyx_n_u_pyx_vtable __pyx_string_tab[73]
-#define __pyx_n_u_qualname __pyx_string_tab[74]
-#define __pyx_n_u_reduce __pyx_string_tab[75]
-#define __pyx_n_u_reduce_cython __pyx_string_tab[76]
-#define __pyx_n_u_reduce_ex __pyx_string_tab[77]
-#define __pyx_n_u_set_name __pyx_string_tab[78]
-#define __pyx_n_u_setstate __pyx_string_tab[79]
-#define __pyx_n_u_setstate_cython __pyx_string_tab[80]
-#define __pyx_n_u_test __pyx_string_tab[81]
-#define __pyx_n_u_batch_lines_interpreted __pyx_string_tab[82]
-#define __pyx_n_u_batch_lines_interpreted_locals __pyx_string_tab[83]
-#define __pyx_n_u_batch_lines_interpreted_locals_2 __pyx_string_tab[84]
-#define __pyx_n_u_is_coroutine __pyx_string_tab[85]
-#define __pyx_n_u_java_text_compiled __pyx_string_tab[86]
-#define __pyx_n_u_abc __pyx_string_tab[87]
-#define __pyx_n_u_abort __pyx_string_tab[88]
-#define __pyx_n_u_allocate_buffer __pyx_string_tab[89]
-#define __pyx_n_u_asyncio_coroutines __pyx_string_tab[90]
-#define __pyx_n_u_at __pyx_string_tab[91]
-#define __pyx_n_u_at_attributes __pyx_string_tab[92]
-#define __pyx_n_u_at_magic __pyx_string_tab[93]
-#define __pyx_n_u_attributes __pyx_string_tab[94]
-#define __pyx_n_u_bar_offset __pyx_string_tab[95]
-#define __pyx_n_u_base __pyx_string_tab[96]
-#define __pyx_n_u_batch __pyx_string_tab[97]
-#define __pyx_n_u_batch_lines __pyx_string_tab[98]
-#define __pyx_n_u_breaks __pyx_string_tab[99]
-#define __pyx_n_u_buf __pyx_string_tab[100]
-#define __pyx_n_u_bytes __pyx_string_tab[101]
-#define __pyx_n_u_c __pyx_string_tab[102]
-#define __pyx_n_u_capacity __pyx_string_tab[103]
-#define __pyx_n_u_cell __pyx_string_tab[104]
-#define __pyx_n_u_cells __pyx_string_tab[105]
-#define __pyx_n_u_cline_in_traceback __pyx_string_tab[106]
-#define __pyx_n_u_close __pyx_string_tab[107]
-#define __pyx_n_u_columns __pyx_string_tab[108]
-#define __pyx_n_u_commit __pyx_string_tab[109]
-#define __pyx_n_u_contents __pyx_string_tab[110]
-#define __pyx_n_u_count __pyx_string_tab[111]
-#define __pyx_n_u_create_time __pyx_string_tab[112]
-#define __pyx_n_u_data __pyx_string_tab[113]
-#define __pyx_n_u_dtype_is_object __pyx_string_tab[114]
-#define __pyx_n_u_encode __pyx_string_tab[115]
-#define __pyx_n_u_end_header_keys __pyx_string_tab[116]
-#define __pyx_n_u_enumerate __pyx_string_tab[117]
-#define __pyx_n_u_error __pyx_string_tab[118]
-#define __pyx_n_u_first __pyx_string_tab[119]
-#define __pyx_n_u_first_key __pyx_string_tab[120]
-#define __pyx_n_u_first_payload __pyx_string_tab[121]
-#define __pyx_n_u_flags __pyx_string_tab[122]
-#define __pyx_n_u_format __pyx_string_tab[123]
-#define __pyx_n_u_fortran __pyx_string_tab[124]
-#define __pyx_n_u_found __pyx_string_tab[125]
-#define __pyx_n_u_genexpr __pyx_string_tab[126]
-#define __pyx_n_u_h __pyx_string_tab[127]
-#define __pyx_n_u_header_keys __pyx_string_tab[128]
-#define __pyx_n_u_heads __pyx_string_tab[129]
-#define __pyx_n_u_i __pyx_string_tab[130]
-#define __pyx_n_u_id __pyx_string_tab[131]
-#define __pyx_n_u_index __pyx_string_tab[132]
-#define __pyx_n_u_int __pyx_string_tab[133]
-#define __pyx_n_u_items __pyx_string_tab[134]
-#define __pyx_n_u_itemsize __pyx_string_tab[135]
-#define __pyx_n_u_java_text __pyx_string_tab[136]
-#define __pyx_n_u_kafkalog_format_lines __pyx_string_tab[137]
-#define __pyx_n_u_key __pyx_string_tab[138]
-#define __pyx_n_u_key_size __pyx_string_tab[139]
-#define __pyx_n_u_kind __pyx_string_tab[140]
-#define __pyx_n_u_limit __pyx_string_tab[141]
-#define __pyx_n_u_line_room __pyx_string_tab[142]
-#define __pyx_n_u_literals __pyx_string_tab[143]
-#define __pyx_n_u_log_append_time __pyx_string_tab[144]
-#define __pyx_n_u_magic __pyx_string_tab[145]
-#define __pyx_n_u_map __pyx_string_tab[146]
-#define __pyx_n_u_mask __pyx_string_tab[147]
-#define __pyx_n_u_memview __pyx_string_tab[148]
-#define __pyx_n_u_metadata __pyx_string_tab[149]
-#define __pyx_n_u_mode __pyx_string_tab[150]
-#define __pyx_n_u_n __pyx_string_tab[151]
-#define __pyx_n_u_name __pyx_string_tab[152]
-#define __pyx_n_u_ndim __pyx_string_tab[153]
-#define __pyx_n_u_next __pyx_string_tab[154]
-#define __pyx_n_u_none __pyx_string_tab[155]
-#define __pyx_n_u_obj __pyx_string_tab[156]
-#define __pyx_n_u_offset __pyx_string_tab[157]
-#define __pyx_n_u_other __pyx_string_tab[158]
-#define __pyx_n_u_others __pyx_string_tab[159]
-#define __pyx_n_u_out __pyx_string_tab[160]
-#define __pyx_n_u_p __pyx_string_tab[161]
-#define __pyx_n_u_pack __pyx_string_tab[162]
-#define __pyx_n_u_pattern __pyx_string_tab[163]
-#define __pyx_n_u_payload __pyx_string_tab[164]
-#define __pyx_n_u_pieces __pyx_string_tab[165]
-#define __pyx_n_u_pop __pyx_string_tab[166]
-#define __pyx_n_u_previous __pyx_string_tab[167]
-#define __pyx_n_u_put_text __pyx_string_tab[168]
-#define __pyx_n_u_record_lines __pyx_string_tab[169]
-#define __pyx_n_u_recs __pyx_string_tab[170]
-#define __pyx_n_u_register __pyx_string_tab[171]
-#define __pyx_n_u_replace __pyx_string_tab[172]
-#define __pyx_n_u_return __pyx_string_tab[173]
-#define __pyx_n_u_room __pyx_string_tab[174]
-#define __pyx_n_u_row __pyx_string_tab[175]
-#define __pyx_n_u_s_2 __pyx_string_tab[176]
-#define __pyx_n_u_send __pyx_string_tab[177]
-#define __pyx_n_u_sequence __pyx_string_tab[178]
-#define __pyx_n_u_setdefault __pyx_string_tab[179]
-#define __pyx_n_u_shape __pyx_string_tab[180]
-#define __pyx_n_u_size __pyx_string_tab[181]
-#define __pyx_n_u_some __pyx_string_tab[182]
-#define __pyx_n_u_start __pyx_string_tab[183]
-#define __pyx_n_u_started __pyx_string_tab[184]
-#define __pyx_n_u_step __pyx_string_tab[185]
-#define __pyx_n_u_stop __pyx_string_tab[186]
-#define __pyx_n_u_stop_row __pyx_string_tab[187]
-#define __pyx_n_u_str __pyx_string_tab[188]
-#define __pyx_n_u_strict __pyx_string_tab[189]
-#define __pyx_n_u_struct __pyx_string_tab[190]
-#define __pyx_n_u_template __pyx_string_tab[191]
-#define __pyx_n_u_text __pyx_string_tab[192]
-#define __pyx_n_u_throw __pyx_string_tab[193]
-#define __pyx_n_u_tolist __pyx_string_tab[194]
-#define __pyx_n_u_typing __pyx_string_tab[195]
-#define __pyx_n_u_unpack __pyx_string_tab[196]
-#define __pyx_n_u_update __pyx_string_tab[197]
-#define __pyx_n_u_value __pyx_string_tab[198]
-#define __pyx_n_u_value_size __pyx_string_tab[199]
-#define __pyx_n_u_values __pyx_string_tab[200]
-#define __pyx_n_u_w __pyx_string_tab[201]
-#define __pyx_n_u_word __pyx_string_tab[202]
-#define __pyx_n_u_words __pyx_string_tab[203]
-#define __pyx_n_u_x __pyx_string_tab[204]
-#define __pyx_n_u_zip __pyx_string_tab[205]
-#define __pyx_n_b_O __pyx_string_tab[206]
-#define __pyx_kp_b_iso88591_1_s_1_1_r_1_Ba_Ba_AQ_d_Q_vRr_1 __pyx_string_tab[207]
-#define __pyx_kp_b_iso88591_1_U_1_Qe2Q_7_Yb_q_1_1 __pyx_string_tab[208]
-#define __pyx_kp_b_iso88591_a_b_S_b_Q_IQe3gZuJa_q_5 __pyx_string_tab[209]
-#define __pyx_kp_b_iso88591_E_Bir_T_Cq_Rs_Q_4r_WWX_Zt1_WA_3 __pyx_string_tab[210]
-#define __pyx_kp_b_iso88591_uCq_q_5_Bc_r_3fBe2S_1_r_y_1Ky_1 __pyx_string_tab[211]
-#define __pyx_kp_b_iso88591_A_uAXQhavXQd_HAS_gUV __pyx_string_tab[212]
-#define __pyx_kp_b_iso88591__8 __pyx_string_tab[213]
-#define __pyx_kp_b_iso88591_Ja_1 __pyx_string_tab[214]
-#define __pyx_kp_b_iso88591_j_1Bb_1A_3c_s_3awgQ __pyx_string_tab[215]
+#define __pyx_n_u_LAST __pyx_string_tab[46]
+#define __pyx_n_u_LINE_ROOM __pyx_string_tab[47]
+#define __pyx_n_u_NOTHING __pyx_string_tab[48]
+#define __pyx_n_u_NO_ROOM __pyx_string_tab[49]
+#define __pyx_n_u_OPTIONAL __pyx_string_tab[50]
+#define __pyx_n_u_PIECES __pyx_string_tab[51]
+#define __pyx_n_u_SPECIAL __pyx_string_tab[52]
+#define __pyx_n_u_Sequence __pyx_string_tab[53]
+#define __pyx_n_u_View_MemoryView __pyx_string_tab[54]
+#define __pyx_n_u_WORD __pyx_string_tab[55]
+#define __pyx_n_u_Pyx_PyDict_NextRef __pyx_string_tab[56]
+#define __pyx_n_u_all __pyx_string_tab[57]
+#define __pyx_n_u_annotate __pyx_string_tab[58]
+#define __pyx_n_u_class __pyx_string_tab[59]
+#define __pyx_n_u_class_getitem __pyx_string_tab[60]
+#define __pyx_n_u_dict __pyx_string_tab[61]
+#define __pyx_n_u_func __pyx_string_tab[62]
+#define __pyx_n_u_getstate __pyx_string_tab[63]
+#define __pyx_n_u_import __pyx_string_tab[64]
+#define __pyx_n_u_main __pyx_string_tab[65]
+#define __pyx_n_u_mod __pyx_string_tab[66]
+#define __pyx_n_u_module __pyx_string_tab[67]
+#define __pyx_n_u_name_2 __pyx_string_tab[68]
+#define __pyx_n_u_new __pyx_string_tab[69]
+#define __pyx_n_u_pyx_checksum __pyx_string_tab[70]
+#define __pyx_n_u_pyx_state __pyx_string_tab[71]
+#define __pyx_n_u_pyx_type __pyx_string_tab[72]
+#define __pyx_n_u_pyx_unpickle_Enum __pyx_string_tab[73]
+#define __pyx_n_u_pyx_vtable __pyx_string_tab[74]
+#define __pyx_n_u_qualname __pyx_string_tab[75]
+#define __pyx_n_u_reduce __pyx_string_tab[76]
+#define __pyx_n_u_reduce_cython __pyx_string_tab[77]
+#define __pyx_n_u_reduce_ex __pyx_string_tab[78]
+#define __pyx_n_u_set_name __pyx_string_tab[79]
+#define __pyx_n_u_setstate __pyx_string_tab[80]
+#define __pyx_n_u_setstate_cython __pyx_string_tab[81]
+#define __pyx_n_u_test __pyx_string_tab[82]
+#define __pyx_n_u_batch_lines_interpreted __pyx_string_tab[83]
+#define __pyx_n_u_batch_lines_interpreted_locals __pyx_string_tab[84]
+#define __pyx_n_u_batch_lines_interpreted_locals_2 __pyx_string_tab[85]
+#define __pyx_n_u_is_coroutine __pyx_string_tab[86]
+#define __pyx_n_u_java_text_compiled __pyx_string_tab[87]
+#define __pyx_n_u_abc __pyx_string_tab[88]
+#define __pyx_n_u_abort __pyx_string_tab[89]
+#define __pyx_n_u_allocate_buffer __pyx_string_tab[90]
+#define __pyx_n_u_asyncio_coroutines __pyx_string_tab[91]
+#define __pyx_n_u_at __pyx_string_tab[92]
+#define __pyx_n_u_at_attributes __pyx_string_tab[93]
+#define __pyx_n_u_at_magic __pyx_string_tab[94]
+#define __pyx_n_u_attributes __pyx_string_tab[95]
+#define __pyx_n_u_bar_offset __pyx_string_tab[96]
+#define __pyx_n_u_base __pyx_string_tab[97]
+#define __pyx_n_u_batch __pyx_string_tab[98]
+#define __pyx_n_u_batch_lines __pyx_string_tab[99]
+#define __pyx_n_u_breaks __pyx_string_tab[100]
+#define __pyx_n_u_buf __pyx_string_tab[101]
+#define __pyx_n_u_bytes __pyx_string_tab[102]
+#define __pyx_n_u_c __pyx_string_tab[103]
+#define __pyx_n_u_capacity __pyx_string_tab[104]
+#define __pyx_n_u_cell __pyx_string_tab[105]
+#define __pyx_n_u_cells __pyx_string_tab[106]
+#define __pyx_n_u_cline_in_traceback __pyx_string_tab[107]
+#define __pyx_n_u_close __pyx_string_tab[108]
+#define __pyx_n_u_columns __pyx_string_tab[109]
+#define __pyx_n_u_commit __pyx_string_tab[110]
+#define __pyx_n_u_contents __pyx_string_tab[111]
+#define __pyx_n_u_count __pyx_string_tab[112]
+#define __pyx_n_u_create_time __pyx_string_tab[113]
+#define __pyx_n_u_data __pyx_string_tab[114]
+#define __pyx_n_u_dtype_is_object __pyx_string_tab[115]
+#define __pyx_n_u_encode __pyx_string_tab[116]
+#define __pyx_n_u_end_header_keys __pyx_string_tab[117]
+#define __pyx_n_u_enumerate __pyx_string_tab[118]
+#define __pyx_n_u_error __pyx_string_tab[119]
+#define __pyx_n_u_first __pyx_string_tab[120]
+#define __pyx_n_u_first_key __pyx_string_tab[121]
+#define __pyx_n_u_first_payload __pyx_string_tab[122]
+#define __pyx_n_u_flags __pyx_string_tab[123]
+#define __pyx_n_u_format __pyx_string_tab[124]
+#define __pyx_n_u_fortran __pyx_string_tab[125]
+#define __pyx_n_u_found __pyx_string_tab[126]
+#define __pyx_n_u_genexpr __pyx_string_tab[127]
+#define __pyx_n_u_h __pyx_string_tab[128]
+#define __pyx_n_u_header_keys __pyx_string_tab[129]
+#define __pyx_n_u_heads __pyx_string_tab[130]
+#define __pyx_n_u_i __pyx_string_tab[131]
+#define __pyx_n_u_id __pyx_string_tab[132]
+#define __pyx_n_u_index __pyx_string_tab[133]
+#define __pyx_n_u_int __pyx_string_tab[134]
+#define __pyx_n_u_items __pyx_string_tab[135]
+#define __pyx_n_u_itemsize __pyx_string_tab[136]
+#define __pyx_n_u_java_text __pyx_string_tab[137]
+#define __pyx_n_u_kafkalog_format_lines __pyx_string_tab[138]
+#define __pyx_n_u_key __pyx_string_tab[139]
+#define __pyx_n_u_key_size __pyx_string_tab[140]
+#define __pyx_n_u_kind __pyx_string_tab[141]
+#define __pyx_n_u_last __pyx_string_tab[142]
+#define __pyx_n_u_limit __pyx_string_tab[143]
+#define __pyx_n_u_line_room __pyx_string_tab[144]
+#define __pyx_n_u_literals __pyx_string_tab[145]
+#define __pyx_n_u_log_append_time __pyx_string_tab[146]
+#define __pyx_n_u_magic __pyx_string_tab[147]
+#define __pyx_n_u_map __pyx_string_tab[148]
+#define __pyx_n_u_mask __pyx_string_tab[149]
+#define __pyx_n_u_memview __pyx_string_tab[150]
+#define __pyx_n_u_metadata __pyx_string_tab[151]
+#define __pyx_n_u_mode __pyx_string_tab[152]
+#define __pyx_n_u_n __pyx_string_tab[153]
+#define __pyx_n_u_name __pyx_string_tab[154]
+#define __pyx_n_u_ndim __pyx_string_tab[155]
+#define __pyx_n_u_next __pyx_string_tab[156]
+#define __pyx_n_u_none __pyx_string_tab[157]
+#define __pyx_n_u_obj __pyx_string_tab[158]
+#define __pyx_n_u_offset __pyx_string_tab[159]
+#define __pyx_n_u_other __pyx_string_tab[160]
+#define __pyx_n_u_others __pyx_string_tab[161]
+#define __pyx_n_u_out __pyx_string_tab[162]
+#define __pyx_n_u_p __pyx_string_tab[163]
+#define __pyx_n_u_pack __pyx_string_tab[164]
+#define __pyx_n_u_pattern __pyx_string_tab[165]
+#define __pyx_n_u_payload __pyx_string_tab[166]
+#define __pyx_n_u_pieces __pyx_string_tab[167]
+#define __pyx_n_u_pop __pyx_string_tab[168]
+#define __pyx_n_u_previous __pyx_string_tab[169]
+#define __pyx_n_u_put_text __pyx_string_tab[170]
+#define __pyx_n_u_record_lines __pyx_string_tab[171]
+#define __pyx_n_u_recs __pyx_string_tab[172]
+#define __pyx_n_u_register __pyx_string_tab[173]
+#define __pyx_n_u_replace __pyx_string_tab[174]
+#define __pyx_n_u_return __pyx_string_tab[175]
+#define __pyx_n_u_room __pyx_string_tab[176]
+#define __pyx_n_u_row __pyx_string_tab[177]
+#define __pyx_n_u_s_2 __pyx_string_tab[178]
+#define __pyx_n_u_send __pyx_string_tab[179]
+#define __pyx_n_u_sequence __pyx_string_tab[180]
+#define __pyx_n_u_setdefault __pyx_string_tab[181]
+#define __pyx_n_u_shape __pyx_string_tab[182]
+#define __pyx_n_u_size __pyx_string_tab[183]
+#define __pyx_n_u_some __pyx_string_tab[184]
+#define __pyx_n_u_start __pyx_string_tab[185]
+#define __pyx_n_u_started __pyx_string_tab[186]
+#define __pyx_n_u_step __pyx_string_tab[187]
+#define __pyx_n_u_stop __pyx_string_tab[188]
+#define __pyx_n_u_stop_row __pyx_string_tab[189]
+#define __pyx_n_u_str __pyx_string_tab[190]
+#define __pyx_n_u_strict __pyx_string_tab[191]
+#define __pyx_n_u_struct __pyx_string_tab[192]
+#define __pyx_n_u_template __pyx_string_tab[193]
+#define __pyx_n_u_text __pyx_string_tab[194]
+#define __pyx_n_u_throw __pyx_string_tab[195]
+#define __pyx_n_u_tolist __pyx_string_tab[196]
+#define __pyx_n_u_typing __pyx_string_tab[197]
+#define __pyx_n_u_unpack __pyx_string_tab[198]
+#define __pyx_n_u_update __pyx_string_tab[199]
+#define __pyx_n_u_value __pyx_string_tab[200]
+#define __pyx_n_u_value_size __pyx_string_tab[201]
+#define __pyx_n_u_values __pyx_string_tab[202]
+#define __pyx_n_u_w __pyx_string_tab[203]
+#define __pyx_n_u_word __pyx_string_tab[204]
+#define __pyx_n_u_words __pyx_string_tab[205]
+#define __pyx_n_u_x __pyx_string_tab[206]
+#define __pyx_n_u_zip __pyx_string_tab[207]
+#define __pyx_n_b_O __pyx_string_tab[208]
+#define __pyx_kp_b_iso88591_1_s_1_1_r_1_Ba_Ba_AQ_d_Q_vRr_1 __pyx_string_tab[209]
+#define __pyx_kp_b_iso88591_1_A_U_1_Qe2Q_9CuCwc_A_q_1_1 __pyx_string_tab[210]
+#define __pyx_kp_b_iso88591_a_b_S_b_Q_IQe3gZuJa_q_5 __pyx_string_tab[211]
+#define __pyx_kp_b_iso88591_E_Bir_T_Cq_Rs_Q_4r_WWX_Zt1_WA_3 __pyx_string_tab[212]
+#define __pyx_kp_b_iso88591_uCq_q_5_Bc_r_3fBe2S_1_r_y_1Ky_1 __pyx_string_tab[213]
+#define __pyx_kp_b_iso88591_A_uAXQhavXQd_HAS_gUV __pyx_string_tab[214]
+#define __pyx_kp_b_iso88591__8 __pyx_string_tab[215]
+#define __pyx_kp_b_iso88591_Ja_1 __pyx_string_tab[216]
+#define __pyx_kp_b_iso88591_j_1Bb_1A_3c_s_3awgQ __pyx_string_tab[217]
 #define __pyx_int_0 __pyx_number_tab[0]
 #define __pyx_int_neg_1 __pyx_number_tab[1]
 #define __pyx_int_1 __pyx_number_tab[2]
@@ -4272,6 +4274,7 @@ static __pyx_mstatetype * const __pyx_mstate_global = &__pyx_mstate_global_stati
 #define __pyx_int_7 __pyx_number_tab[8]
 #define __pyx_int_640 __pyx_number_tab[9]
 #define __pyx_int_136983863 __pyx_number_tab[10]
+#define __pyx_int_0x7fffffffffffffff __pyx_number_tab[11]
 /* #### Code section: module_state_clear ### */
 #if CYTHON_USE_MODULE_STATE
 static CYTHON_SMALL_CODE int __pyx_m_clear(PyObject *m) {
@@ -4304,8 +4307,8 @@ static CYTHON_SMALL_CODE int __pyx_m_clear(PyObject *m) {
   for (int i=0; i<1; ++i) { Py_CLEAR(clear_module_state->__pyx_slice[i]); }
   for (int i=0; i<5; ++i) { Py_CLEAR(clear_module_state->__pyx_tuple[i]); }
   for (int i=0; i<9; ++i) { Py_CLEAR(clear_module_state->__pyx_codeobj_tab[i]); }
-  for (int i=0; i<216; ++i) { Py_CLEAR(clear_module_state->__pyx_string_tab[i]); }
-  for (int i=0; i<11; ++i) { Py_CLEAR(clear_module_state->__pyx_number_tab[i]); }
+  for (int i=0; i<218; ++i) { Py_CLEAR(clear_module_state->__pyx_string_tab[i]); }
+  for (int i=0; i<12; ++i) { Py_CLEAR(clear_module_state->__pyx_number_tab[i]); }
 /* #### Code section: module_state_clear_contents ### */
 /* CommonTypesMetaclass.module_state_clear */
 Py_CLEAR(clear_module_state->__pyx_CommonTypesMetaclassType);
@@ -4349,8 +4352,8 @@ static CYTHON_SMALL_CODE int __pyx_m_traverse(PyObject *m, visitproc visit, void
   for (int i=0; i<1; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_slice[i]); }
   for (int i=0; i<5; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_tuple[i]); }
   for (int i=0; i<9; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_codeobj_tab[i]); }
-  for (int i=0; i<216; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_string_tab[i]); }
-  for (int i=0; i<11; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_number_tab[i]); }
+  for (int i=0; i<218; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_string_tab[i]); }
+  for (int i=0; i<12; ++i) { __Pyx_VISIT_CONST(traverse_module_state->__pyx_number_tab[i]); }
 /* #### Code section: module_state_traverse_contents ### */
 /* CommonTypesMetaclass.module_state_traverse */
 Py_VISIT(traverse_module_state->__pyx_CommonTypesMetaclassType);
@@ -18539,7 +18542,7 @@ static PyObject *__pyx_unpickle_Enum__set_state(struct __pyx_MemviewEnum_obj *__
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":67
+/* "kafkalog/format/lines.py":68
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -18559,7 +18562,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
   const char *__pyx_filename = NULL;
   int __pyx_clineno = 0;
 
-  /* "kafkalog/format/lines.py":79
+  /* "kafkalog/format/lines.py":80
  *     """Copy ``source[start:start + size]`` to ``out[w:]``; answer where the next byte goes."""
  *     if cython.compiled:
  *         if size <= 32 and len(out) - w >= 32 and start + 32 <= len(source):  # most are short: two moves, no call             # <<<<<<<<<<<<<<
@@ -18599,7 +18602,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
   if (__pyx_t_1) {
 
 
-    /* "kafkalog/format/lines.py":80
+    /* "kafkalog/format/lines.py":81
  *     if cython.compiled:
  *         if size <= 32 and len(out) - w >= 32 and start + 32 <= len(source):  # most are short: two moves, no call
  *             memcpy(cython.address(out[w]), cython.address(source[start]), 32)             # <<<<<<<<<<<<<<
@@ -18613,7 +18616,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
     } else if (unlikely(__pyx_t_4 >= __pyx_v_out.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 80, __pyx_L1_error)
+      __PYX_ERR(0, 81, __pyx_L1_error)
     }
     __pyx_t_6 = __pyx_v_start;
     __pyx_t_5 = -1;
@@ -18622,11 +18625,11 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
     } else if (unlikely(__pyx_t_6 >= __pyx_v_source.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 80, __pyx_L1_error)
+      __PYX_ERR(0, 81, __pyx_L1_error)
     }
     (void)(memcpy((&(*((unsigned char *) ( /* dim=0 */ ((char *) (((unsigned char *) __pyx_v_out.data) + __pyx_t_4)) )))), (&(*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_source.data) + __pyx_t_6)) )))), 32));
 
-    /* "kafkalog/format/lines.py":79
+    /* "kafkalog/format/lines.py":80
  *     """Copy ``source[start:start + size]`` to ``out[w:]``; answer where the next byte goes."""
  *     if cython.compiled:
  *         if size <= 32 and len(out) - w >= 32 and start + 32 <= len(source):  # most are short: two moves, no call             # <<<<<<<<<<<<<<
@@ -18636,7 +18639,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
     goto __pyx_L3;
   }
 
-  /* "kafkalog/format/lines.py":81
+  /* "kafkalog/format/lines.py":82
  *         if size <= 32 and len(out) - w >= 32 and start + 32 <= len(source):  # most are short: two moves, no call
  *             memcpy(cython.address(out[w]), cython.address(source[start]), 32)
  *         elif size > 0 and size <= len(out) - w and start + size <= len(source):             # <<<<<<<<<<<<<<
@@ -18676,7 +18679,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
   if (__pyx_t_1) {
 
 
-    /* "kafkalog/format/lines.py":82
+    /* "kafkalog/format/lines.py":83
  *             memcpy(cython.address(out[w]), cython.address(source[start]), 32)
  *         elif size > 0 and size <= len(out) - w and start + size <= len(source):
  *             memcpy(cython.address(out[w]), cython.address(source[start]), size)             # <<<<<<<<<<<<<<
@@ -18690,7 +18693,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
     } else if (unlikely(__pyx_t_6 >= __pyx_v_out.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 82, __pyx_L1_error)
+      __PYX_ERR(0, 83, __pyx_L1_error)
     }
     __pyx_t_4 = __pyx_v_start;
     __pyx_t_5 = -1;
@@ -18699,11 +18702,11 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
     } else if (unlikely(__pyx_t_4 >= __pyx_v_source.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 82, __pyx_L1_error)
+      __PYX_ERR(0, 83, __pyx_L1_error)
     }
     (void)(memcpy((&(*((unsigned char *) ( /* dim=0 */ ((char *) (((unsigned char *) __pyx_v_out.data) + __pyx_t_6)) )))), (&(*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_source.data) + __pyx_t_4)) )))), __pyx_v_size));
 
-    /* "kafkalog/format/lines.py":81
+    /* "kafkalog/format/lines.py":82
  *         if size <= 32 and len(out) - w >= 32 and start + 32 <= len(source):  # most are short: two moves, no call
  *             memcpy(cython.address(out[w]), cython.address(source[start]), 32)
  *         elif size > 0 and size <= len(out) - w and start + size <= len(source):             # <<<<<<<<<<<<<<
@@ -18713,7 +18716,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
   }
   __pyx_L3:;
 
-  /* "kafkalog/format/lines.py":83
+  /* "kafkalog/format/lines.py":84
  *         elif size > 0 and size <= len(out) - w and start + size <= len(source):
  *             memcpy(cython.address(out[w]), cython.address(source[start]), size)
  *         return w + size             # <<<<<<<<<<<<<<
@@ -18726,7 +18729,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
   }
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":67
+  /* "kafkalog/format/lines.py":68
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -18743,7 +18746,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put(__Pyx_memvi
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":88
+/* "kafkalog/format/lines.py":89
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -18761,7 +18764,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_integer(__P
   const char *__pyx_filename = NULL;
   int __pyx_clineno = 0;
 
-  /* "kafkalog/format/lines.py":94
+  /* "kafkalog/format/lines.py":95
  *     """Write `value` in decimal digits; answer where the next byte goes. Twenty bytes must be free."""
  *     if cython.compiled:
  *         if len(out) - w < 20:             # <<<<<<<<<<<<<<
@@ -18775,7 +18778,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_integer(__P
   if (__pyx_t_2) {
 
 
-    /* "kafkalog/format/lines.py":95
+    /* "kafkalog/format/lines.py":96
  *     if cython.compiled:
  *         if len(out) - w < 20:
  *             return w             # <<<<<<<<<<<<<<
@@ -18788,7 +18791,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_integer(__P
     }
     goto __pyx_L0;
 
-    /* "kafkalog/format/lines.py":94
+    /* "kafkalog/format/lines.py":95
  *     """Write `value` in decimal digits; answer where the next byte goes. Twenty bytes must be free."""
  *     if cython.compiled:
  *         if len(out) - w < 20:             # <<<<<<<<<<<<<<
@@ -18797,7 +18800,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_integer(__P
 */
   }
 
-  /* "kafkalog/format/lines.py":96
+  /* "kafkalog/format/lines.py":97
  *         if len(out) - w < 20:
  *             return w
  *         return w + kafkalog_digits(cython.address(out[w]), value)             # <<<<<<<<<<<<<<
@@ -18811,7 +18814,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_integer(__P
   } else if (unlikely(__pyx_t_3 >= __pyx_v_out.shape[0])) __pyx_t_4 = 0;
   if (unlikely(__pyx_t_4 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_4);
-    __PYX_ERR(0, 96, __pyx_L1_error)
+    __PYX_ERR(0, 97, __pyx_L1_error)
   }
   {
 
@@ -18819,7 +18822,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_integer(__P
   }
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":88
+  /* "kafkalog/format/lines.py":89
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -18836,7 +18839,7 @@ static CYTHON_INLINE Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_integer(__P
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":102
+/* "kafkalog/format/lines.py":103
  * 
  * 
  * @cython.ccall             # <<<<<<<<<<<<<<
@@ -18863,7 +18866,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_text(__Pyx_memviewslice _
   const char *__pyx_filename = NULL;
   int __pyx_clineno = 0;
 
-  /* "kafkalog/format/lines.py":112
+  /* "kafkalog/format/lines.py":113
  * ) -> cython.Py_ssize_t:
  *     """Write bytes as Java's UTF-8 decoder followed by its encoder would; three times `size` must be free."""
  *     if size <= 0:             # <<<<<<<<<<<<<<
@@ -18875,7 +18878,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_text(__Pyx_memviewslice _
   if (__pyx_t_1) {
 
 
-    /* "kafkalog/format/lines.py":113
+    /* "kafkalog/format/lines.py":114
  *     """Write bytes as Java's UTF-8 decoder followed by its encoder would; three times `size` must be free."""
  *     if size <= 0:
  *         return w             # <<<<<<<<<<<<<<
@@ -18888,7 +18891,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_text(__Pyx_memviewslice _
     }
     goto __pyx_L0;
 
-    /* "kafkalog/format/lines.py":112
+    /* "kafkalog/format/lines.py":113
  * ) -> cython.Py_ssize_t:
  *     """Write bytes as Java's UTF-8 decoder followed by its encoder would; three times `size` must be free."""
  *     if size <= 0:             # <<<<<<<<<<<<<<
@@ -18897,7 +18900,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_text(__Pyx_memviewslice _
 */
   }
 
-  /* "kafkalog/format/lines.py":115
+  /* "kafkalog/format/lines.py":116
  *         return w
  *     if cython.compiled:
  *         if size * 3 > len(out) - w or start + size > len(buf):             # <<<<<<<<<<<<<<
@@ -18927,7 +18930,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_text(__Pyx_memviewslice _
   if (__pyx_t_1) {
 
 
-    /* "kafkalog/format/lines.py":116
+    /* "kafkalog/format/lines.py":117
  *     if cython.compiled:
  *         if size * 3 > len(out) - w or start + size > len(buf):
  *             return w             # <<<<<<<<<<<<<<
@@ -18940,7 +18943,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_text(__Pyx_memviewslice _
     }
     goto __pyx_L0;
 
-    /* "kafkalog/format/lines.py":115
+    /* "kafkalog/format/lines.py":116
  *         return w
  *     if cython.compiled:
  *         if size * 3 > len(out) - w or start + size > len(buf):             # <<<<<<<<<<<<<<
@@ -18949,7 +18952,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_text(__Pyx_memviewslice _
 */
   }
 
-  /* "kafkalog/format/lines.py":117
+  /* "kafkalog/format/lines.py":118
  *         if size * 3 > len(out) - w or start + size > len(buf):
  *             return w
  *         return w + kafkalog_text(cython.address(out[w]), cython.address(buf[start]), size)             # <<<<<<<<<<<<<<
@@ -18963,7 +18966,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_text(__Pyx_memviewslice _
   } else if (unlikely(__pyx_t_4 >= __pyx_v_out.shape[0])) __pyx_t_5 = 0;
   if (unlikely(__pyx_t_5 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_5);
-    __PYX_ERR(0, 117, __pyx_L1_error)
+    __PYX_ERR(0, 118, __pyx_L1_error)
   }
   __pyx_t_6 = __pyx_v_start;
   __pyx_t_5 = -1;
@@ -18972,7 +18975,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_text(__Pyx_memviewslice _
   } else if (unlikely(__pyx_t_6 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
   if (unlikely(__pyx_t_5 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_5);
-    __PYX_ERR(0, 117, __pyx_L1_error)
+    __PYX_ERR(0, 118, __pyx_L1_error)
   }
   {
 
@@ -18980,7 +18983,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_text(__Pyx_memviewslice _
   }
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":102
+  /* "kafkalog/format/lines.py":103
  * 
  * 
  * @cython.ccall             # <<<<<<<<<<<<<<
@@ -19041,60 +19044,60 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_out,&__pyx_mstate_global->__pyx_n_u_w,&__pyx_mstate_global->__pyx_n_u_buf,&__pyx_mstate_global->__pyx_n_u_start,&__pyx_mstate_global->__pyx_n_u_size,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 102, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 103, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 102, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 103, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 102, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 103, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 102, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 103, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 102, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 103, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 102, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 103, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "put_text", 0) < (0)) __PYX_ERR(0, 102, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "put_text", 0) < (0)) __PYX_ERR(0, 103, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 5; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("put_text", 1, 5, 5, i); __PYX_ERR(0, 102, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("put_text", 1, 5, 5, i); __PYX_ERR(0, 103, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 5)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 102, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 103, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 102, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 103, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 102, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 103, __pyx_L3_error)
       values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 102, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 103, __pyx_L3_error)
       values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 102, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 103, __pyx_L3_error)
     }
-    __pyx_v_out = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(values[0], PyBUF_WRITABLE); if (unlikely(!__pyx_v_out.memview)) __PYX_ERR(0, 105, __pyx_L3_error)
-    __pyx_v_w = __Pyx_PyIndex_AsSsize_t(values[1]); if (unlikely((__pyx_v_w == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 106, __pyx_L3_error)
-    __pyx_v_buf = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[2], 0); if (unlikely(!__pyx_v_buf.memview)) __PYX_ERR(0, 107, __pyx_L3_error)
-    __pyx_v_start = __Pyx_PyIndex_AsSsize_t(values[3]); if (unlikely((__pyx_v_start == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 108, __pyx_L3_error)
-    __pyx_v_size = __Pyx_PyIndex_AsSsize_t(values[4]); if (unlikely((__pyx_v_size == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 109, __pyx_L3_error)
+    __pyx_v_out = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(values[0], PyBUF_WRITABLE); if (unlikely(!__pyx_v_out.memview)) __PYX_ERR(0, 106, __pyx_L3_error)
+    __pyx_v_w = __Pyx_PyIndex_AsSsize_t(values[1]); if (unlikely((__pyx_v_w == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 107, __pyx_L3_error)
+    __pyx_v_buf = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[2], 0); if (unlikely(!__pyx_v_buf.memview)) __PYX_ERR(0, 108, __pyx_L3_error)
+    __pyx_v_start = __Pyx_PyIndex_AsSsize_t(values[3]); if (unlikely((__pyx_v_start == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 109, __pyx_L3_error)
+    __pyx_v_size = __Pyx_PyIndex_AsSsize_t(values[4]); if (unlikely((__pyx_v_size == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 110, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("put_text", 1, 5, 5, __pyx_nargs); __PYX_ERR(0, 102, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("put_text", 1, 5, 5, __pyx_nargs); __PYX_ERR(0, 103, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -19108,10 +19111,10 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   return NULL;
   __pyx_L4_argument_unpacking_done:;
   if (unlikely(((PyObject *)__pyx_v_out.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "out"); __PYX_ERR(0, 105, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "out"); __PYX_ERR(0, 106, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_buf.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "buf"); __PYX_ERR(0, 107, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "buf"); __PYX_ERR(0, 108, __pyx_L1_error)
   }
   __pyx_r = __pyx_pf_8kafkalog_6format_5lines_put_text(__pyx_self, __pyx_v_out, __pyx_v_w, __pyx_v_buf, __pyx_v_start, __pyx_v_size);
 
@@ -19147,13 +19150,13 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_put_text(CYTHON_UNUSED PyObje
   __Pyx_RefNannySetupContext("put_text", 0);
   if (unlikely(((PyObject *) __pyx_v_out.memview) == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "cannot pass None into a C function argument that is declared \047not None\047");
-    __PYX_ERR(0, 102, __pyx_L1_error)
+    __PYX_ERR(0, 103, __pyx_L1_error)
   }
   if (unlikely(((PyObject *) __pyx_v_buf.memview) == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "cannot pass None into a C function argument that is declared \047not None\047");
-    __PYX_ERR(0, 102, __pyx_L1_error)
+    __PYX_ERR(0, 103, __pyx_L1_error)
   }
-  __pyx_t_1 = PyLong_FromSsize_t(__pyx_f_8kafkalog_6format_5lines_put_text(__pyx_v_out, __pyx_v_w, __pyx_v_buf, __pyx_v_start, __pyx_v_size, 1)); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 102, __pyx_L1_error)
+  __pyx_t_1 = PyLong_FromSsize_t(__pyx_f_8kafkalog_6format_5lines_put_text(__pyx_v_out, __pyx_v_w, __pyx_v_buf, __pyx_v_start, __pyx_v_size, 1)); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 103, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   {
     PyObject *__pyx_temp;
@@ -19177,7 +19180,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_put_text(CYTHON_UNUSED PyObje
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":123
+/* "kafkalog/format/lines.py":124
  * 
  * 
  * def java_text(data: bytes) -> str:             # <<<<<<<<<<<<<<
@@ -19225,32 +19228,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_data,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 123, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 124, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 123, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 124, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "java_text", 0) < (0)) __PYX_ERR(0, 123, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "java_text", 0) < (0)) __PYX_ERR(0, 124, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("java_text", 1, 1, 1, i); __PYX_ERR(0, 123, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("java_text", 1, 1, 1, i); __PYX_ERR(0, 124, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 123, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 124, __pyx_L3_error)
     }
     __pyx_v_data = ((PyObject*)values[0]);
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("java_text", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 123, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("java_text", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 124, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -19261,7 +19264,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   __Pyx_RefNannyFinishContext();
   return NULL;
   __pyx_L4_argument_unpacking_done:;
-  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_data), (&PyBytes_Type), 0, "data", 2))) __PYX_ERR(0, 123, __pyx_L1_error)
+  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_data), (&PyBytes_Type), 0, "data", 2))) __PYX_ERR(0, 124, __pyx_L1_error)
   __pyx_r = __pyx_pf_8kafkalog_6format_5lines_2java_text(__pyx_self, __pyx_v_data);
 
   /* function exit code */
@@ -19293,7 +19296,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_2java_text(CYTHON_UNUSED PyOb
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("java_text", 0);
 
-  /* "kafkalog/format/lines.py":126
+  /* "kafkalog/format/lines.py":127
  *     """Decode UTF-8 as Java's ``new String(data, UTF_8)`` does: malformed bytes become U+FFFD, in Java's number."""
  *     if cython.compiled:
  *         return _java_text_compiled(data)             # <<<<<<<<<<<<<<
@@ -19301,7 +19304,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_2java_text(CYTHON_UNUSED PyOb
  * 
 */
   __pyx_t_2 = NULL;
-  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_java_text_compiled); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 126, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_3, __pyx_mstate_global->__pyx_n_u_java_text_compiled); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 127, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
   __pyx_t_4 = 1;
   #if CYTHON_UNPACK_METHODS
@@ -19320,10 +19323,10 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_2java_text(CYTHON_UNUSED PyOb
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)__pyx_t_3, __pyx_callargs+__pyx_t_4, (2-__pyx_t_4) | (__pyx_t_4*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 126, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 127, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
-  if (!(likely(PyUnicode_CheckExact(__pyx_t_1))||((__pyx_t_1) == Py_None) || __Pyx_RaiseUnexpectedTypeError("str", __pyx_t_1))) __PYX_ERR(0, 126, __pyx_L1_error)
+  if (!(likely(PyUnicode_CheckExact(__pyx_t_1))||((__pyx_t_1) == Py_None) || __Pyx_RaiseUnexpectedTypeError("str", __pyx_t_1))) __PYX_ERR(0, 127, __pyx_L1_error)
   {
     PyObject *__pyx_temp;
     {
@@ -19335,7 +19338,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_2java_text(CYTHON_UNUSED PyOb
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":123
+  /* "kafkalog/format/lines.py":124
  * 
  * 
  * def java_text(data: bytes) -> str:             # <<<<<<<<<<<<<<
@@ -19356,7 +19359,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_2java_text(CYTHON_UNUSED PyOb
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":130
+/* "kafkalog/format/lines.py":131
  * 
  * 
  * def _java_text_compiled(data: bytes) -> str:             # <<<<<<<<<<<<<<
@@ -19403,32 +19406,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_data,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 130, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 131, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 130, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 131, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "_java_text_compiled", 0) < (0)) __PYX_ERR(0, 130, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "_java_text_compiled", 0) < (0)) __PYX_ERR(0, 131, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("_java_text_compiled", 1, 1, 1, i); __PYX_ERR(0, 130, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("_java_text_compiled", 1, 1, 1, i); __PYX_ERR(0, 131, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 130, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 131, __pyx_L3_error)
     }
     __pyx_v_data = ((PyObject*)values[0]);
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("_java_text_compiled", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 130, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("_java_text_compiled", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 131, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -19439,7 +19442,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   __Pyx_RefNannyFinishContext();
   return NULL;
   __pyx_L4_argument_unpacking_done:;
-  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_data), (&PyBytes_Type), 0, "data", 2))) __PYX_ERR(0, 130, __pyx_L1_error)
+  if (unlikely(!__Pyx_ArgTypeTest(((PyObject *)__pyx_v_data), (&PyBytes_Type), 0, "data", 2))) __PYX_ERR(0, 131, __pyx_L1_error)
   __pyx_r = __pyx_pf_8kafkalog_6format_5lines_4_java_text_compiled(__pyx_self, __pyx_v_data);
 
   /* function exit code */
@@ -19475,7 +19478,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_4_java_text_compiled(CYTHON_U
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("_java_text_compiled", 0);
 
-  /* "kafkalog/format/lines.py":131
+  /* "kafkalog/format/lines.py":132
  * 
  * def _java_text_compiled(data: bytes) -> str:
  *     out = bytearray(3 * len(data))             # <<<<<<<<<<<<<<
@@ -19483,8 +19486,8 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_4_java_text_compiled(CYTHON_U
  * 
 */
   __pyx_t_2 = NULL;
-  __pyx_t_3 = __Pyx_PyBytes_GET_SIZE(__pyx_v_data); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 131, __pyx_L1_error)
-  __pyx_t_4 = PyLong_FromSsize_t((3 * __pyx_t_3)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 131, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyBytes_GET_SIZE(__pyx_v_data); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 132, __pyx_L1_error)
+  __pyx_t_4 = PyLong_FromSsize_t((3 * __pyx_t_3)); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 132, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
 
   __pyx_t_5 = 1;
@@ -19493,31 +19496,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_4_java_text_compiled(CYTHON_U
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(&PyByteArray_Type), __pyx_callargs+__pyx_t_5, (2-__pyx_t_5) | (__pyx_t_5*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 131, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 132, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
   __pyx_v_out = ((PyObject*)__pyx_t_1);
   __pyx_t_1 = 0;
 
-  /* "kafkalog/format/lines.py":132
+  /* "kafkalog/format/lines.py":133
  * def _java_text_compiled(data: bytes) -> str:
  *     out = bytearray(3 * len(data))
  *     return out[: put_text(out, 0, data, 0, len(data))].decode()             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_6 = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(__pyx_v_out, PyBUF_WRITABLE); if (unlikely(!__pyx_t_6.memview)) __PYX_ERR(0, 132, __pyx_L1_error)
+  __pyx_t_6 = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(__pyx_v_out, PyBUF_WRITABLE); if (unlikely(!__pyx_t_6.memview)) __PYX_ERR(0, 133, __pyx_L1_error)
   if (unlikely(((PyObject *) __pyx_t_6.memview) == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "cannot pass None into a C function argument that is declared \047not None\047");
-    __PYX_ERR(0, 132, __pyx_L1_error)
+    __PYX_ERR(0, 133, __pyx_L1_error)
   }
-  __pyx_t_7 = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(__pyx_v_data, 0); if (unlikely(!__pyx_t_7.memview)) __PYX_ERR(0, 132, __pyx_L1_error)
+  __pyx_t_7 = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(__pyx_v_data, 0); if (unlikely(!__pyx_t_7.memview)) __PYX_ERR(0, 133, __pyx_L1_error)
   if (unlikely(((PyObject *) __pyx_t_7.memview) == Py_None)) {
     PyErr_SetString(PyExc_TypeError, "cannot pass None into a C function argument that is declared \047not None\047");
-    __PYX_ERR(0, 132, __pyx_L1_error)
+    __PYX_ERR(0, 133, __pyx_L1_error)
   }
-  __pyx_t_3 = __Pyx_PyBytes_GET_SIZE(__pyx_v_data); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 132, __pyx_L1_error)
-  __pyx_t_1 = __Pyx_decode_bytearray(__pyx_v_out, 0, __pyx_f_8kafkalog_6format_5lines_put_text(__pyx_t_6, 0, __pyx_t_7, 0, __pyx_t_3, 0), NULL, NULL, NULL); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 132, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyBytes_GET_SIZE(__pyx_v_data); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 133, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_decode_bytearray(__pyx_v_out, 0, __pyx_f_8kafkalog_6format_5lines_put_text(__pyx_t_6, 0, __pyx_t_7, 0, __pyx_t_3, 0), NULL, NULL, NULL); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 133, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __PYX_XCLEAR_MEMVIEW(&__pyx_t_6, 1);; __pyx_t_6.memview = NULL; __pyx_t_6.data = NULL;
   __PYX_XCLEAR_MEMVIEW(&__pyx_t_7, 1);; __pyx_t_7.memview = NULL; __pyx_t_7.data = NULL;
@@ -19533,7 +19536,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_4_java_text_compiled(CYTHON_U
   __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":130
+  /* "kafkalog/format/lines.py":131
  * 
  * 
  * def _java_text_compiled(data: bytes) -> str:             # <<<<<<<<<<<<<<
@@ -19557,7 +19560,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_4_java_text_compiled(CYTHON_U
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":135
+/* "kafkalog/format/lines.py":136
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -19578,7 +19581,7 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8kafkalog_6format_5lines__int32(__Pyx_
   const char *__pyx_filename = NULL;
   int __pyx_clineno = 0;
 
-  /* "kafkalog/format/lines.py":140
+  /* "kafkalog/format/lines.py":141
  * def _int32(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t) -> cython.longlong:
  *     """Read a big-endian int32."""
  *     v: cython.longlong = buf[p]             # <<<<<<<<<<<<<<
@@ -19592,11 +19595,11 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8kafkalog_6format_5lines__int32(__Pyx_
   } else if (unlikely(__pyx_t_1 >= __pyx_v_buf.shape[0])) __pyx_t_2 = 0;
   if (unlikely(__pyx_t_2 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_2);
-    __PYX_ERR(0, 140, __pyx_L1_error)
+    __PYX_ERR(0, 141, __pyx_L1_error)
   }
   __pyx_v_v = (*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_1)) )));
 
-  /* "kafkalog/format/lines.py":141
+  /* "kafkalog/format/lines.py":142
  *     """Read a big-endian int32."""
  *     v: cython.longlong = buf[p]
  *     v = (v << 24) | (buf[p + 1] << 16) | (buf[p + 2] << 8) | buf[p + 3]             # <<<<<<<<<<<<<<
@@ -19610,7 +19613,7 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8kafkalog_6format_5lines__int32(__Pyx_
   } else if (unlikely(__pyx_t_1 >= __pyx_v_buf.shape[0])) __pyx_t_2 = 0;
   if (unlikely(__pyx_t_2 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_2);
-    __PYX_ERR(0, 141, __pyx_L1_error)
+    __PYX_ERR(0, 142, __pyx_L1_error)
   }
   __pyx_t_3 = (__pyx_v_p + 2);
   __pyx_t_2 = -1;
@@ -19619,7 +19622,7 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8kafkalog_6format_5lines__int32(__Pyx_
   } else if (unlikely(__pyx_t_3 >= __pyx_v_buf.shape[0])) __pyx_t_2 = 0;
   if (unlikely(__pyx_t_2 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_2);
-    __PYX_ERR(0, 141, __pyx_L1_error)
+    __PYX_ERR(0, 142, __pyx_L1_error)
   }
   __pyx_t_4 = (__pyx_v_p + 3);
   __pyx_t_2 = -1;
@@ -19628,11 +19631,11 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8kafkalog_6format_5lines__int32(__Pyx_
   } else if (unlikely(__pyx_t_4 >= __pyx_v_buf.shape[0])) __pyx_t_2 = 0;
   if (unlikely(__pyx_t_2 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_2);
-    __PYX_ERR(0, 141, __pyx_L1_error)
+    __PYX_ERR(0, 142, __pyx_L1_error)
   }
   __pyx_v_v = ((((__pyx_v_v << 24) | ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_1)) ))) << 16)) | ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_3)) ))) << 8)) | (*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_4)) ))));
 
-  /* "kafkalog/format/lines.py":142
+  /* "kafkalog/format/lines.py":143
  *     v: cython.longlong = buf[p]
  *     v = (v << 24) | (buf[p + 1] << 16) | (buf[p + 2] << 8) | buf[p + 3]
  *     return v if buf[p] < 128 else v - 2147483647 - 2147483647 - 2             # <<<<<<<<<<<<<<
@@ -19646,7 +19649,7 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8kafkalog_6format_5lines__int32(__Pyx_
   } else if (unlikely(__pyx_t_4 >= __pyx_v_buf.shape[0])) __pyx_t_2 = 0;
   if (unlikely(__pyx_t_2 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_2);
-    __PYX_ERR(0, 142, __pyx_L1_error)
+    __PYX_ERR(0, 143, __pyx_L1_error)
   }
   __pyx_t_6 = ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_4)) ))) < 0x80);
 
@@ -19663,7 +19666,7 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8kafkalog_6format_5lines__int32(__Pyx_
   }
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":135
+  /* "kafkalog/format/lines.py":136
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -19681,7 +19684,7 @@ static CYTHON_INLINE PY_LONG_LONG __pyx_f_8kafkalog_6format_5lines__int32(__Pyx_
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":145
+/* "kafkalog/format/lines.py":146
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -19704,7 +19707,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
   int __pyx_clineno = 0;
 
 
-  /* "kafkalog/format/lines.py":151
+  /* "kafkalog/format/lines.py":152
  * def _varint(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t):
  *     """Read a varint that ``kernel.records`` has read before: (value, what follows)."""
  *     v: cython.longlong = 0             # <<<<<<<<<<<<<<
@@ -19713,7 +19716,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
 */
   __pyx_v_v = 0;
 
-  /* "kafkalog/format/lines.py":153
+  /* "kafkalog/format/lines.py":154
  *     v: cython.longlong = 0
  *     b: cython.longlong
  *     shift: cython.int = 0             # <<<<<<<<<<<<<<
@@ -19722,7 +19725,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
 */
   __pyx_v_shift = 0;
 
-  /* "kafkalog/format/lines.py":154
+  /* "kafkalog/format/lines.py":155
  *     b: cython.longlong
  *     shift: cython.int = 0
  *     while True:             # <<<<<<<<<<<<<<
@@ -19731,7 +19734,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
 */
   while (1) {
 
-    /* "kafkalog/format/lines.py":155
+    /* "kafkalog/format/lines.py":156
  *     shift: cython.int = 0
  *     while True:
  *         b = buf[p]             # <<<<<<<<<<<<<<
@@ -19745,11 +19748,11 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
     } else if (unlikely(__pyx_t_1 >= __pyx_v_buf.shape[0])) __pyx_t_2 = 0;
     if (unlikely(__pyx_t_2 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_2);
-      __PYX_ERR(0, 155, __pyx_L1_error)
+      __PYX_ERR(0, 156, __pyx_L1_error)
     }
     __pyx_v_b = (*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_1)) )));
 
-    /* "kafkalog/format/lines.py":156
+    /* "kafkalog/format/lines.py":157
  *     while True:
  *         b = buf[p]
  *         p += 1             # <<<<<<<<<<<<<<
@@ -19758,7 +19761,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
 */
     __pyx_v_p = (__pyx_v_p + 1);
 
-    /* "kafkalog/format/lines.py":157
+    /* "kafkalog/format/lines.py":158
  *         b = buf[p]
  *         p += 1
  *         v |= (b & 127) << shift             # <<<<<<<<<<<<<<
@@ -19767,7 +19770,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
 */
     __pyx_v_v = (__pyx_v_v | ((__pyx_v_b & 0x7F) << __pyx_v_shift));
 
-    /* "kafkalog/format/lines.py":158
+    /* "kafkalog/format/lines.py":159
  *         p += 1
  *         v |= (b & 127) << shift
  *         shift += 7             # <<<<<<<<<<<<<<
@@ -19776,7 +19779,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
 */
     __pyx_v_shift = (__pyx_v_shift + 7);
 
-    /* "kafkalog/format/lines.py":159
+    /* "kafkalog/format/lines.py":160
  *         v |= (b & 127) << shift
  *         shift += 7
  *         if b < 128:             # <<<<<<<<<<<<<<
@@ -19788,7 +19791,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
     if (__pyx_t_3) {
 
 
-      /* "kafkalog/format/lines.py":160
+      /* "kafkalog/format/lines.py":161
  *         shift += 7
  *         if b < 128:
  *             break             # <<<<<<<<<<<<<<
@@ -19797,7 +19800,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
 */
       goto __pyx_L4_break;
 
-      /* "kafkalog/format/lines.py":159
+      /* "kafkalog/format/lines.py":160
  *         v |= (b & 127) << shift
  *         shift += 7
  *         if b < 128:             # <<<<<<<<<<<<<<
@@ -19808,7 +19811,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
   }
   __pyx_L4_break:;
 
-  /* "kafkalog/format/lines.py":161
+  /* "kafkalog/format/lines.py":162
  *         if b < 128:
  *             break
  *     v = v & 2147483647 if shift < 35 else (v & 2147483647) | (v >> 31 & 1) << 31             # <<<<<<<<<<<<<<
@@ -19827,7 +19830,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
 
   __pyx_v_v = __pyx_t_4;
 
-  /* "kafkalog/format/lines.py":162
+  /* "kafkalog/format/lines.py":163
  *             break
  *     v = v & 2147483647 if shift < 35 else (v & 2147483647) | (v >> 31 & 1) << 31
  *     return ((v >> 1) & 2147483647) ^ -(v & 1), p             # <<<<<<<<<<<<<<
@@ -19841,7 +19844,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
   }
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":145
+  /* "kafkalog/format/lines.py":146
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -19862,7 +19865,7 @@ static CYTHON_INLINE __pyx_ctuple_PY_LONG_LONG__and_Py_ssize_t __pyx_f_8kafkalog
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":165
+/* "kafkalog/format/lines.py":166
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -19887,7 +19890,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
   int __pyx_clineno = 0;
 
 
-  /* "kafkalog/format/lines.py":181
+  /* "kafkalog/format/lines.py":182
  *     kind: cython.longlong
  *     value: cython.longlong
  *     s = heads[5 * capacity + row]  # magic             # <<<<<<<<<<<<<<
@@ -19901,11 +19904,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
   } else if (unlikely(__pyx_t_1 >= __pyx_v_heads.shape[0])) __pyx_t_2 = 0;
   if (unlikely(__pyx_t_2 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_2);
-    __PYX_ERR(0, 181, __pyx_L1_error)
+    __PYX_ERR(0, 182, __pyx_L1_error)
   }
   __pyx_v_s = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_1)) )));
 
-  /* "kafkalog/format/lines.py":182
+  /* "kafkalog/format/lines.py":183
  *     value: cython.longlong
  *     s = heads[5 * capacity + row]  # magic
  *     s = template[s if s < 2 else 2]             # <<<<<<<<<<<<<<
@@ -19929,12 +19932,12 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
   } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
   if (unlikely(__pyx_t_2 != -1)) {
     __Pyx_RaiseBufferIndexError(__pyx_t_2);
-    __PYX_ERR(0, 182, __pyx_L1_error)
+    __PYX_ERR(0, 183, __pyx_L1_error)
   }
   __pyx_v_s = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) )));
 
 
-  /* "kafkalog/format/lines.py":183
+  /* "kafkalog/format/lines.py":184
  *     s = heads[5 * capacity + row]  # magic
  *     s = template[s if s < 2 else 2]
  *     while template[s] >= 0:             # <<<<<<<<<<<<<<
@@ -19949,14 +19952,14 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
     if (unlikely(__pyx_t_2 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_2);
-      __PYX_ERR(0, 183, __pyx_L1_error)
+      __PYX_ERR(0, 184, __pyx_L1_error)
     }
     __pyx_t_4 = ((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) ))) >= 0);
 
 
     if (!__pyx_t_4) break;
 
-    /* "kafkalog/format/lines.py":184
+    /* "kafkalog/format/lines.py":185
  *     s = template[s if s < 2 else 2]
  *     while template[s] >= 0:
  *         w = put(out, w, literals, template[s], template[s + 1])             # <<<<<<<<<<<<<<
@@ -19970,7 +19973,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
     if (unlikely(__pyx_t_2 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_2);
-      __PYX_ERR(0, 184, __pyx_L1_error)
+      __PYX_ERR(0, 185, __pyx_L1_error)
     }
     __pyx_t_5 = (__pyx_v_s + 1);
     __pyx_t_2 = -1;
@@ -19979,11 +19982,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
     if (unlikely(__pyx_t_2 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_2);
-      __PYX_ERR(0, 184, __pyx_L1_error)
+      __PYX_ERR(0, 185, __pyx_L1_error)
     }
     __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))));
 
-    /* "kafkalog/format/lines.py":185
+    /* "kafkalog/format/lines.py":186
  *     while template[s] >= 0:
  *         w = put(out, w, literals, template[s], template[s + 1])
  *         kind = template[s + 2]             # <<<<<<<<<<<<<<
@@ -19997,11 +20000,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
     if (unlikely(__pyx_t_2 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_2);
-      __PYX_ERR(0, 185, __pyx_L1_error)
+      __PYX_ERR(0, 186, __pyx_L1_error)
     }
     __pyx_v_kind = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) )));
 
-    /* "kafkalog/format/lines.py":186
+    /* "kafkalog/format/lines.py":187
  *         w = put(out, w, literals, template[s], template[s + 1])
  *         kind = template[s + 2]
  *         if kind == 1:             # <<<<<<<<<<<<<<
@@ -20013,7 +20016,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     if (__pyx_t_4) {
 
 
-      /* "kafkalog/format/lines.py":187
+      /* "kafkalog/format/lines.py":188
  *         kind = template[s + 2]
  *         if kind == 1:
  *             w = put_integer(out, w, heads[template[s + 3] * capacity + row])             # <<<<<<<<<<<<<<
@@ -20027,7 +20030,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 187, __pyx_L1_error)
+        __PYX_ERR(0, 188, __pyx_L1_error)
       }
       __pyx_t_6 = (((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))) * __pyx_v_capacity) + __pyx_v_row);
       __pyx_t_2 = -1;
@@ -20036,11 +20039,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_6 >= __pyx_v_heads.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 187, __pyx_L1_error)
+        __PYX_ERR(0, 188, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_6)) ))));
 
-      /* "kafkalog/format/lines.py":186
+      /* "kafkalog/format/lines.py":187
  *         w = put(out, w, literals, template[s], template[s + 1])
  *         kind = template[s + 2]
  *         if kind == 1:             # <<<<<<<<<<<<<<
@@ -20050,7 +20053,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       goto __pyx_L5;
     }
 
-    /* "kafkalog/format/lines.py":188
+    /* "kafkalog/format/lines.py":189
  *         if kind == 1:
  *             w = put_integer(out, w, heads[template[s + 3] * capacity + row])
  *         elif kind != 0:             # <<<<<<<<<<<<<<
@@ -20062,7 +20065,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     if (__pyx_t_4) {
 
 
-      /* "kafkalog/format/lines.py":189
+      /* "kafkalog/format/lines.py":190
  *             w = put_integer(out, w, heads[template[s + 3] * capacity + row])
  *         elif kind != 0:
  *             value = heads[template[s + 3] * capacity + row] & template[s + 4]             # <<<<<<<<<<<<<<
@@ -20076,7 +20079,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 189, __pyx_L1_error)
+        __PYX_ERR(0, 190, __pyx_L1_error)
       }
       __pyx_t_6 = (((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))) * __pyx_v_capacity) + __pyx_v_row);
       __pyx_t_2 = -1;
@@ -20085,7 +20088,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_6 >= __pyx_v_heads.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 189, __pyx_L1_error)
+        __PYX_ERR(0, 190, __pyx_L1_error)
       }
       __pyx_t_1 = (__pyx_v_s + 4);
       __pyx_t_2 = -1;
@@ -20094,11 +20097,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 189, __pyx_L1_error)
+        __PYX_ERR(0, 190, __pyx_L1_error)
       }
       __pyx_v_value = ((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_6)) ))) & (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) ))));
 
-      /* "kafkalog/format/lines.py":190
+      /* "kafkalog/format/lines.py":191
  *         elif kind != 0:
  *             value = heads[template[s + 3] * capacity + row] & template[s + 4]
  *             at = template[s + 5]             # <<<<<<<<<<<<<<
@@ -20112,11 +20115,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 190, __pyx_L1_error)
+        __PYX_ERR(0, 191, __pyx_L1_error)
       }
       __pyx_v_at = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) )));
 
-      /* "kafkalog/format/lines.py":191
+      /* "kafkalog/format/lines.py":192
  *             value = heads[template[s + 3] * capacity + row] & template[s + 4]
  *             at = template[s + 5]
  *             if kind == 2:             # <<<<<<<<<<<<<<
@@ -20128,7 +20131,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       if (__pyx_t_4) {
 
 
-        /* "kafkalog/format/lines.py":192
+        /* "kafkalog/format/lines.py":193
  *             at = template[s + 5]
  *             if kind == 2:
  *                 at += 2 * (value != 0)             # <<<<<<<<<<<<<<
@@ -20137,7 +20140,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
 */
         __pyx_v_at = (__pyx_v_at + (2 * (__pyx_v_value != 0)));
 
-        /* "kafkalog/format/lines.py":191
+        /* "kafkalog/format/lines.py":192
  *             value = heads[template[s + 3] * capacity + row] & template[s + 4]
  *             at = template[s + 5]
  *             if kind == 2:             # <<<<<<<<<<<<<<
@@ -20147,7 +20150,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         goto __pyx_L6;
       }
 
-      /* "kafkalog/format/lines.py":193
+      /* "kafkalog/format/lines.py":194
  *             if kind == 2:
  *                 at += 2 * (value != 0)
  *             elif kind == 3:             # <<<<<<<<<<<<<<
@@ -20159,7 +20162,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       if (__pyx_t_4) {
 
 
-        /* "kafkalog/format/lines.py":194
+        /* "kafkalog/format/lines.py":195
  *                 at += 2 * (value != 0)
  *             elif kind == 3:
  *                 at += 2 * value             # <<<<<<<<<<<<<<
@@ -20168,7 +20171,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
 */
         __pyx_v_at = (__pyx_v_at + (2 * __pyx_v_value));
 
-        /* "kafkalog/format/lines.py":193
+        /* "kafkalog/format/lines.py":194
  *             if kind == 2:
  *                 at += 2 * (value != 0)
  *             elif kind == 3:             # <<<<<<<<<<<<<<
@@ -20178,7 +20181,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         goto __pyx_L6;
       }
 
-      /* "kafkalog/format/lines.py":195
+      /* "kafkalog/format/lines.py":196
  *             elif kind == 3:
  *                 at += 2 * value
  *             elif value:             # <<<<<<<<<<<<<<
@@ -20190,7 +20193,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       if (__pyx_t_4) {
 
 
-        /* "kafkalog/format/lines.py":196
+        /* "kafkalog/format/lines.py":197
  *                 at += 2 * value
  *             elif value:
  *                 w = put(out, w, literals, template[at], template[at + 1])             # <<<<<<<<<<<<<<
@@ -20204,7 +20207,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
         if (unlikely(__pyx_t_2 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_2);
-          __PYX_ERR(0, 196, __pyx_L1_error)
+          __PYX_ERR(0, 197, __pyx_L1_error)
         }
         __pyx_t_5 = (__pyx_v_at + 1);
         __pyx_t_2 = -1;
@@ -20213,11 +20216,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
         if (unlikely(__pyx_t_2 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_2);
-          __PYX_ERR(0, 196, __pyx_L1_error)
+          __PYX_ERR(0, 197, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))));
 
-        /* "kafkalog/format/lines.py":197
+        /* "kafkalog/format/lines.py":198
  *             elif value:
  *                 w = put(out, w, literals, template[at], template[at + 1])
  *                 w = put_integer(out, w, heads[template[s + 6] * capacity + row])             # <<<<<<<<<<<<<<
@@ -20231,7 +20234,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
         if (unlikely(__pyx_t_2 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_2);
-          __PYX_ERR(0, 197, __pyx_L1_error)
+          __PYX_ERR(0, 198, __pyx_L1_error)
         }
         __pyx_t_6 = (((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))) * __pyx_v_capacity) + __pyx_v_row);
         __pyx_t_2 = -1;
@@ -20240,11 +20243,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         } else if (unlikely(__pyx_t_6 >= __pyx_v_heads.shape[0])) __pyx_t_2 = 0;
         if (unlikely(__pyx_t_2 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_2);
-          __PYX_ERR(0, 197, __pyx_L1_error)
+          __PYX_ERR(0, 198, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_6)) ))));
 
-        /* "kafkalog/format/lines.py":198
+        /* "kafkalog/format/lines.py":199
  *                 w = put(out, w, literals, template[at], template[at + 1])
  *                 w = put_integer(out, w, heads[template[s + 6] * capacity + row])
  *                 at += 2             # <<<<<<<<<<<<<<
@@ -20253,7 +20256,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
 */
         __pyx_v_at = (__pyx_v_at + 2);
 
-        /* "kafkalog/format/lines.py":195
+        /* "kafkalog/format/lines.py":196
  *             elif kind == 3:
  *                 at += 2 * value
  *             elif value:             # <<<<<<<<<<<<<<
@@ -20263,7 +20266,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
         goto __pyx_L6;
       }
 
-      /* "kafkalog/format/lines.py":200
+      /* "kafkalog/format/lines.py":201
  *                 at += 2
  *             else:
  *                 at += 4             # <<<<<<<<<<<<<<
@@ -20275,7 +20278,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       }
       __pyx_L6:;
 
-      /* "kafkalog/format/lines.py":201
+      /* "kafkalog/format/lines.py":202
  *             else:
  *                 at += 4
  *             w = put(out, w, literals, template[at], template[at + 1])             # <<<<<<<<<<<<<<
@@ -20289,7 +20292,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_5 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 201, __pyx_L1_error)
+        __PYX_ERR(0, 202, __pyx_L1_error)
       }
       __pyx_t_1 = (__pyx_v_at + 1);
       __pyx_t_2 = -1;
@@ -20298,11 +20301,11 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
       } else if (unlikely(__pyx_t_1 >= __pyx_v_template.shape[0])) __pyx_t_2 = 0;
       if (unlikely(__pyx_t_2 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_2);
-        __PYX_ERR(0, 201, __pyx_L1_error)
+        __PYX_ERR(0, 202, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_5)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_template.data) + __pyx_t_1)) ))));
 
-      /* "kafkalog/format/lines.py":188
+      /* "kafkalog/format/lines.py":189
  *         if kind == 1:
  *             w = put_integer(out, w, heads[template[s + 3] * capacity + row])
  *         elif kind != 0:             # <<<<<<<<<<<<<<
@@ -20312,7 +20315,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     }
     __pyx_L5:;
 
-    /* "kafkalog/format/lines.py":202
+    /* "kafkalog/format/lines.py":203
  *                 at += 4
  *             w = put(out, w, literals, template[at], template[at + 1])
  *         s += 7             # <<<<<<<<<<<<<<
@@ -20322,7 +20325,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
     __pyx_v_s = (__pyx_v_s + 7);
   }
 
-  /* "kafkalog/format/lines.py":203
+  /* "kafkalog/format/lines.py":204
  *             w = put(out, w, literals, template[at], template[at + 1])
  *         s += 7
  *     return w             # <<<<<<<<<<<<<<
@@ -20335,7 +20338,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
   }
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":165
+  /* "kafkalog/format/lines.py":166
  * 
  * 
  * @cython.cfunc             # <<<<<<<<<<<<<<
@@ -20357,7 +20360,7 @@ static Py_ssize_t __pyx_f_8kafkalog_6format_5lines_put_batch(__Pyx_memviewslice 
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":206
+/* "kafkalog/format/lines.py":207
  * 
  * 
  * def batch_lines(             # <<<<<<<<<<<<<<
@@ -20412,81 +20415,81 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_heads,&__pyx_mstate_global->__pyx_n_u_capacity,&__pyx_mstate_global->__pyx_n_u_row,&__pyx_mstate_global->__pyx_n_u_stop_row,&__pyx_mstate_global->__pyx_n_u_template,&__pyx_mstate_global->__pyx_n_u_literals,&__pyx_mstate_global->__pyx_n_u_out,&__pyx_mstate_global->__pyx_n_u_w,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 206, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 207, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  8:
         values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  6:
         values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 206, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 207, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "batch_lines", 0) < (0)) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "batch_lines", 0) < (0)) __PYX_ERR(0, 207, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 8; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("batch_lines", 1, 8, 8, i); __PYX_ERR(0, 206, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("batch_lines", 1, 8, 8, i); __PYX_ERR(0, 207, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 8)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 207, __pyx_L3_error)
       values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 206, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 207, __pyx_L3_error)
     }
-    __pyx_v_heads = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[0], 0); if (unlikely(!__pyx_v_heads.memview)) __PYX_ERR(0, 207, __pyx_L3_error)
-    __pyx_v_capacity = __Pyx_PyIndex_AsSsize_t(values[1]); if (unlikely((__pyx_v_capacity == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 208, __pyx_L3_error)
-    __pyx_v_row = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 209, __pyx_L3_error)
-    __pyx_v_stop_row = __Pyx_PyIndex_AsSsize_t(values[3]); if (unlikely((__pyx_v_stop_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 210, __pyx_L3_error)
-    __pyx_v_template = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[4], 0); if (unlikely(!__pyx_v_template.memview)) __PYX_ERR(0, 211, __pyx_L3_error)
-    __pyx_v_literals = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[5], 0); if (unlikely(!__pyx_v_literals.memview)) __PYX_ERR(0, 212, __pyx_L3_error)
-    __pyx_v_out = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(values[6], PyBUF_WRITABLE); if (unlikely(!__pyx_v_out.memview)) __PYX_ERR(0, 213, __pyx_L3_error)
-    __pyx_v_w = __Pyx_PyIndex_AsSsize_t(values[7]); if (unlikely((__pyx_v_w == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 214, __pyx_L3_error)
+    __pyx_v_heads = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[0], 0); if (unlikely(!__pyx_v_heads.memview)) __PYX_ERR(0, 208, __pyx_L3_error)
+    __pyx_v_capacity = __Pyx_PyIndex_AsSsize_t(values[1]); if (unlikely((__pyx_v_capacity == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 209, __pyx_L3_error)
+    __pyx_v_row = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 210, __pyx_L3_error)
+    __pyx_v_stop_row = __Pyx_PyIndex_AsSsize_t(values[3]); if (unlikely((__pyx_v_stop_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 211, __pyx_L3_error)
+    __pyx_v_template = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[4], 0); if (unlikely(!__pyx_v_template.memview)) __PYX_ERR(0, 212, __pyx_L3_error)
+    __pyx_v_literals = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[5], 0); if (unlikely(!__pyx_v_literals.memview)) __PYX_ERR(0, 213, __pyx_L3_error)
+    __pyx_v_out = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(values[6], PyBUF_WRITABLE); if (unlikely(!__pyx_v_out.memview)) __PYX_ERR(0, 214, __pyx_L3_error)
+    __pyx_v_w = __Pyx_PyIndex_AsSsize_t(values[7]); if (unlikely((__pyx_v_w == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 215, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("batch_lines", 1, 8, 8, __pyx_nargs); __PYX_ERR(0, 206, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("batch_lines", 1, 8, 8, __pyx_nargs); __PYX_ERR(0, 207, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -20502,16 +20505,16 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   return NULL;
   __pyx_L4_argument_unpacking_done:;
   if (unlikely(((PyObject *)__pyx_v_heads.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "heads"); __PYX_ERR(0, 207, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "heads"); __PYX_ERR(0, 208, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_template.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "template"); __PYX_ERR(0, 211, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "template"); __PYX_ERR(0, 212, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_literals.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "literals"); __PYX_ERR(0, 212, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "literals"); __PYX_ERR(0, 213, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_out.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "out"); __PYX_ERR(0, 213, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "out"); __PYX_ERR(0, 214, __pyx_L1_error)
   }
   __pyx_r = __pyx_pf_8kafkalog_6format_5lines_6batch_lines(__pyx_self, __pyx_v_heads, __pyx_v_capacity, __pyx_v_row, __pyx_v_stop_row, __pyx_v_template, __pyx_v_literals, __pyx_v_out, __pyx_v_w);
 
@@ -20557,20 +20560,20 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
 
 
 
-  /* "kafkalog/format/lines.py":217
+  /* "kafkalog/format/lines.py":218
  * ) -> tuple[int, int]:
  *     """Write the lines of rows [`row`, `stop_row`) to ``out[w:]`` while there is room: (next row, bytes in `out`)."""
  *     room: cython.Py_ssize_t = LINE_ROOM             # <<<<<<<<<<<<<<
  *     if not cython.compiled and stop_row - row > 1:
  *         return _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w)
 */
-  __Pyx_GetModuleGlobalName(__pyx_t_1, __pyx_mstate_global->__pyx_n_u_LINE_ROOM); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 217, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_1, __pyx_mstate_global->__pyx_n_u_LINE_ROOM); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 218, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_2 = __Pyx_PyIndex_AsSsize_t(__pyx_t_1); if (unlikely((__pyx_t_2 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 217, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyIndex_AsSsize_t(__pyx_t_1); if (unlikely((__pyx_t_2 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 218, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_room = __pyx_t_2;
 
-  /* "kafkalog/format/lines.py":220
+  /* "kafkalog/format/lines.py":221
  *     if not cython.compiled and stop_row - row > 1:
  *         return _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w)
  *     while row < stop_row and len(out) - w >= room:             # <<<<<<<<<<<<<<
@@ -20599,7 +20602,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
 
     if (!__pyx_t_3) break;
 
-    /* "kafkalog/format/lines.py":221
+    /* "kafkalog/format/lines.py":222
  *         return _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w)
  *     while row < stop_row and len(out) - w >= room:
  *         w = put_batch(out, w, heads, capacity, row, template, literals)             # <<<<<<<<<<<<<<
@@ -20608,7 +20611,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
 */
     __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_batch(__pyx_v_out, __pyx_v_w, __pyx_v_heads, __pyx_v_capacity, __pyx_v_row, __pyx_v_template, __pyx_v_literals);
 
-    /* "kafkalog/format/lines.py":222
+    /* "kafkalog/format/lines.py":223
  *     while row < stop_row and len(out) - w >= room:
  *         w = put_batch(out, w, heads, capacity, row, template, literals)
  *         row += 1             # <<<<<<<<<<<<<<
@@ -20618,23 +20621,23 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
     __pyx_v_row = (__pyx_v_row + 1);
   }
 
-  /* "kafkalog/format/lines.py":223
+  /* "kafkalog/format/lines.py":224
  *         w = put_batch(out, w, heads, capacity, row, template, literals)
  *         row += 1
  *     return row, w             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_1 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 223, __pyx_L1_error)
+  __pyx_t_1 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 224, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_5 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 223, __pyx_L1_error)
+  __pyx_t_5 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 224, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  __pyx_t_6 = PyTuple_New(2); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 223, __pyx_L1_error)
+  __pyx_t_6 = PyTuple_New(2); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 224, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_6);
   __Pyx_GIVEREF(__pyx_t_1);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_6, 0, __pyx_t_1) != (0)) __PYX_ERR(0, 223, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_6, 0, __pyx_t_1) != (0)) __PYX_ERR(0, 224, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_t_5);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_6, 1, __pyx_t_5) != (0)) __PYX_ERR(0, 223, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_6, 1, __pyx_t_5) != (0)) __PYX_ERR(0, 224, __pyx_L1_error);
   __pyx_t_1 = 0;
   __pyx_t_5 = 0;
   {
@@ -20648,7 +20651,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
   __pyx_t_6 = 0;
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":206
+  /* "kafkalog/format/lines.py":207
  * 
  * 
  * def batch_lines(             # <<<<<<<<<<<<<<
@@ -20672,7 +20675,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_6batch_lines(CYTHON_UNUSED Py
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":226
+/* "kafkalog/format/lines.py":227
  * 
  * 
  * def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types             # <<<<<<<<<<<<<<
@@ -20727,68 +20730,68 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_heads,&__pyx_mstate_global->__pyx_n_u_capacity,&__pyx_mstate_global->__pyx_n_u_row,&__pyx_mstate_global->__pyx_n_u_stop_row,&__pyx_mstate_global->__pyx_n_u_template,&__pyx_mstate_global->__pyx_n_u_literals,&__pyx_mstate_global->__pyx_n_u_out,&__pyx_mstate_global->__pyx_n_u_w,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 226, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 227, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  8:
         values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 226, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 227, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 226, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 227, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  6:
         values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 226, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 227, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 226, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 227, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 226, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 227, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 226, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 227, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 226, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 227, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 226, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 227, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "_batch_lines_interpreted", 0) < (0)) __PYX_ERR(0, 226, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "_batch_lines_interpreted", 0) < (0)) __PYX_ERR(0, 227, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 8; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("_batch_lines_interpreted", 1, 8, 8, i); __PYX_ERR(0, 226, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("_batch_lines_interpreted", 1, 8, 8, i); __PYX_ERR(0, 227, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 8)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 226, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 227, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 226, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 227, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 226, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 227, __pyx_L3_error)
       values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 226, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 227, __pyx_L3_error)
       values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 226, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 227, __pyx_L3_error)
       values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 226, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 227, __pyx_L3_error)
       values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 226, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 227, __pyx_L3_error)
       values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 226, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 227, __pyx_L3_error)
     }
     __pyx_v_heads = values[0];
     __pyx_v_capacity = values[1];
@@ -20801,7 +20804,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("_batch_lines_interpreted", 1, 8, 8, __pyx_nargs); __PYX_ERR(0, 226, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("_batch_lines_interpreted", 1, 8, 8, __pyx_nargs); __PYX_ERR(0, 227, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -20822,7 +20825,7 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":233
+/* "kafkalog/format/lines.py":234
  *     pattern, columns = "", []
  * 
  *     def word(at):  # type: ignore[no-untyped-def]             # <<<<<<<<<<<<<<
@@ -20869,32 +20872,32 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_at,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 233, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 234, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 233, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 234, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "word", 0) < (0)) __PYX_ERR(0, 233, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "word", 0) < (0)) __PYX_ERR(0, 234, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 1; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("word", 1, 1, 1, i); __PYX_ERR(0, 233, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("word", 1, 1, 1, i); __PYX_ERR(0, 234, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 1)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 233, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 234, __pyx_L3_error)
     }
     __pyx_v_at = values[0];
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("word", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 233, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("word", 1, 1, 1, __pyx_nargs); __PYX_ERR(0, 234, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -20934,7 +20937,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_wo
   __pyx_outer_scope = (struct __pyx_obj_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted *) __Pyx_CyFunction_GetClosure(__pyx_self);
   __pyx_cur_scope = __pyx_outer_scope;
 
-  /* "kafkalog/format/lines.py":234
+  /* "kafkalog/format/lines.py":235
  * 
  *     def word(at):  # type: ignore[no-untyped-def]
  *         return bytes(literals[template[at] : template[at] + template[at + 1]]).decode()             # <<<<<<<<<<<<<<
@@ -20942,24 +20945,24 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_wo
  *     s = template[min(magic, 2)]
 */
   __pyx_t_2 = NULL;
-  if (unlikely(!__pyx_cur_scope->__pyx_v_literals)) { __Pyx_RaiseClosureNameError("literals"); __PYX_ERR(0, 234, __pyx_L1_error) }
-  if (unlikely(!__pyx_cur_scope->__pyx_v_template)) { __Pyx_RaiseClosureNameError("template"); __PYX_ERR(0, 234, __pyx_L1_error) }
-  __pyx_t_3 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_v_at); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 234, __pyx_L1_error)
+  if (unlikely(!__pyx_cur_scope->__pyx_v_literals)) { __Pyx_RaiseClosureNameError("literals"); __PYX_ERR(0, 235, __pyx_L1_error) }
+  if (unlikely(!__pyx_cur_scope->__pyx_v_template)) { __Pyx_RaiseClosureNameError("template"); __PYX_ERR(0, 235, __pyx_L1_error) }
+  __pyx_t_3 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_v_at); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 235, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_3);
-  if (unlikely(!__pyx_cur_scope->__pyx_v_template)) { __Pyx_RaiseClosureNameError("template"); __PYX_ERR(0, 234, __pyx_L1_error) }
-  __pyx_t_4 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_v_at); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 234, __pyx_L1_error)
+  if (unlikely(!__pyx_cur_scope->__pyx_v_template)) { __Pyx_RaiseClosureNameError("template"); __PYX_ERR(0, 235, __pyx_L1_error) }
+  __pyx_t_4 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_v_at); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 235, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  if (unlikely(!__pyx_cur_scope->__pyx_v_template)) { __Pyx_RaiseClosureNameError("template"); __PYX_ERR(0, 234, __pyx_L1_error) }
-  __pyx_t_5 = __Pyx_PyLong_AddObjC(__pyx_v_at, __pyx_mstate_global->__pyx_int_1, 1, 0, 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 234, __pyx_L1_error)
+  if (unlikely(!__pyx_cur_scope->__pyx_v_template)) { __Pyx_RaiseClosureNameError("template"); __PYX_ERR(0, 235, __pyx_L1_error) }
+  __pyx_t_5 = __Pyx_PyLong_AddObjC(__pyx_v_at, __pyx_mstate_global->__pyx_int_1, 1, 0, 0); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 235, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
-  __pyx_t_6 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_5); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 234, __pyx_L1_error)
+  __pyx_t_6 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_5); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 235, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_6);
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
-  __pyx_t_5 = __Pyx_PyNumber_Add_object_object(__pyx_t_4, __pyx_t_6); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 234, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyNumber_Add_object_object(__pyx_t_4, __pyx_t_6); if (unlikely(!__pyx_t_5)) __PYX_ERR(0, 235, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_5);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-  __pyx_t_6 = __Pyx_PyObject_GetSlice(__pyx_cur_scope->__pyx_v_literals, 0, 0, &__pyx_t_3, &__pyx_t_5, NULL, 0, 0, 0); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 234, __pyx_L1_error)
+  __pyx_t_6 = __Pyx_PyObject_GetSlice(__pyx_cur_scope->__pyx_v_literals, 0, 0, &__pyx_t_3, &__pyx_t_5, NULL, 0, 0, 0); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 235, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_6);
   __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
   __Pyx_DECREF(__pyx_t_5); __pyx_t_5 = 0;
@@ -20969,10 +20972,10 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_wo
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(&PyBytes_Type), __pyx_callargs+__pyx_t_7, (2-__pyx_t_7) | (__pyx_t_7*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_DECREF(__pyx_t_6); __pyx_t_6 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 234, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 235, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
-  __pyx_t_6 = __Pyx_decode_bytes(__pyx_t_1, 0, PY_SSIZE_T_MAX, NULL, NULL, NULL); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 234, __pyx_L1_error)
+  __pyx_t_6 = __Pyx_decode_bytes(__pyx_t_1, 0, PY_SSIZE_T_MAX, NULL, NULL, NULL); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 235, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_6);
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   {
@@ -20986,7 +20989,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_wo
   __pyx_t_6 = 0;
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":233
+  /* "kafkalog/format/lines.py":234
  *     pattern, columns = "", []
  * 
  *     def word(at):  # type: ignore[no-untyped-def]             # <<<<<<<<<<<<<<
@@ -21011,7 +21014,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_wo
 }
 static PyObject *__pyx_gb_8kafkalog_6format_5lines_24_batch_lines_interpreted_4generator(__pyx_CoroutineObject *__pyx_generator, CYTHON_UNUSED PyThreadState *__pyx_tstate, PyObject *__pyx_sent_value); /* proto */
 
-/* "kafkalog/format/lines.py":230
+/* "kafkalog/format/lines.py":231
  *     magic = heads[5 * capacity + row]
  *     stop_row = min(stop_row, row + (len(out) - w) // LINE_ROOM)
  *     stop = next((i for i in range(row, stop_row) if heads[5 * capacity + i] != magic), stop_row)             # <<<<<<<<<<<<<<
@@ -21031,7 +21034,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_2g
   if (unlikely(!__pyx_cur_scope)) {
     __pyx_cur_scope = ((struct __pyx_obj_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr *)Py_None);
     __Pyx_INCREF(Py_None);
-    __PYX_ERR(0, 230, __pyx_L1_error)
+    __PYX_ERR(0, 231, __pyx_L1_error)
   } else {
     __Pyx_GOTREF((PyObject *)__pyx_cur_scope);
   }
@@ -21042,7 +21045,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_2g
   __Pyx_INCREF(__pyx_cur_scope->__pyx_genexpr_arg_0);
   __Pyx_GIVEREF(__pyx_cur_scope->__pyx_genexpr_arg_0);
   {
-    __pyx_CoroutineObject *gen = __Pyx_Generator_New((__pyx_coroutine_body_t) __pyx_gb_8kafkalog_6format_5lines_24_batch_lines_interpreted_4generator, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[0]), (PyObject *) __pyx_cur_scope, __pyx_mstate_global->__pyx_n_u_genexpr, __pyx_mstate_global->__pyx_n_u_batch_lines_interpreted_locals, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines); if (unlikely(!gen)) __PYX_ERR(0, 230, __pyx_L1_error)
+    __pyx_CoroutineObject *gen = __Pyx_Generator_New((__pyx_coroutine_body_t) __pyx_gb_8kafkalog_6format_5lines_24_batch_lines_interpreted_4generator, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[0]), (PyObject *) __pyx_cur_scope, __pyx_mstate_global->__pyx_n_u_genexpr, __pyx_mstate_global->__pyx_n_u_batch_lines_interpreted_locals, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines); if (unlikely(!gen)) __PYX_ERR(0, 231, __pyx_L1_error)
     __Pyx_DECREF(__pyx_cur_scope);
     __Pyx_RefNannyFinishContext();
     return (PyObject *) gen;
@@ -21082,19 +21085,19 @@ static PyObject *__pyx_gb_8kafkalog_6format_5lines_24_batch_lines_interpreted_4g
   __pyx_L3_first_run:;
   if (unlikely(__pyx_sent_value != Py_None)) {
     if (unlikely(__pyx_sent_value)) PyErr_SetString(PyExc_TypeError, "can't send non-None value to a just-started generator");
-    __PYX_ERR(0, 230, __pyx_L1_error)
+    __PYX_ERR(0, 231, __pyx_L1_error)
   }
-  if (unlikely(!__pyx_cur_scope->__pyx_genexpr_arg_0)) { __Pyx_RaiseUnboundLocalError(".0"); __PYX_ERR(0, 230, __pyx_L1_error) }
-  __pyx_t_1 = PyObject_GetIter(__pyx_cur_scope->__pyx_genexpr_arg_0); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 230, __pyx_L1_error)
+  if (unlikely(!__pyx_cur_scope->__pyx_genexpr_arg_0)) { __Pyx_RaiseUnboundLocalError(".0"); __PYX_ERR(0, 231, __pyx_L1_error) }
+  __pyx_t_1 = PyObject_GetIter(__pyx_cur_scope->__pyx_genexpr_arg_0); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 231, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_2 = (CYTHON_COMPILING_IN_LIMITED_API) ? PyIter_Next : __Pyx_PyObject_GetIterNextFunc(__pyx_t_1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 230, __pyx_L1_error)
+  __pyx_t_2 = (CYTHON_COMPILING_IN_LIMITED_API) ? PyIter_Next : __Pyx_PyObject_GetIterNextFunc(__pyx_t_1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 231, __pyx_L1_error)
   for (;;) {
     {
       __pyx_t_3 = __pyx_t_2(__pyx_t_1);
       if (unlikely(!__pyx_t_3)) {
         PyObject* exc_type = PyErr_Occurred();
         if (exc_type) {
-          if (unlikely(!__Pyx_PyErr_GivenExceptionMatches(exc_type, PyExc_StopIteration))) __PYX_ERR(0, 230, __pyx_L1_error)
+          if (unlikely(!__Pyx_PyErr_GivenExceptionMatches(exc_type, PyExc_StopIteration))) __PYX_ERR(0, 231, __pyx_L1_error)
           PyErr_Clear();
         }
         break;
@@ -21105,18 +21108,18 @@ static PyObject *__pyx_gb_8kafkalog_6format_5lines_24_batch_lines_interpreted_4g
     __Pyx_XDECREF_SET(__pyx_cur_scope->__pyx_v_i, __pyx_t_3);
     __Pyx_GIVEREF(__pyx_t_3);
     __pyx_t_3 = 0;
-    if (unlikely(!__pyx_cur_scope->__pyx_outer_scope->__pyx_v_heads)) { __Pyx_RaiseClosureNameError("heads"); __PYX_ERR(0, 230, __pyx_L1_error) }
-    if (unlikely(!__pyx_cur_scope->__pyx_outer_scope->__pyx_v_capacity)) { __Pyx_RaiseClosureNameError("capacity"); __PYX_ERR(0, 230, __pyx_L1_error) }
-    __pyx_t_3 = __Pyx_PyLong_MultiplyCObj(__pyx_mstate_global->__pyx_int_5, __pyx_cur_scope->__pyx_outer_scope->__pyx_v_capacity, 5, 0, 0); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 230, __pyx_L1_error)
+    if (unlikely(!__pyx_cur_scope->__pyx_outer_scope->__pyx_v_heads)) { __Pyx_RaiseClosureNameError("heads"); __PYX_ERR(0, 231, __pyx_L1_error) }
+    if (unlikely(!__pyx_cur_scope->__pyx_outer_scope->__pyx_v_capacity)) { __Pyx_RaiseClosureNameError("capacity"); __PYX_ERR(0, 231, __pyx_L1_error) }
+    __pyx_t_3 = __Pyx_PyLong_MultiplyCObj(__pyx_mstate_global->__pyx_int_5, __pyx_cur_scope->__pyx_outer_scope->__pyx_v_capacity, 5, 0, 0); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 231, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
-    __pyx_t_4 = __Pyx_PyNumber_Add_object_object(__pyx_t_3, __pyx_cur_scope->__pyx_v_i); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 230, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyNumber_Add_object_object(__pyx_t_3, __pyx_cur_scope->__pyx_v_i); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 231, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
-    __pyx_t_3 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_outer_scope->__pyx_v_heads, __pyx_t_4); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 230, __pyx_L1_error)
+    __pyx_t_3 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_outer_scope->__pyx_v_heads, __pyx_t_4); if (unlikely(!__pyx_t_3)) __PYX_ERR(0, 231, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_3);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    if (unlikely(!__pyx_cur_scope->__pyx_outer_scope->__pyx_v_magic)) { __Pyx_RaiseClosureNameError("magic"); __PYX_ERR(0, 230, __pyx_L1_error) }
-    __pyx_t_5 = __Pyx_PyObject_CompareBoolNe_object_object(__pyx_t_3, __pyx_cur_scope->__pyx_outer_scope->__pyx_v_magic, Py_NE); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 230, __pyx_L1_error)
+    if (unlikely(!__pyx_cur_scope->__pyx_outer_scope->__pyx_v_magic)) { __Pyx_RaiseClosureNameError("magic"); __PYX_ERR(0, 231, __pyx_L1_error) }
+    __pyx_t_5 = __Pyx_PyObject_CompareBoolNe_object_object(__pyx_t_3, __pyx_cur_scope->__pyx_outer_scope->__pyx_v_magic, Py_NE); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 231, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_3); __pyx_t_3 = 0;
     if (__pyx_t_5) {
 
@@ -21137,7 +21140,7 @@ static PyObject *__pyx_gb_8kafkalog_6format_5lines_24_batch_lines_interpreted_4g
       __pyx_cur_scope->__pyx_t_0 = 0;
       __Pyx_XGOTREF(__pyx_t_1);
       __pyx_t_2 = __pyx_cur_scope->__pyx_t_1;
-      if (unlikely(!__pyx_sent_value)) __PYX_ERR(0, 230, __pyx_L1_error)
+      if (unlikely(!__pyx_sent_value)) __PYX_ERR(0, 231, __pyx_L1_error)
     }
   }
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
@@ -21165,7 +21168,7 @@ static PyObject *__pyx_gb_8kafkalog_6format_5lines_24_batch_lines_interpreted_4g
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":226
+/* "kafkalog/format/lines.py":227
  * 
  * 
  * def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types             # <<<<<<<<<<<<<<
@@ -21218,7 +21221,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
   if (unlikely(!__pyx_cur_scope)) {
     __pyx_cur_scope = ((struct __pyx_obj_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted *)Py_None);
     __Pyx_INCREF(Py_None);
-    __PYX_ERR(0, 226, __pyx_L1_error)
+    __PYX_ERR(0, 227, __pyx_L1_error)
   } else {
     __Pyx_GOTREF((PyObject *)__pyx_cur_scope);
   }
@@ -21236,51 +21239,51 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
   __Pyx_GIVEREF(__pyx_cur_scope->__pyx_v_literals);
   __Pyx_INCREF(__pyx_v_stop_row);
 
-  /* "kafkalog/format/lines.py":228
+  /* "kafkalog/format/lines.py":229
  * def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types
  *     """Write runs of rows of one magic by a % pattern: what the interpreter does fastest."""
  *     magic = heads[5 * capacity + row]             # <<<<<<<<<<<<<<
  *     stop_row = min(stop_row, row + (len(out) - w) // LINE_ROOM)
  *     stop = next((i for i in range(row, stop_row) if heads[5 * capacity + i] != magic), stop_row)
 */
-  __pyx_t_1 = __Pyx_PyLong_MultiplyCObj(__pyx_mstate_global->__pyx_int_5, __pyx_cur_scope->__pyx_v_capacity, 5, 0, 0); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 228, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyLong_MultiplyCObj(__pyx_mstate_global->__pyx_int_5, __pyx_cur_scope->__pyx_v_capacity, 5, 0, 0); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 229, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_2 = __Pyx_PyNumber_Add_object_object(__pyx_t_1, __pyx_v_row); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 228, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyNumber_Add_object_object(__pyx_t_1, __pyx_v_row); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 229, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-  __pyx_t_1 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_heads, __pyx_t_2); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 228, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_heads, __pyx_t_2); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 229, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __Pyx_GIVEREF(__pyx_t_1);
   __pyx_cur_scope->__pyx_v_magic = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "kafkalog/format/lines.py":229
+  /* "kafkalog/format/lines.py":230
  *     """Write runs of rows of one magic by a % pattern: what the interpreter does fastest."""
  *     magic = heads[5 * capacity + row]
  *     stop_row = min(stop_row, row + (len(out) - w) // LINE_ROOM)             # <<<<<<<<<<<<<<
  *     stop = next((i for i in range(row, stop_row) if heads[5 * capacity + i] != magic), stop_row)
  *     pattern, columns = "", []
 */
-  __pyx_t_3 = PyObject_Length(__pyx_v_out); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 229, __pyx_L1_error)
-  __pyx_t_1 = PyLong_FromSsize_t(__pyx_t_3); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 229, __pyx_L1_error)
+  __pyx_t_3 = PyObject_Length(__pyx_v_out); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 230, __pyx_L1_error)
+  __pyx_t_1 = PyLong_FromSsize_t(__pyx_t_3); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 230, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
 
-  __pyx_t_2 = __Pyx_PyNumber_Subtract_int_object(__pyx_t_1, __pyx_v_w); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 229, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyNumber_Subtract_int_object(__pyx_t_1, __pyx_v_w); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 230, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-  __Pyx_GetModuleGlobalName(__pyx_t_1, __pyx_mstate_global->__pyx_n_u_LINE_ROOM); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 229, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_1, __pyx_mstate_global->__pyx_n_u_LINE_ROOM); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 230, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
-  __pyx_t_4 = PyNumber_FloorDivide(__pyx_t_2, __pyx_t_1); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 229, __pyx_L1_error)
+  __pyx_t_4 = PyNumber_FloorDivide(__pyx_t_2, __pyx_t_1); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 230, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-  __pyx_t_1 = __Pyx_PyNumber_Add_object_object(__pyx_v_row, __pyx_t_4); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 229, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyNumber_Add_object_object(__pyx_v_row, __pyx_t_4); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 230, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   __Pyx_INCREF(__pyx_v_stop_row);
   __pyx_t_4 = __pyx_v_stop_row;
-  __pyx_t_5 = __Pyx_PyObject_CompareBoolLt_object_object(__pyx_t_1, __pyx_t_4, Py_LT); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 229, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyObject_CompareBoolLt_object_object(__pyx_t_1, __pyx_t_4, Py_LT); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 230, __pyx_L1_error)
   if (__pyx_t_5) {
     __Pyx_INCREF(__pyx_t_1);
     __pyx_t_2 = __pyx_t_1;
@@ -21297,7 +21300,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
   __Pyx_DECREF_SET(__pyx_v_stop_row, __pyx_t_1);
   __pyx_t_1 = 0;
 
-  /* "kafkalog/format/lines.py":230
+  /* "kafkalog/format/lines.py":231
  *     magic = heads[5 * capacity + row]
  *     stop_row = min(stop_row, row + (len(out) - w) // LINE_ROOM)
  *     stop = next((i for i in range(row, stop_row) if heads[5 * capacity + i] != magic), stop_row)             # <<<<<<<<<<<<<<
@@ -21310,19 +21313,19 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
     PyObject *__pyx_callargs[3] = {__pyx_t_2, __pyx_v_row, __pyx_v_stop_row};
     __pyx_t_1 = __Pyx_PyObject_FastCall((PyObject*)(&PyRange_Type), __pyx_callargs+__pyx_t_6, (3-__pyx_t_6) | (__pyx_t_6*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
     __Pyx_XDECREF(__pyx_t_2); __pyx_t_2 = 0;
-    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 230, __pyx_L1_error)
+    if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 231, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
   }
-  __pyx_t_2 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_2genexpr(((PyObject*)__pyx_cur_scope), __pyx_t_1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 230, __pyx_L1_error)
+  __pyx_t_2 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_2genexpr(((PyObject*)__pyx_cur_scope), __pyx_t_1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 231, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-  __pyx_t_1 = __Pyx_PyIter_Next2(__pyx_t_2, __pyx_v_stop_row); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 230, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyIter_Next2(__pyx_t_2, __pyx_v_stop_row); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 231, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_1);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __pyx_v_stop = __pyx_t_1;
   __pyx_t_1 = 0;
 
-  /* "kafkalog/format/lines.py":231
+  /* "kafkalog/format/lines.py":232
  *     stop_row = min(stop_row, row + (len(out) - w) // LINE_ROOM)
  *     stop = next((i for i in range(row, stop_row) if heads[5 * capacity + i] != magic), stop_row)
  *     pattern, columns = "", []             # <<<<<<<<<<<<<<
@@ -21331,26 +21334,26 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
 */
   __pyx_t_1 = __pyx_mstate_global->__pyx_kp_u__5;
   __Pyx_INCREF(__pyx_t_1);
-  __pyx_t_2 = PyList_New(0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 231, __pyx_L1_error)
+  __pyx_t_2 = PyList_New(0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 232, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __pyx_v_pattern = __pyx_t_1;
   __pyx_t_1 = 0;
   __pyx_v_columns = ((PyObject*)__pyx_t_2);
   __pyx_t_2 = 0;
 
-  /* "kafkalog/format/lines.py":233
+  /* "kafkalog/format/lines.py":234
  *     pattern, columns = "", []
  * 
  *     def word(at):  # type: ignore[no-untyped-def]             # <<<<<<<<<<<<<<
  *         return bytes(literals[template[at] : template[at] + template[at + 1]]).decode()
  * 
 */
-  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_24_batch_lines_interpreted_1word, 0, __pyx_mstate_global->__pyx_n_u_batch_lines_interpreted_locals_2, ((PyObject*)__pyx_cur_scope), __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[1])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 233, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_24_batch_lines_interpreted_1word, 0, __pyx_mstate_global->__pyx_n_u_batch_lines_interpreted_locals_2, ((PyObject*)__pyx_cur_scope), __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[1])); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 234, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __pyx_v_word = __pyx_t_2;
   __pyx_t_2 = 0;
 
-  /* "kafkalog/format/lines.py":236
+  /* "kafkalog/format/lines.py":237
  *         return bytes(literals[template[at] : template[at] + template[at + 1]]).decode()
  * 
  *     s = template[min(magic, 2)]             # <<<<<<<<<<<<<<
@@ -21361,12 +21364,12 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
   __pyx_t_7 = 2;
   __Pyx_INCREF(__pyx_cur_scope->__pyx_v_magic);
   __pyx_t_2 = __pyx_cur_scope->__pyx_v_magic;
-  __pyx_t_4 = __Pyx_PyLong_From_long(__pyx_t_7); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 236, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyLong_From_long(__pyx_t_7); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 237, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  __pyx_t_5 = __Pyx_PyObject_CompareBoolLt_int_object(__pyx_t_4, __pyx_t_2, Py_LT); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 236, __pyx_L1_error)
+  __pyx_t_5 = __Pyx_PyObject_CompareBoolLt_int_object(__pyx_t_4, __pyx_t_2, Py_LT); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 237, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   if (__pyx_t_5) {
-    __pyx_t_4 = __Pyx_PyLong_From_long(__pyx_t_7); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 236, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyLong_From_long(__pyx_t_7); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 237, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __pyx_t_1 = __pyx_t_4;
     __pyx_t_4 = 0;
@@ -21376,13 +21379,13 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
   }
 
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  __pyx_t_2 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 236, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_1); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 237, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
   __pyx_v_s = __pyx_t_2;
   __pyx_t_2 = 0;
 
-  /* "kafkalog/format/lines.py":237
+  /* "kafkalog/format/lines.py":238
  * 
  *     s = template[min(magic, 2)]
  *     while template[s] >= 0:             # <<<<<<<<<<<<<<
@@ -21390,38 +21393,38 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
  *         cells = heads[template[s + 3] * capacity + row : template[s + 3] * capacity + stop].tolist()
 */
   while (1) {
-    __pyx_t_2 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_v_s); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 237, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_v_s); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 238, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_5 = __Pyx_PyObject_CompareBoolGe_object_int(__pyx_t_2, __pyx_mstate_global->__pyx_int_0, Py_GE); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 237, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_CompareBoolGe_object_int(__pyx_t_2, __pyx_mstate_global->__pyx_int_0, Py_GE); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 238, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
     if (!__pyx_t_5) break;
 
-    /* "kafkalog/format/lines.py":238
+    /* "kafkalog/format/lines.py":239
  *     s = template[min(magic, 2)]
  *     while template[s] >= 0:
  *         kind, mask, at, other = template[s + 2], template[s + 4], template[s + 5], template[s + 6]             # <<<<<<<<<<<<<<
  *         cells = heads[template[s + 3] * capacity + row : template[s + 3] * capacity + stop].tolist()
  *         pattern += word(s).replace("%", "%%") + ("%s" if kind else "")
 */
-    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_2, 2, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 238, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_2, 2, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 239, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_1 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_2); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 238, __pyx_L1_error)
+    __pyx_t_1 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_2); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 239, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_4, 4, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 238, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_4, 4, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 239, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_4 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_2); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 238, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_2); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 239, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_5, 5, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 238, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_5, 5, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 239, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_8 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_2); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 238, __pyx_L1_error)
+    __pyx_t_8 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_2); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 239, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_8);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_6, 6, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 238, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_6, 6, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 239, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
-    __pyx_t_9 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_2); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 238, __pyx_L1_error)
+    __pyx_t_9 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_2); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 239, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_9);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
     __Pyx_XDECREF_SET(__pyx_v_kind, __pyx_t_1);
@@ -21433,36 +21436,36 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
     __Pyx_XDECREF_SET(__pyx_v_other, __pyx_t_9);
     __pyx_t_9 = 0;
 
-    /* "kafkalog/format/lines.py":239
+    /* "kafkalog/format/lines.py":240
  *     while template[s] >= 0:
  *         kind, mask, at, other = template[s + 2], template[s + 4], template[s + 5], template[s + 6]
  *         cells = heads[template[s + 3] * capacity + row : template[s + 3] * capacity + stop].tolist()             # <<<<<<<<<<<<<<
  *         pattern += word(s).replace("%", "%%") + ("%s" if kind else "")
  *         if kind == INTEGER:
 */
-    __pyx_t_4 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_3, 3, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 239, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_3, 3, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 240, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
-    __pyx_t_1 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_4); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 239, __pyx_L1_error)
+    __pyx_t_1 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_4); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 240, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    __pyx_t_4 = __Pyx_PyNumber_Multiply_object_object(__pyx_t_1, __pyx_cur_scope->__pyx_v_capacity); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 239, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyNumber_Multiply_object_object(__pyx_t_1, __pyx_cur_scope->__pyx_v_capacity); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 240, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-    __pyx_t_1 = __Pyx_PyNumber_Add_object_object(__pyx_t_4, __pyx_v_row); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 239, __pyx_L1_error)
+    __pyx_t_1 = __Pyx_PyNumber_Add_object_object(__pyx_t_4, __pyx_v_row); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 240, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_1);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    __pyx_t_4 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_3, 3, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 239, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_3, 3, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 240, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
-    __pyx_t_2 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 239, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyObject_GetItem(__pyx_cur_scope->__pyx_v_template, __pyx_t_4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 240, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    __pyx_t_4 = __Pyx_PyNumber_Multiply_object_object(__pyx_t_2, __pyx_cur_scope->__pyx_v_capacity); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 239, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyNumber_Multiply_object_object(__pyx_t_2, __pyx_cur_scope->__pyx_v_capacity); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 240, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-    __pyx_t_2 = __Pyx_PyNumber_Add_object_object(__pyx_t_4, __pyx_v_stop); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 239, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyNumber_Add_object_object(__pyx_t_4, __pyx_v_stop); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 240, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    __pyx_t_4 = __Pyx_PyObject_GetSlice(__pyx_cur_scope->__pyx_v_heads, 0, 0, &__pyx_t_1, &__pyx_t_2, NULL, 0, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 239, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyObject_GetSlice(__pyx_cur_scope->__pyx_v_heads, 0, 0, &__pyx_t_1, &__pyx_t_2, NULL, 0, 0, 0); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 240, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
     __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
@@ -21474,28 +21477,28 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
       __pyx_t_9 = __Pyx_PyObject_FastCallMethod((PyObject*)__pyx_mstate_global->__pyx_n_u_tolist, __pyx_callargs+__pyx_t_6, (1-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
       __Pyx_XDECREF(__pyx_t_8); __pyx_t_8 = 0;
       __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-      if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 239, __pyx_L1_error)
+      if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 240, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_9);
     }
     __Pyx_XDECREF_SET(__pyx_v_cells, __pyx_t_9);
     __pyx_t_9 = 0;
 
-    /* "kafkalog/format/lines.py":240
+    /* "kafkalog/format/lines.py":241
  *         kind, mask, at, other = template[s + 2], template[s + 4], template[s + 5], template[s + 6]
  *         cells = heads[template[s + 3] * capacity + row : template[s + 3] * capacity + stop].tolist()
  *         pattern += word(s).replace("%", "%%") + ("%s" if kind else "")             # <<<<<<<<<<<<<<
  *         if kind == INTEGER:
  *             columns.append(cells)
 */
-    __pyx_t_9 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_v_s); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 240, __pyx_L1_error)
+    __pyx_t_9 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_v_s); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 241, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_9);
-    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_replace); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 240, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyObject_GetAttrStr(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_replace); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 241, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
-    __pyx_t_9 = __Pyx_PyObject_Call(__pyx_t_4, __pyx_mstate_global->__pyx_tuple[2], NULL); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 240, __pyx_L1_error)
+    __pyx_t_9 = __Pyx_PyObject_Call(__pyx_t_4, __pyx_mstate_global->__pyx_tuple[2], NULL); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 241, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_9);
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    __pyx_t_5 = __Pyx_PyObject_IsTrue(__pyx_v_kind); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 240, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_IsTrue(__pyx_v_kind); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 241, __pyx_L1_error)
     if (__pyx_t_5) {
       __Pyx_INCREF(__pyx_mstate_global->__pyx_kp_u_s);
       __pyx_t_4 = __pyx_mstate_global->__pyx_kp_u_s;
@@ -21504,41 +21507,41 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
       __pyx_t_4 = __pyx_mstate_global->__pyx_kp_u__5;
     }
 
-    __pyx_t_8 = PyNumber_Add(__pyx_t_9, __pyx_t_4); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 240, __pyx_L1_error)
+    __pyx_t_8 = PyNumber_Add(__pyx_t_9, __pyx_t_4); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 241, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_8);
     __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-    __pyx_t_4 = __Pyx_PyNumber_InPlaceAdd_object_object(__pyx_v_pattern, __pyx_t_8); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 240, __pyx_L1_error)
+    __pyx_t_4 = __Pyx_PyNumber_InPlaceAdd_object_object(__pyx_v_pattern, __pyx_t_8); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 241, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
     __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
     __Pyx_DECREF_SET(__pyx_v_pattern, __pyx_t_4);
     __pyx_t_4 = 0;
 
-    /* "kafkalog/format/lines.py":241
+    /* "kafkalog/format/lines.py":242
  *         cells = heads[template[s + 3] * capacity + row : template[s + 3] * capacity + stop].tolist()
  *         pattern += word(s).replace("%", "%%") + ("%s" if kind else "")
  *         if kind == INTEGER:             # <<<<<<<<<<<<<<
  *             columns.append(cells)
  *         elif kind == FLAG:
 */
-    __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_INTEGER); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 241, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_INTEGER); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 242, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
-    __pyx_t_5 = __Pyx_PyObject_CompareBoolEq_object_object(__pyx_v_kind, __pyx_t_4, Py_EQ); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 241, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_CompareBoolEq_object_object(__pyx_v_kind, __pyx_t_4, Py_EQ); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 242, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
     if (__pyx_t_5) {
 
 
-      /* "kafkalog/format/lines.py":242
+      /* "kafkalog/format/lines.py":243
  *         pattern += word(s).replace("%", "%%") + ("%s" if kind else "")
  *         if kind == INTEGER:
  *             columns.append(cells)             # <<<<<<<<<<<<<<
  *         elif kind == FLAG:
  *             words = word(at), word(at + 2)
 */
-      __pyx_t_10 = __Pyx_PyList_Append(__pyx_v_columns, __pyx_v_cells); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 242, __pyx_L1_error)
+      __pyx_t_10 = __Pyx_PyList_Append(__pyx_v_columns, __pyx_v_cells); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 243, __pyx_L1_error)
 
 
-      /* "kafkalog/format/lines.py":241
+      /* "kafkalog/format/lines.py":242
  *         cells = heads[template[s + 3] * capacity + row : template[s + 3] * capacity + stop].tolist()
  *         pattern += word(s).replace("%", "%%") + ("%s" if kind else "")
  *         if kind == INTEGER:             # <<<<<<<<<<<<<<
@@ -21548,46 +21551,46 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
       goto __pyx_L5;
     }
 
-    /* "kafkalog/format/lines.py":243
+    /* "kafkalog/format/lines.py":244
  *         if kind == INTEGER:
  *             columns.append(cells)
  *         elif kind == FLAG:             # <<<<<<<<<<<<<<
  *             words = word(at), word(at + 2)
  *             columns.append([words[cell & mask != 0] for cell in cells])
 */
-    __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_FLAG); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 243, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_FLAG); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 244, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_4);
-    __pyx_t_5 = __Pyx_PyObject_CompareBoolEq_object_object(__pyx_v_kind, __pyx_t_4, Py_EQ); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 243, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_CompareBoolEq_object_object(__pyx_v_kind, __pyx_t_4, Py_EQ); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 244, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
     if (__pyx_t_5) {
 
 
-      /* "kafkalog/format/lines.py":244
+      /* "kafkalog/format/lines.py":245
  *             columns.append(cells)
  *         elif kind == FLAG:
  *             words = word(at), word(at + 2)             # <<<<<<<<<<<<<<
  *             columns.append([words[cell & mask != 0] for cell in cells])
  *         elif kind == WORD:
 */
-      __pyx_t_4 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_v_at); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 244, __pyx_L1_error)
+      __pyx_t_4 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_v_at); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 245, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_4);
-      __pyx_t_8 = __Pyx_PyLong_AddObjC(__pyx_v_at, __pyx_mstate_global->__pyx_int_2, 2, 0, 0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 244, __pyx_L1_error)
+      __pyx_t_8 = __Pyx_PyLong_AddObjC(__pyx_v_at, __pyx_mstate_global->__pyx_int_2, 2, 0, 0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 245, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
-      __pyx_t_9 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_t_8); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 244, __pyx_L1_error)
+      __pyx_t_9 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_t_8); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 245, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_9);
       __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
-      __pyx_t_8 = PyTuple_New(2); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 244, __pyx_L1_error)
+      __pyx_t_8 = PyTuple_New(2); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 245, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
       __Pyx_GIVEREF(__pyx_t_4);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_8, 0, __pyx_t_4) != (0)) __PYX_ERR(0, 244, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_8, 0, __pyx_t_4) != (0)) __PYX_ERR(0, 245, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_9);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_8, 1, __pyx_t_9) != (0)) __PYX_ERR(0, 244, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_8, 1, __pyx_t_9) != (0)) __PYX_ERR(0, 245, __pyx_L1_error);
       __pyx_t_4 = 0;
       __pyx_t_9 = 0;
       __Pyx_XDECREF_SET(__pyx_v_words, ((PyObject*)__pyx_t_8));
       __pyx_t_8 = 0;
 
-      /* "kafkalog/format/lines.py":245
+      /* "kafkalog/format/lines.py":246
  *         elif kind == FLAG:
  *             words = word(at), word(at + 2)
  *             columns.append([words[cell & mask != 0] for cell in cells])             # <<<<<<<<<<<<<<
@@ -21595,16 +21598,16 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
  *             columns.append([word(at + 2 * (cell & mask)) for cell in cells])
 */
       { /* enter inner scope */
-        __pyx_t_8 = PyList_New(0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 245, __pyx_L8_error)
+        __pyx_t_8 = PyList_New(0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 246, __pyx_L8_error)
         __Pyx_GOTREF(__pyx_t_8);
         if (likely(PyList_CheckExact(__pyx_v_cells)) || PyTuple_CheckExact(__pyx_v_cells)) {
           __pyx_t_9 = __pyx_v_cells; __Pyx_INCREF(__pyx_t_9);
           __pyx_t_3 = 0;
           __pyx_t_11 = NULL;
         } else {
-          __pyx_t_3 = -1; __pyx_t_9 = PyObject_GetIter(__pyx_v_cells); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 245, __pyx_L8_error)
+          __pyx_t_3 = -1; __pyx_t_9 = PyObject_GetIter(__pyx_v_cells); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 246, __pyx_L8_error)
           __Pyx_GOTREF(__pyx_t_9);
-          __pyx_t_11 = (CYTHON_COMPILING_IN_LIMITED_API) ? PyIter_Next : __Pyx_PyObject_GetIterNextFunc(__pyx_t_9); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 245, __pyx_L8_error)
+          __pyx_t_11 = (CYTHON_COMPILING_IN_LIMITED_API) ? PyIter_Next : __Pyx_PyObject_GetIterNextFunc(__pyx_t_9); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 246, __pyx_L8_error)
         }
         for (;;) {
           if (likely(!__pyx_t_11)) {
@@ -21612,7 +21615,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
               {
                 Py_ssize_t __pyx_temp = __Pyx_PyList_GET_SIZE(__pyx_t_9);
                 #if !CYTHON_ASSUME_SAFE_SIZE
-                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 245, __pyx_L8_error)
+                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 246, __pyx_L8_error)
                 #endif
                 if (__pyx_t_3 >= __pyx_temp) break;
               }
@@ -21622,7 +21625,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
               {
                 Py_ssize_t __pyx_temp = __Pyx_PyTuple_GET_SIZE(__pyx_t_9);
                 #if !CYTHON_ASSUME_SAFE_SIZE
-                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 245, __pyx_L8_error)
+                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 246, __pyx_L8_error)
                 #endif
                 if (__pyx_t_3 >= __pyx_temp) break;
               }
@@ -21633,13 +21636,13 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
               #endif
               ++__pyx_t_3;
             }
-            if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 245, __pyx_L8_error)
+            if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 246, __pyx_L8_error)
           } else {
             __pyx_t_4 = __pyx_t_11(__pyx_t_9);
             if (unlikely(!__pyx_t_4)) {
               PyObject* exc_type = PyErr_Occurred();
               if (exc_type) {
-                if (unlikely(!__Pyx_PyErr_GivenExceptionMatches(exc_type, PyExc_StopIteration))) __PYX_ERR(0, 245, __pyx_L8_error)
+                if (unlikely(!__Pyx_PyErr_GivenExceptionMatches(exc_type, PyExc_StopIteration))) __PYX_ERR(0, 246, __pyx_L8_error)
                 PyErr_Clear();
               }
               break;
@@ -21648,16 +21651,16 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
           __Pyx_GOTREF(__pyx_t_4);
           __Pyx_XDECREF_SET(__pyx_8genexpr1__pyx_v_cell, __pyx_t_4);
           __pyx_t_4 = 0;
-          __pyx_t_4 = __Pyx_PyNumber_And_object_object(__pyx_8genexpr1__pyx_v_cell, __pyx_v_mask); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 245, __pyx_L8_error)
+          __pyx_t_4 = __Pyx_PyNumber_And_object_object(__pyx_8genexpr1__pyx_v_cell, __pyx_v_mask); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 246, __pyx_L8_error)
           __Pyx_GOTREF(__pyx_t_4);
-          __pyx_t_2 = __Pyx_PyLong_NeObjC(__pyx_t_4, __pyx_mstate_global->__pyx_int_0, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 245, __pyx_L8_error)
+          __pyx_t_2 = __Pyx_PyLong_NeObjC(__pyx_t_4, __pyx_mstate_global->__pyx_int_0, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 246, __pyx_L8_error)
           __Pyx_GOTREF(__pyx_t_2);
           __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-          __pyx_t_4 = __Pyx_PyObject_GetItem(__pyx_v_words, __pyx_t_2); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 245, __pyx_L8_error)
+          __pyx_t_4 = __Pyx_PyObject_GetItem(__pyx_v_words, __pyx_t_2); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 246, __pyx_L8_error)
           __Pyx_GOTREF(__pyx_t_4);
           __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
           __Pyx_GIVEREF(__pyx_t_4);
-          if (unlikely(__Pyx_ListComp_AppendAndDecref(__pyx_t_8, __pyx_t_4))) __PYX_ERR(0, 245, __pyx_L8_error)
+          if (unlikely(__Pyx_ListComp_AppendAndDecref(__pyx_t_8, __pyx_t_4))) __PYX_ERR(0, 246, __pyx_L8_error)
           __pyx_t_4 = 0;
         }
         __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
@@ -21668,11 +21671,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
         goto __pyx_L1_error;
         __pyx_L12_exit_scope:;
       } /* exit inner scope */
-      __pyx_t_10 = __Pyx_PyList_Append(__pyx_v_columns, __pyx_t_8); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 245, __pyx_L1_error)
+      __pyx_t_10 = __Pyx_PyList_Append(__pyx_v_columns, __pyx_t_8); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 246, __pyx_L1_error)
       __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
 
 
-      /* "kafkalog/format/lines.py":243
+      /* "kafkalog/format/lines.py":244
  *         if kind == INTEGER:
  *             columns.append(cells)
  *         elif kind == FLAG:             # <<<<<<<<<<<<<<
@@ -21682,21 +21685,21 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
       goto __pyx_L5;
     }
 
-    /* "kafkalog/format/lines.py":246
+    /* "kafkalog/format/lines.py":247
  *             words = word(at), word(at + 2)
  *             columns.append([words[cell & mask != 0] for cell in cells])
  *         elif kind == WORD:             # <<<<<<<<<<<<<<
  *             columns.append([word(at + 2 * (cell & mask)) for cell in cells])
  *         elif kind == OPTIONAL:
 */
-    __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_WORD); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 246, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_WORD); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 247, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_8);
-    __pyx_t_5 = __Pyx_PyObject_CompareBoolEq_object_object(__pyx_v_kind, __pyx_t_8, Py_EQ); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 246, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_CompareBoolEq_object_object(__pyx_v_kind, __pyx_t_8, Py_EQ); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 247, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
     if (__pyx_t_5) {
 
 
-      /* "kafkalog/format/lines.py":247
+      /* "kafkalog/format/lines.py":248
  *             columns.append([words[cell & mask != 0] for cell in cells])
  *         elif kind == WORD:
  *             columns.append([word(at + 2 * (cell & mask)) for cell in cells])             # <<<<<<<<<<<<<<
@@ -21704,16 +21707,16 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
  *             others = heads[other * capacity + row : other * capacity + stop].tolist()
 */
       { /* enter inner scope */
-        __pyx_t_8 = PyList_New(0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 247, __pyx_L15_error)
+        __pyx_t_8 = PyList_New(0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 248, __pyx_L15_error)
         __Pyx_GOTREF(__pyx_t_8);
         if (likely(PyList_CheckExact(__pyx_v_cells)) || PyTuple_CheckExact(__pyx_v_cells)) {
           __pyx_t_9 = __pyx_v_cells; __Pyx_INCREF(__pyx_t_9);
           __pyx_t_3 = 0;
           __pyx_t_11 = NULL;
         } else {
-          __pyx_t_3 = -1; __pyx_t_9 = PyObject_GetIter(__pyx_v_cells); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 247, __pyx_L15_error)
+          __pyx_t_3 = -1; __pyx_t_9 = PyObject_GetIter(__pyx_v_cells); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 248, __pyx_L15_error)
           __Pyx_GOTREF(__pyx_t_9);
-          __pyx_t_11 = (CYTHON_COMPILING_IN_LIMITED_API) ? PyIter_Next : __Pyx_PyObject_GetIterNextFunc(__pyx_t_9); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 247, __pyx_L15_error)
+          __pyx_t_11 = (CYTHON_COMPILING_IN_LIMITED_API) ? PyIter_Next : __Pyx_PyObject_GetIterNextFunc(__pyx_t_9); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 248, __pyx_L15_error)
         }
         for (;;) {
           if (likely(!__pyx_t_11)) {
@@ -21721,7 +21724,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
               {
                 Py_ssize_t __pyx_temp = __Pyx_PyList_GET_SIZE(__pyx_t_9);
                 #if !CYTHON_ASSUME_SAFE_SIZE
-                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 247, __pyx_L15_error)
+                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 248, __pyx_L15_error)
                 #endif
                 if (__pyx_t_3 >= __pyx_temp) break;
               }
@@ -21731,7 +21734,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
               {
                 Py_ssize_t __pyx_temp = __Pyx_PyTuple_GET_SIZE(__pyx_t_9);
                 #if !CYTHON_ASSUME_SAFE_SIZE
-                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 247, __pyx_L15_error)
+                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 248, __pyx_L15_error)
                 #endif
                 if (__pyx_t_3 >= __pyx_temp) break;
               }
@@ -21742,13 +21745,13 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
               #endif
               ++__pyx_t_3;
             }
-            if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 247, __pyx_L15_error)
+            if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 248, __pyx_L15_error)
           } else {
             __pyx_t_4 = __pyx_t_11(__pyx_t_9);
             if (unlikely(!__pyx_t_4)) {
               PyObject* exc_type = PyErr_Occurred();
               if (exc_type) {
-                if (unlikely(!__Pyx_PyErr_GivenExceptionMatches(exc_type, PyExc_StopIteration))) __PYX_ERR(0, 247, __pyx_L15_error)
+                if (unlikely(!__Pyx_PyErr_GivenExceptionMatches(exc_type, PyExc_StopIteration))) __PYX_ERR(0, 248, __pyx_L15_error)
                 PyErr_Clear();
               }
               break;
@@ -21757,19 +21760,19 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
           __Pyx_GOTREF(__pyx_t_4);
           __Pyx_XDECREF_SET(__pyx_8genexpr2__pyx_v_cell, __pyx_t_4);
           __pyx_t_4 = 0;
-          __pyx_t_4 = __Pyx_PyNumber_And_object_object(__pyx_8genexpr2__pyx_v_cell, __pyx_v_mask); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 247, __pyx_L15_error)
+          __pyx_t_4 = __Pyx_PyNumber_And_object_object(__pyx_8genexpr2__pyx_v_cell, __pyx_v_mask); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 248, __pyx_L15_error)
           __Pyx_GOTREF(__pyx_t_4);
-          __pyx_t_2 = __Pyx_PyLong_MultiplyCObj(__pyx_mstate_global->__pyx_int_2, __pyx_t_4, 2, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 247, __pyx_L15_error)
+          __pyx_t_2 = __Pyx_PyLong_MultiplyCObj(__pyx_mstate_global->__pyx_int_2, __pyx_t_4, 2, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 248, __pyx_L15_error)
           __Pyx_GOTREF(__pyx_t_2);
           __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-          __pyx_t_4 = __Pyx_PyNumber_Add_object_object(__pyx_v_at, __pyx_t_2); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 247, __pyx_L15_error)
+          __pyx_t_4 = __Pyx_PyNumber_Add_object_object(__pyx_v_at, __pyx_t_2); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 248, __pyx_L15_error)
           __Pyx_GOTREF(__pyx_t_4);
           __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-          __pyx_t_2 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_t_4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 247, __pyx_L15_error)
+          __pyx_t_2 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_t_4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 248, __pyx_L15_error)
           __Pyx_GOTREF(__pyx_t_2);
           __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
           __Pyx_GIVEREF(__pyx_t_2);
-          if (unlikely(__Pyx_ListComp_AppendAndDecref(__pyx_t_8, __pyx_t_2))) __PYX_ERR(0, 247, __pyx_L15_error)
+          if (unlikely(__Pyx_ListComp_AppendAndDecref(__pyx_t_8, __pyx_t_2))) __PYX_ERR(0, 248, __pyx_L15_error)
           __pyx_t_2 = 0;
         }
         __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
@@ -21780,11 +21783,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
         goto __pyx_L1_error;
         __pyx_L19_exit_scope:;
       } /* exit inner scope */
-      __pyx_t_10 = __Pyx_PyList_Append(__pyx_v_columns, __pyx_t_8); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 247, __pyx_L1_error)
+      __pyx_t_10 = __Pyx_PyList_Append(__pyx_v_columns, __pyx_t_8); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 248, __pyx_L1_error)
       __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
 
 
-      /* "kafkalog/format/lines.py":246
+      /* "kafkalog/format/lines.py":247
  *             words = word(at), word(at + 2)
  *             columns.append([words[cell & mask != 0] for cell in cells])
  *         elif kind == WORD:             # <<<<<<<<<<<<<<
@@ -21794,38 +21797,38 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
       goto __pyx_L5;
     }
 
-    /* "kafkalog/format/lines.py":248
+    /* "kafkalog/format/lines.py":249
  *         elif kind == WORD:
  *             columns.append([word(at + 2 * (cell & mask)) for cell in cells])
  *         elif kind == OPTIONAL:             # <<<<<<<<<<<<<<
  *             others = heads[other * capacity + row : other * capacity + stop].tolist()
  *             some, none = word(at) + "%d" + word(at + 2), word(at + 4)
 */
-    __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_OPTIONAL); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 248, __pyx_L1_error)
+    __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_OPTIONAL); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 249, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_8);
-    __pyx_t_5 = __Pyx_PyObject_CompareBoolEq_object_object(__pyx_v_kind, __pyx_t_8, Py_EQ); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 248, __pyx_L1_error)
+    __pyx_t_5 = __Pyx_PyObject_CompareBoolEq_object_object(__pyx_v_kind, __pyx_t_8, Py_EQ); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 249, __pyx_L1_error)
     __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
     if (__pyx_t_5) {
 
 
-      /* "kafkalog/format/lines.py":249
+      /* "kafkalog/format/lines.py":250
  *             columns.append([word(at + 2 * (cell & mask)) for cell in cells])
  *         elif kind == OPTIONAL:
  *             others = heads[other * capacity + row : other * capacity + stop].tolist()             # <<<<<<<<<<<<<<
  *             some, none = word(at) + "%d" + word(at + 2), word(at + 4)
  *             columns.append([some % value if cell & mask else none for cell, value in zip(cells, others, strict=True)])
 */
-      __pyx_t_2 = __Pyx_PyNumber_Multiply_object_object(__pyx_v_other, __pyx_cur_scope->__pyx_v_capacity); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 249, __pyx_L1_error)
+      __pyx_t_2 = __Pyx_PyNumber_Multiply_object_object(__pyx_v_other, __pyx_cur_scope->__pyx_v_capacity); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 250, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
-      __pyx_t_4 = __Pyx_PyNumber_Add_object_object(__pyx_t_2, __pyx_v_row); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 249, __pyx_L1_error)
+      __pyx_t_4 = __Pyx_PyNumber_Add_object_object(__pyx_t_2, __pyx_v_row); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 250, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_4);
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-      __pyx_t_2 = __Pyx_PyNumber_Multiply_object_object(__pyx_v_other, __pyx_cur_scope->__pyx_v_capacity); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 249, __pyx_L1_error)
+      __pyx_t_2 = __Pyx_PyNumber_Multiply_object_object(__pyx_v_other, __pyx_cur_scope->__pyx_v_capacity); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 250, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
-      __pyx_t_1 = __Pyx_PyNumber_Add_object_object(__pyx_t_2, __pyx_v_stop); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 249, __pyx_L1_error)
+      __pyx_t_1 = __Pyx_PyNumber_Add_object_object(__pyx_t_2, __pyx_v_stop); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 250, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_1);
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-      __pyx_t_2 = __Pyx_PyObject_GetSlice(__pyx_cur_scope->__pyx_v_heads, 0, 0, &__pyx_t_4, &__pyx_t_1, NULL, 0, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 249, __pyx_L1_error)
+      __pyx_t_2 = __Pyx_PyObject_GetSlice(__pyx_cur_scope->__pyx_v_heads, 0, 0, &__pyx_t_4, &__pyx_t_1, NULL, 0, 0, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 250, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
       __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
       __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
@@ -21837,36 +21840,36 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
         __pyx_t_8 = __Pyx_PyObject_FastCallMethod((PyObject*)__pyx_mstate_global->__pyx_n_u_tolist, __pyx_callargs+__pyx_t_6, (1-__pyx_t_6) | (1*__Pyx_PY_VECTORCALL_ARGUMENTS_OFFSET));
         __Pyx_XDECREF(__pyx_t_9); __pyx_t_9 = 0;
         __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-        if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 249, __pyx_L1_error)
+        if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 250, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_8);
       }
       __Pyx_XDECREF_SET(__pyx_v_others, __pyx_t_8);
       __pyx_t_8 = 0;
 
-      /* "kafkalog/format/lines.py":250
+      /* "kafkalog/format/lines.py":251
  *         elif kind == OPTIONAL:
  *             others = heads[other * capacity + row : other * capacity + stop].tolist()
  *             some, none = word(at) + "%d" + word(at + 2), word(at + 4)             # <<<<<<<<<<<<<<
  *             columns.append([some % value if cell & mask else none for cell, value in zip(cells, others, strict=True)])
  *         s += 7
 */
-      __pyx_t_8 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_v_at); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 250, __pyx_L1_error)
+      __pyx_t_8 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_v_at); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 251, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
-      __pyx_t_2 = PyNumber_Add(__pyx_t_8, __pyx_mstate_global->__pyx_kp_u_d); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 250, __pyx_L1_error)
+      __pyx_t_2 = PyNumber_Add(__pyx_t_8, __pyx_mstate_global->__pyx_kp_u_d); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 251, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
       __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
-      __pyx_t_8 = __Pyx_PyLong_AddObjC(__pyx_v_at, __pyx_mstate_global->__pyx_int_2, 2, 0, 0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 250, __pyx_L1_error)
+      __pyx_t_8 = __Pyx_PyLong_AddObjC(__pyx_v_at, __pyx_mstate_global->__pyx_int_2, 2, 0, 0); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 251, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
-      __pyx_t_9 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_t_8); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 250, __pyx_L1_error)
+      __pyx_t_9 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_t_8); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 251, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_9);
       __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
-      __pyx_t_8 = __Pyx_PyNumber_Add_object_object(__pyx_t_2, __pyx_t_9); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 250, __pyx_L1_error)
+      __pyx_t_8 = __Pyx_PyNumber_Add_object_object(__pyx_t_2, __pyx_t_9); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 251, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
       __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
-      __pyx_t_9 = __Pyx_PyLong_AddObjC(__pyx_v_at, __pyx_mstate_global->__pyx_int_4, 4, 0, 0); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 250, __pyx_L1_error)
+      __pyx_t_9 = __Pyx_PyLong_AddObjC(__pyx_v_at, __pyx_mstate_global->__pyx_int_4, 4, 0, 0); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 251, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_9);
-      __pyx_t_2 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_t_9); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 250, __pyx_L1_error)
+      __pyx_t_2 = __pyx_pf_8kafkalog_6format_5lines_24_batch_lines_interpreted_word(__pyx_v_word, __pyx_t_9); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 251, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
       __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
       __Pyx_XDECREF_SET(__pyx_v_some, __pyx_t_8);
@@ -21874,7 +21877,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
       __Pyx_XDECREF_SET(__pyx_v_none, __pyx_t_2);
       __pyx_t_2 = 0;
 
-      /* "kafkalog/format/lines.py":251
+      /* "kafkalog/format/lines.py":252
  *             others = heads[other * capacity + row : other * capacity + stop].tolist()
  *             some, none = word(at) + "%d" + word(at + 2), word(at + 4)
  *             columns.append([some % value if cell & mask else none for cell, value in zip(cells, others, strict=True)])             # <<<<<<<<<<<<<<
@@ -21882,7 +21885,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
  *     text = "".join(map(pattern.__mod__, zip(*columns, strict=True))).encode()
 */
       { /* enter inner scope */
-        __pyx_t_2 = PyList_New(0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 251, __pyx_L22_error)
+        __pyx_t_2 = PyList_New(0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 252, __pyx_L22_error)
         __Pyx_GOTREF(__pyx_t_2);
         __pyx_t_9 = NULL;
         #if CYTHON_VECTORCALL
@@ -21892,13 +21895,13 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
           PyObject *__pyx_callargs[4] = {__pyx_t_9, __pyx_v_cells, __pyx_v_others, Py_True};
           #if CYTHON_VECTORCALL
           __pyx_t_1 = __pyx_mstate_global->__pyx_tuple[3];
-          if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 251, __pyx_L22_error)
+          if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 252, __pyx_L22_error)
           __Pyx_INCREF(__pyx_t_1);
           #else
           {
             PyObject *__pyx_temp[1] = {__pyx_mstate_global->__pyx_n_u_strict};
             __pyx_t_1 = __Pyx_MakeKwargDict(__pyx_temp, __pyx_callargs+3, 1);
-            if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 251, __pyx_L22_error)
+            if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 252, __pyx_L22_error)
             __Pyx_GOTREF(__pyx_t_1);
           }
           #endif
@@ -21907,7 +21910,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
           #if CYTHON_VECTORCALL
           #endif
           __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
-          if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 251, __pyx_L22_error)
+          if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 252, __pyx_L22_error)
           __Pyx_GOTREF(__pyx_t_8);
         }
         if (likely(PyList_CheckExact(__pyx_t_8)) || PyTuple_CheckExact(__pyx_t_8)) {
@@ -21915,9 +21918,9 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
           __pyx_t_3 = 0;
           __pyx_t_11 = NULL;
         } else {
-          __pyx_t_3 = -1; __pyx_t_1 = PyObject_GetIter(__pyx_t_8); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 251, __pyx_L22_error)
+          __pyx_t_3 = -1; __pyx_t_1 = PyObject_GetIter(__pyx_t_8); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 252, __pyx_L22_error)
           __Pyx_GOTREF(__pyx_t_1);
-          __pyx_t_11 = (CYTHON_COMPILING_IN_LIMITED_API) ? PyIter_Next : __Pyx_PyObject_GetIterNextFunc(__pyx_t_1); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 251, __pyx_L22_error)
+          __pyx_t_11 = (CYTHON_COMPILING_IN_LIMITED_API) ? PyIter_Next : __Pyx_PyObject_GetIterNextFunc(__pyx_t_1); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 252, __pyx_L22_error)
         }
         __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
         for (;;) {
@@ -21926,7 +21929,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
               {
                 Py_ssize_t __pyx_temp = __Pyx_PyList_GET_SIZE(__pyx_t_1);
                 #if !CYTHON_ASSUME_SAFE_SIZE
-                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 251, __pyx_L22_error)
+                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 252, __pyx_L22_error)
                 #endif
                 if (__pyx_t_3 >= __pyx_temp) break;
               }
@@ -21936,7 +21939,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
               {
                 Py_ssize_t __pyx_temp = __Pyx_PyTuple_GET_SIZE(__pyx_t_1);
                 #if !CYTHON_ASSUME_SAFE_SIZE
-                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 251, __pyx_L22_error)
+                if (unlikely((__pyx_temp < 0))) __PYX_ERR(0, 252, __pyx_L22_error)
                 #endif
                 if (__pyx_t_3 >= __pyx_temp) break;
               }
@@ -21947,13 +21950,13 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
               #endif
               ++__pyx_t_3;
             }
-            if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 251, __pyx_L22_error)
+            if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 252, __pyx_L22_error)
           } else {
             __pyx_t_8 = __pyx_t_11(__pyx_t_1);
             if (unlikely(!__pyx_t_8)) {
               PyObject* exc_type = PyErr_Occurred();
               if (exc_type) {
-                if (unlikely(!__Pyx_PyErr_GivenExceptionMatches(exc_type, PyExc_StopIteration))) __PYX_ERR(0, 251, __pyx_L22_error)
+                if (unlikely(!__Pyx_PyErr_GivenExceptionMatches(exc_type, PyExc_StopIteration))) __PYX_ERR(0, 252, __pyx_L22_error)
                 PyErr_Clear();
               }
               break;
@@ -21966,7 +21969,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
             if (unlikely(size != 2)) {
               if (size > 2) __Pyx_RaiseTooManyValuesError(2);
               else if (size >= 0) __Pyx_RaiseNeedMoreValuesError(size);
-              __PYX_ERR(0, 251, __pyx_L22_error)
+              __PYX_ERR(0, 252, __pyx_L22_error)
             }
             #if CYTHON_ASSUME_SAFE_MACROS && !CYTHON_AVOID_BORROWED_REFS
             if (likely(PyTuple_CheckExact(sequence))) {
@@ -21976,22 +21979,22 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
               __Pyx_INCREF(__pyx_t_4);
             } else {
               __pyx_t_9 = __Pyx_PyList_GET_ITEM_REF(sequence, 0, __Pyx_ReferenceSharing_SharedReference);
-              if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 251, __pyx_L22_error)
+              if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 252, __pyx_L22_error)
               __Pyx_XGOTREF(__pyx_t_9);
               __pyx_t_4 = __Pyx_PyList_GET_ITEM_REF(sequence, 1, __Pyx_ReferenceSharing_SharedReference);
-              if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 251, __pyx_L22_error)
+              if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 252, __pyx_L22_error)
               __Pyx_XGOTREF(__pyx_t_4);
             }
             #else
-            __pyx_t_9 = __Pyx_PySequence_ITEM(sequence, 0); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 251, __pyx_L22_error)
+            __pyx_t_9 = __Pyx_PySequence_ITEM(sequence, 0); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 252, __pyx_L22_error)
             __Pyx_GOTREF(__pyx_t_9);
-            __pyx_t_4 = __Pyx_PySequence_ITEM(sequence, 1); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 251, __pyx_L22_error)
+            __pyx_t_4 = __Pyx_PySequence_ITEM(sequence, 1); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 252, __pyx_L22_error)
             __Pyx_GOTREF(__pyx_t_4);
             #endif
             __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
           } else {
             Py_ssize_t index = -1;
-            __pyx_t_12 = PyObject_GetIter(__pyx_t_8); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 251, __pyx_L22_error)
+            __pyx_t_12 = PyObject_GetIter(__pyx_t_8); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 252, __pyx_L22_error)
             __Pyx_GOTREF(__pyx_t_12);
             __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
             __pyx_t_13 = (CYTHON_COMPILING_IN_LIMITED_API) ? PyIter_Next : __Pyx_PyObject_GetIterNextFunc(__pyx_t_12);
@@ -21999,7 +22002,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
             __Pyx_GOTREF(__pyx_t_9);
             index = 1; __pyx_t_4 = __pyx_t_13(__pyx_t_12); if (unlikely(!__pyx_t_4)) goto __pyx_L25_unpacking_failed;
             __Pyx_GOTREF(__pyx_t_4);
-            if (__Pyx_IternextUnpackEndCheck(__pyx_t_13(__pyx_t_12), 2) < (0)) __PYX_ERR(0, 251, __pyx_L22_error)
+            if (__Pyx_IternextUnpackEndCheck(__pyx_t_13(__pyx_t_12), 2) < (0)) __PYX_ERR(0, 252, __pyx_L22_error)
             __pyx_t_13 = NULL;
             __Pyx_DECREF(__pyx_t_12); __pyx_t_12 = 0;
             goto __pyx_L26_unpacking_done;
@@ -22007,19 +22010,19 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
             __Pyx_DECREF(__pyx_t_12); __pyx_t_12 = 0;
             __pyx_t_13 = NULL;
             if (__Pyx_IterFinish() == 0) __Pyx_RaiseNeedMoreValuesError(index);
-            __PYX_ERR(0, 251, __pyx_L22_error)
+            __PYX_ERR(0, 252, __pyx_L22_error)
             __pyx_L26_unpacking_done:;
           }
           __Pyx_XDECREF_SET(__pyx_8genexpr3__pyx_v_cell, __pyx_t_9);
           __pyx_t_9 = 0;
           __Pyx_XDECREF_SET(__pyx_8genexpr3__pyx_v_value, __pyx_t_4);
           __pyx_t_4 = 0;
-          __pyx_t_4 = __Pyx_PyNumber_And_object_object(__pyx_8genexpr3__pyx_v_cell, __pyx_v_mask); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 251, __pyx_L22_error)
+          __pyx_t_4 = __Pyx_PyNumber_And_object_object(__pyx_8genexpr3__pyx_v_cell, __pyx_v_mask); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 252, __pyx_L22_error)
           __Pyx_GOTREF(__pyx_t_4);
-          __pyx_t_5 = __Pyx_PyObject_IsTrue(__pyx_t_4); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 251, __pyx_L22_error)
+          __pyx_t_5 = __Pyx_PyObject_IsTrue(__pyx_t_4); if (unlikely((__pyx_t_5 < 0))) __PYX_ERR(0, 252, __pyx_L22_error)
           __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
           if (__pyx_t_5) {
-            __pyx_t_4 = PyNumber_Remainder(__pyx_v_some, __pyx_8genexpr3__pyx_v_value); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 251, __pyx_L22_error)
+            __pyx_t_4 = PyNumber_Remainder(__pyx_v_some, __pyx_8genexpr3__pyx_v_value); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 252, __pyx_L22_error)
             __Pyx_GOTREF(__pyx_t_4);
             __pyx_t_8 = __pyx_t_4;
             __pyx_t_4 = 0;
@@ -22029,7 +22032,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
           }
 
           __Pyx_GIVEREF(__pyx_t_8);
-          if (unlikely(__Pyx_ListComp_AppendAndDecref(__pyx_t_2, __pyx_t_8))) __PYX_ERR(0, 251, __pyx_L22_error)
+          if (unlikely(__Pyx_ListComp_AppendAndDecref(__pyx_t_2, __pyx_t_8))) __PYX_ERR(0, 252, __pyx_L22_error)
           __pyx_t_8 = 0;
         }
         __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
@@ -22042,11 +22045,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
         goto __pyx_L1_error;
         __pyx_L28_exit_scope:;
       } /* exit inner scope */
-      __pyx_t_10 = __Pyx_PyList_Append(__pyx_v_columns, __pyx_t_2); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 251, __pyx_L1_error)
+      __pyx_t_10 = __Pyx_PyList_Append(__pyx_v_columns, __pyx_t_2); if (unlikely(__pyx_t_10 == ((int)-1))) __PYX_ERR(0, 252, __pyx_L1_error)
       __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
 
 
-      /* "kafkalog/format/lines.py":248
+      /* "kafkalog/format/lines.py":249
  *         elif kind == WORD:
  *             columns.append([word(at + 2 * (cell & mask)) for cell in cells])
  *         elif kind == OPTIONAL:             # <<<<<<<<<<<<<<
@@ -22056,20 +22059,20 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
     }
     __pyx_L5:;
 
-    /* "kafkalog/format/lines.py":252
+    /* "kafkalog/format/lines.py":253
  *             some, none = word(at) + "%d" + word(at + 2), word(at + 4)
  *             columns.append([some % value if cell & mask else none for cell, value in zip(cells, others, strict=True)])
  *         s += 7             # <<<<<<<<<<<<<<
  *     text = "".join(map(pattern.__mod__, zip(*columns, strict=True))).encode()
  *     out[w : w + len(text)] = text
 */
-    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_7, 7, 1, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 252, __pyx_L1_error)
+    __pyx_t_2 = __Pyx_PyLong_AddObjC(__pyx_v_s, __pyx_mstate_global->__pyx_int_7, 7, 1, 0); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 253, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
     __Pyx_DECREF_SET(__pyx_v_s, __pyx_t_2);
     __pyx_t_2 = 0;
   }
 
-  /* "kafkalog/format/lines.py":253
+  /* "kafkalog/format/lines.py":254
  *             columns.append([some % value if cell & mask else none for cell, value in zip(cells, others, strict=True)])
  *         s += 7
  *     text = "".join(map(pattern.__mod__, zip(*columns, strict=True))).encode()             # <<<<<<<<<<<<<<
@@ -22077,14 +22080,14 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
  *     return stop, w + len(text)
 */
   __pyx_t_1 = NULL;
-  __pyx_t_8 = __Pyx_PyObject_GetAttrStr(__pyx_v_pattern, __pyx_mstate_global->__pyx_n_u_mod); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 253, __pyx_L1_error)
+  __pyx_t_8 = __Pyx_PyObject_GetAttrStr(__pyx_v_pattern, __pyx_mstate_global->__pyx_n_u_mod); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 254, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_8);
-  __pyx_t_4 = PySequence_Tuple(__pyx_v_columns); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 253, __pyx_L1_error)
+  __pyx_t_4 = PySequence_Tuple(__pyx_v_columns); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 254, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  __pyx_t_9 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 253, __pyx_L1_error)
+  __pyx_t_9 = __Pyx_PyDict_NewPresized(1); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 254, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_9);
-  if (PyDict_SetItem(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_strict, Py_True) < (0)) __PYX_ERR(0, 253, __pyx_L1_error)
-  __pyx_t_12 = __Pyx_PyObject_Call(__pyx_builtin_zip, __pyx_t_4, __pyx_t_9); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 253, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_9, __pyx_mstate_global->__pyx_n_u_strict, Py_True) < (0)) __PYX_ERR(0, 254, __pyx_L1_error)
+  __pyx_t_12 = __Pyx_PyObject_Call(__pyx_builtin_zip, __pyx_t_4, __pyx_t_9); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 254, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_12);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
   __Pyx_DECREF(__pyx_t_9); __pyx_t_9 = 0;
@@ -22095,56 +22098,56 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
     __Pyx_XDECREF(__pyx_t_1); __pyx_t_1 = 0;
     __Pyx_DECREF(__pyx_t_8); __pyx_t_8 = 0;
     __Pyx_DECREF(__pyx_t_12); __pyx_t_12 = 0;
-    if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 253, __pyx_L1_error)
+    if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 254, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_t_2);
   }
-  __pyx_t_12 = PyUnicode_Join(__pyx_mstate_global->__pyx_kp_u__5, __pyx_t_2); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 253, __pyx_L1_error)
+  __pyx_t_12 = PyUnicode_Join(__pyx_mstate_global->__pyx_kp_u__5, __pyx_t_2); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 254, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_12);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  __pyx_t_2 = PyUnicode_AsEncodedString(((PyObject*)__pyx_t_12), NULL, NULL); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 253, __pyx_L1_error)
+  __pyx_t_2 = PyUnicode_AsEncodedString(((PyObject*)__pyx_t_12), NULL, NULL); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 254, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_12); __pyx_t_12 = 0;
   __pyx_v_text = ((PyObject*)__pyx_t_2);
   __pyx_t_2 = 0;
 
-  /* "kafkalog/format/lines.py":254
+  /* "kafkalog/format/lines.py":255
  *         s += 7
  *     text = "".join(map(pattern.__mod__, zip(*columns, strict=True))).encode()
  *     out[w : w + len(text)] = text             # <<<<<<<<<<<<<<
  *     return stop, w + len(text)
  * 
 */
-  __pyx_t_3 = __Pyx_PyBytes_GET_SIZE(__pyx_v_text); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 254, __pyx_L1_error)
-  __pyx_t_2 = PyLong_FromSsize_t(__pyx_t_3); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 254, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyBytes_GET_SIZE(__pyx_v_text); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 255, __pyx_L1_error)
+  __pyx_t_2 = PyLong_FromSsize_t(__pyx_t_3); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 255, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
 
-  __pyx_t_12 = __Pyx_PyNumber_Add_object_int(__pyx_v_w, __pyx_t_2); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 254, __pyx_L1_error)
+  __pyx_t_12 = __Pyx_PyNumber_Add_object_int(__pyx_v_w, __pyx_t_2); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 255, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_12);
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
-  if (__Pyx_PyObject_SetSlice(__pyx_v_out, __pyx_v_text, 0, 0, &__pyx_v_w, &__pyx_t_12, NULL, 0, 0, 0) < (0)) __PYX_ERR(0, 254, __pyx_L1_error)
+  if (__Pyx_PyObject_SetSlice(__pyx_v_out, __pyx_v_text, 0, 0, &__pyx_v_w, &__pyx_t_12, NULL, 0, 0, 0) < (0)) __PYX_ERR(0, 255, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_12); __pyx_t_12 = 0;
 
-  /* "kafkalog/format/lines.py":255
+  /* "kafkalog/format/lines.py":256
  *     text = "".join(map(pattern.__mod__, zip(*columns, strict=True))).encode()
  *     out[w : w + len(text)] = text
  *     return stop, w + len(text)             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_3 = __Pyx_PyBytes_GET_SIZE(__pyx_v_text); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 255, __pyx_L1_error)
-  __pyx_t_12 = PyLong_FromSsize_t(__pyx_t_3); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 255, __pyx_L1_error)
+  __pyx_t_3 = __Pyx_PyBytes_GET_SIZE(__pyx_v_text); if (unlikely(__pyx_t_3 == ((Py_ssize_t)-1))) __PYX_ERR(0, 256, __pyx_L1_error)
+  __pyx_t_12 = PyLong_FromSsize_t(__pyx_t_3); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 256, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_12);
 
-  __pyx_t_2 = __Pyx_PyNumber_Add_object_int(__pyx_v_w, __pyx_t_12); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 255, __pyx_L1_error)
+  __pyx_t_2 = __Pyx_PyNumber_Add_object_int(__pyx_v_w, __pyx_t_12); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 256, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
   __Pyx_DECREF(__pyx_t_12); __pyx_t_12 = 0;
-  __pyx_t_12 = PyTuple_New(2); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 255, __pyx_L1_error)
+  __pyx_t_12 = PyTuple_New(2); if (unlikely(!__pyx_t_12)) __PYX_ERR(0, 256, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_12);
   __Pyx_INCREF(__pyx_v_stop);
   __Pyx_GIVEREF(__pyx_v_stop);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_12, 0, __pyx_v_stop) != (0)) __PYX_ERR(0, 255, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_12, 0, __pyx_v_stop) != (0)) __PYX_ERR(0, 256, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_t_2);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_12, 1, __pyx_t_2) != (0)) __PYX_ERR(0, 255, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_12, 1, __pyx_t_2) != (0)) __PYX_ERR(0, 256, __pyx_L1_error);
   __pyx_t_2 = 0;
   {
     PyObject *__pyx_temp;
@@ -22157,7 +22160,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
   __pyx_t_12 = 0;
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":226
+  /* "kafkalog/format/lines.py":227
  * 
  * 
  * def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types             # <<<<<<<<<<<<<<
@@ -22203,7 +22206,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_8_batch_lines_interpreted(CYT
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":258
+/* "kafkalog/format/lines.py":259
  * 
  * 
  * def record_lines(             # <<<<<<<<<<<<<<
@@ -22265,130 +22268,130 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_buf,&__pyx_mstate_global->__pyx_n_u_heads,&__pyx_mstate_global->__pyx_n_u_capacity,&__pyx_mstate_global->__pyx_n_u_recs,&__pyx_mstate_global->__pyx_n_u_room,&__pyx_mstate_global->__pyx_n_u_first,&__pyx_mstate_global->__pyx_n_u_count,&__pyx_mstate_global->__pyx_n_u_row,&__pyx_mstate_global->__pyx_n_u_metadata,&__pyx_mstate_global->__pyx_n_u_contents,&__pyx_mstate_global->__pyx_n_u_template,&__pyx_mstate_global->__pyx_n_u_literals,&__pyx_mstate_global->__pyx_n_u_pieces,&__pyx_mstate_global->__pyx_n_u_out,&__pyx_mstate_global->__pyx_n_u_w,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 258, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 259, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case 15:
         values[14] = __Pyx_ArgRef_FASTCALL(__pyx_args, 14);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[14])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[14])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case 14:
         values[13] = __Pyx_ArgRef_FASTCALL(__pyx_args, 13);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[13])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[13])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case 13:
         values[12] = __Pyx_ArgRef_FASTCALL(__pyx_args, 12);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[12])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[12])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case 12:
         values[11] = __Pyx_ArgRef_FASTCALL(__pyx_args, 11);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[11])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[11])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case 11:
         values[10] = __Pyx_ArgRef_FASTCALL(__pyx_args, 10);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[10])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[10])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case 10:
         values[9] = __Pyx_ArgRef_FASTCALL(__pyx_args, 9);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[9])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[9])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  9:
         values[8] = __Pyx_ArgRef_FASTCALL(__pyx_args, 8);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  8:
         values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  7:
         values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  6:
         values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 258, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 259, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "record_lines", 0) < (0)) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "record_lines", 0) < (0)) __PYX_ERR(0, 259, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 15; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("record_lines", 1, 15, 15, i); __PYX_ERR(0, 258, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("record_lines", 1, 15, 15, i); __PYX_ERR(0, 259, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 15)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[5] = __Pyx_ArgRef_FASTCALL(__pyx_args, 5);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[5])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[6] = __Pyx_ArgRef_FASTCALL(__pyx_args, 6);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[6])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[7] = __Pyx_ArgRef_FASTCALL(__pyx_args, 7);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[7])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[8] = __Pyx_ArgRef_FASTCALL(__pyx_args, 8);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[8])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[9] = __Pyx_ArgRef_FASTCALL(__pyx_args, 9);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[9])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[9])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[10] = __Pyx_ArgRef_FASTCALL(__pyx_args, 10);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[10])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[10])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[11] = __Pyx_ArgRef_FASTCALL(__pyx_args, 11);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[11])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[11])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[12] = __Pyx_ArgRef_FASTCALL(__pyx_args, 12);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[12])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[12])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[13] = __Pyx_ArgRef_FASTCALL(__pyx_args, 13);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[13])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[13])) __PYX_ERR(0, 259, __pyx_L3_error)
       values[14] = __Pyx_ArgRef_FASTCALL(__pyx_args, 14);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[14])) __PYX_ERR(0, 258, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[14])) __PYX_ERR(0, 259, __pyx_L3_error)
     }
-    __pyx_v_buf = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[0], 0); if (unlikely(!__pyx_v_buf.memview)) __PYX_ERR(0, 259, __pyx_L3_error)
-    __pyx_v_heads = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[1], 0); if (unlikely(!__pyx_v_heads.memview)) __PYX_ERR(0, 260, __pyx_L3_error)
-    __pyx_v_capacity = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_capacity == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 261, __pyx_L3_error)
-    __pyx_v_recs = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[3], 0); if (unlikely(!__pyx_v_recs.memview)) __PYX_ERR(0, 262, __pyx_L3_error)
-    __pyx_v_room = __Pyx_PyIndex_AsSsize_t(values[4]); if (unlikely((__pyx_v_room == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 263, __pyx_L3_error)
-    __pyx_v_first = __Pyx_PyIndex_AsSsize_t(values[5]); if (unlikely((__pyx_v_first == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 264, __pyx_L3_error)
-    __pyx_v_count = __Pyx_PyIndex_AsSsize_t(values[6]); if (unlikely((__pyx_v_count == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 265, __pyx_L3_error)
-    __pyx_v_row = __Pyx_PyIndex_AsSsize_t(values[7]); if (unlikely((__pyx_v_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 266, __pyx_L3_error)
-    __pyx_v_metadata = __Pyx_PyObject_IsTrue(values[8]); if (unlikely((__pyx_v_metadata == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 267, __pyx_L3_error)
-    __pyx_v_contents = __Pyx_PyObject_IsTrue(values[9]); if (unlikely((__pyx_v_contents == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 268, __pyx_L3_error)
-    __pyx_v_template = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[10], 0); if (unlikely(!__pyx_v_template.memview)) __PYX_ERR(0, 269, __pyx_L3_error)
-    __pyx_v_literals = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[11], 0); if (unlikely(!__pyx_v_literals.memview)) __PYX_ERR(0, 270, __pyx_L3_error)
-    __pyx_v_pieces = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[12], 0); if (unlikely(!__pyx_v_pieces.memview)) __PYX_ERR(0, 271, __pyx_L3_error)
-    __pyx_v_out = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(values[13], PyBUF_WRITABLE); if (unlikely(!__pyx_v_out.memview)) __PYX_ERR(0, 272, __pyx_L3_error)
-    __pyx_v_w = __Pyx_PyIndex_AsSsize_t(values[14]); if (unlikely((__pyx_v_w == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 273, __pyx_L3_error)
+    __pyx_v_buf = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[0], 0); if (unlikely(!__pyx_v_buf.memview)) __PYX_ERR(0, 260, __pyx_L3_error)
+    __pyx_v_heads = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[1], 0); if (unlikely(!__pyx_v_heads.memview)) __PYX_ERR(0, 261, __pyx_L3_error)
+    __pyx_v_capacity = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_capacity == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 262, __pyx_L3_error)
+    __pyx_v_recs = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[3], 0); if (unlikely(!__pyx_v_recs.memview)) __PYX_ERR(0, 263, __pyx_L3_error)
+    __pyx_v_room = __Pyx_PyIndex_AsSsize_t(values[4]); if (unlikely((__pyx_v_room == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 264, __pyx_L3_error)
+    __pyx_v_first = __Pyx_PyIndex_AsSsize_t(values[5]); if (unlikely((__pyx_v_first == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 265, __pyx_L3_error)
+    __pyx_v_count = __Pyx_PyIndex_AsSsize_t(values[6]); if (unlikely((__pyx_v_count == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 266, __pyx_L3_error)
+    __pyx_v_row = __Pyx_PyIndex_AsSsize_t(values[7]); if (unlikely((__pyx_v_row == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 267, __pyx_L3_error)
+    __pyx_v_metadata = __Pyx_PyObject_IsTrue(values[8]); if (unlikely((__pyx_v_metadata == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 268, __pyx_L3_error)
+    __pyx_v_contents = __Pyx_PyObject_IsTrue(values[9]); if (unlikely((__pyx_v_contents == (int)-1) && PyErr_Occurred())) __PYX_ERR(0, 269, __pyx_L3_error)
+    __pyx_v_template = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[10], 0); if (unlikely(!__pyx_v_template.memview)) __PYX_ERR(0, 270, __pyx_L3_error)
+    __pyx_v_literals = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char__const__(values[11], 0); if (unlikely(!__pyx_v_literals.memview)) __PYX_ERR(0, 271, __pyx_L3_error)
+    __pyx_v_pieces = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[12], 0); if (unlikely(!__pyx_v_pieces.memview)) __PYX_ERR(0, 272, __pyx_L3_error)
+    __pyx_v_out = __Pyx_PyObject_to_MemoryviewSlice_dc_unsigned_char(values[13], PyBUF_WRITABLE); if (unlikely(!__pyx_v_out.memview)) __PYX_ERR(0, 273, __pyx_L3_error)
+    __pyx_v_w = __Pyx_PyIndex_AsSsize_t(values[14]); if (unlikely((__pyx_v_w == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 274, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("record_lines", 1, 15, 15, __pyx_nargs); __PYX_ERR(0, 258, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("record_lines", 1, 15, 15, __pyx_nargs); __PYX_ERR(0, 259, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -22407,25 +22410,25 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   return NULL;
   __pyx_L4_argument_unpacking_done:;
   if (unlikely(((PyObject *)__pyx_v_buf.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "buf"); __PYX_ERR(0, 259, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "buf"); __PYX_ERR(0, 260, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_heads.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "heads"); __PYX_ERR(0, 260, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "heads"); __PYX_ERR(0, 261, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_recs.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "recs"); __PYX_ERR(0, 262, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "recs"); __PYX_ERR(0, 263, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_template.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "template"); __PYX_ERR(0, 269, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "template"); __PYX_ERR(0, 270, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_literals.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "literals"); __PYX_ERR(0, 270, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "literals"); __PYX_ERR(0, 271, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_pieces.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "pieces"); __PYX_ERR(0, 271, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "pieces"); __PYX_ERR(0, 272, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_out.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "out"); __PYX_ERR(0, 272, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "out"); __PYX_ERR(0, 273, __pyx_L1_error)
   }
   __pyx_r = __pyx_pf_8kafkalog_6format_5lines_10record_lines(__pyx_self, __pyx_v_buf, __pyx_v_heads, __pyx_v_capacity, __pyx_v_recs, __pyx_v_room, __pyx_v_first, __pyx_v_count, __pyx_v_row, __pyx_v_metadata, __pyx_v_contents, __pyx_v_template, __pyx_v_literals, __pyx_v_pieces, __pyx_v_out, __pyx_v_w);
 
@@ -22498,7 +22501,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 
 
 
-  /* "kafkalog/format/lines.py":281
+  /* "kafkalog/format/lines.py":282
  *     than ABORT and COMMIT, content that could never fit), its batch's line being written.
  *     """
  *     i: cython.Py_ssize_t = first             # <<<<<<<<<<<<<<
@@ -22507,7 +22510,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
   __pyx_v_i = __pyx_v_first;
 
-  /* "kafkalog/format/lines.py":284
+  /* "kafkalog/format/lines.py":285
  *     p: cython.Py_ssize_t
  *     batch: cython.Py_ssize_t
  *     limit: cython.Py_ssize_t = len(out)             # <<<<<<<<<<<<<<
@@ -22517,20 +22520,20 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
   __pyx_t_1 = __Pyx_MemoryView_Len(__pyx_v_out); 
   __pyx_v_limit = __pyx_t_1;
 
-  /* "kafkalog/format/lines.py":292
+  /* "kafkalog/format/lines.py":293
  *     size: cython.longlong
  *     started: cython.bint
  *     line_room: cython.Py_ssize_t = LINE_ROOM             # <<<<<<<<<<<<<<
  *     at_attributes: cython.Py_ssize_t = 8 * capacity
  *     at_magic: cython.Py_ssize_t = 5 * capacity
 */
-  __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_LINE_ROOM); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 292, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_2, __pyx_mstate_global->__pyx_n_u_LINE_ROOM); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 293, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  __pyx_t_1 = __Pyx_PyIndex_AsSsize_t(__pyx_t_2); if (unlikely((__pyx_t_1 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 292, __pyx_L1_error)
+  __pyx_t_1 = __Pyx_PyIndex_AsSsize_t(__pyx_t_2); if (unlikely((__pyx_t_1 == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 293, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_2); __pyx_t_2 = 0;
   __pyx_v_line_room = __pyx_t_1;
 
-  /* "kafkalog/format/lines.py":293
+  /* "kafkalog/format/lines.py":294
  *     started: cython.bint
  *     line_room: cython.Py_ssize_t = LINE_ROOM
  *     at_attributes: cython.Py_ssize_t = 8 * capacity             # <<<<<<<<<<<<<<
@@ -22539,7 +22542,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
   __pyx_v_at_attributes = (8 * __pyx_v_capacity);
 
-  /* "kafkalog/format/lines.py":294
+  /* "kafkalog/format/lines.py":295
  *     line_room: cython.Py_ssize_t = LINE_ROOM
  *     at_attributes: cython.Py_ssize_t = 8 * capacity
  *     at_magic: cython.Py_ssize_t = 5 * capacity             # <<<<<<<<<<<<<<
@@ -22548,7 +22551,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
   __pyx_v_at_magic = (5 * __pyx_v_capacity);
 
-  /* "kafkalog/format/lines.py":295
+  /* "kafkalog/format/lines.py":296
  *     at_attributes: cython.Py_ssize_t = 8 * capacity
  *     at_magic: cython.Py_ssize_t = 5 * capacity
  *     while i < count:             # <<<<<<<<<<<<<<
@@ -22561,7 +22564,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 
     if (!__pyx_t_3) break;
 
-    /* "kafkalog/format/lines.py":296
+    /* "kafkalog/format/lines.py":297
  *     at_magic: cython.Py_ssize_t = 5 * capacity
  *     while i < count:
  *         batch = recs[i]             # <<<<<<<<<<<<<<
@@ -22575,11 +22578,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 296, __pyx_L1_error)
+      __PYX_ERR(0, 297, __pyx_L1_error)
     }
     __pyx_v_batch = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-    /* "kafkalog/format/lines.py":297
+    /* "kafkalog/format/lines.py":298
  *     while i < count:
  *         batch = recs[i]
  *         while row <= batch:             # <<<<<<<<<<<<<<
@@ -22592,7 +22595,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 
       if (!__pyx_t_3) break;
 
-      /* "kafkalog/format/lines.py":298
+      /* "kafkalog/format/lines.py":299
  *         batch = recs[i]
  *         while row <= batch:
  *             if limit - w < line_room:             # <<<<<<<<<<<<<<
@@ -22604,31 +22607,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":299
+        /* "kafkalog/format/lines.py":300
  *         while row <= batch:
  *             if limit - w < line_room:
  *                 return i, w, row, NO_ROOM             # <<<<<<<<<<<<<<
  *             w = put_batch(out, w, heads, capacity, row, template, literals)
  *             row += 1
 */
-        __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 299, __pyx_L1_error)
+        __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 300, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_2);
-        __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 299, __pyx_L1_error)
+        __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 300, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_6);
-        __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 299, __pyx_L1_error)
+        __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 300, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_7);
-        __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_NO_ROOM); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 299, __pyx_L1_error)
+        __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_NO_ROOM); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 300, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_8);
-        __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 299, __pyx_L1_error)
+        __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 300, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_9);
         __Pyx_GIVEREF(__pyx_t_2);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 299, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 300, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_6);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 299, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 300, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_7);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 299, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 300, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_8);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 299, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 300, __pyx_L1_error);
         __pyx_t_2 = 0;
         __pyx_t_6 = 0;
         __pyx_t_7 = 0;
@@ -22644,7 +22647,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         __pyx_t_9 = 0;
         goto __pyx_L0;
 
-        /* "kafkalog/format/lines.py":298
+        /* "kafkalog/format/lines.py":299
  *         batch = recs[i]
  *         while row <= batch:
  *             if limit - w < line_room:             # <<<<<<<<<<<<<<
@@ -22653,7 +22656,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
       }
 
-      /* "kafkalog/format/lines.py":300
+      /* "kafkalog/format/lines.py":301
  *             if limit - w < line_room:
  *                 return i, w, row, NO_ROOM
  *             w = put_batch(out, w, heads, capacity, row, template, literals)             # <<<<<<<<<<<<<<
@@ -22662,7 +22665,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_batch(__pyx_v_out, __pyx_v_w, __pyx_v_heads, __pyx_v_capacity, __pyx_v_row, __pyx_v_template, __pyx_v_literals);
 
-      /* "kafkalog/format/lines.py":301
+      /* "kafkalog/format/lines.py":302
  *                 return i, w, row, NO_ROOM
  *             w = put_batch(out, w, heads, capacity, row, template, literals)
  *             row += 1             # <<<<<<<<<<<<<<
@@ -22672,7 +22675,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       __pyx_v_row = (__pyx_v_row + 1);
     }
 
-    /* "kafkalog/format/lines.py":302
+    /* "kafkalog/format/lines.py":303
  *             w = put_batch(out, w, heads, capacity, row, template, literals)
  *             row += 1
  *         attributes = heads[at_attributes + batch]             # <<<<<<<<<<<<<<
@@ -22686,11 +22689,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     } else if (unlikely(__pyx_t_4 >= __pyx_v_heads.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 302, __pyx_L1_error)
+      __PYX_ERR(0, 303, __pyx_L1_error)
     }
     __pyx_v_attributes = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_4)) )));
 
-    /* "kafkalog/format/lines.py":303
+    /* "kafkalog/format/lines.py":304
  *             row += 1
  *         attributes = heads[at_attributes + batch]
  *         size = recs[10 * room + i] * 3 + line_room             # <<<<<<<<<<<<<<
@@ -22704,11 +22707,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 303, __pyx_L1_error)
+      __PYX_ERR(0, 304, __pyx_L1_error)
     }
     __pyx_v_size = (((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) ))) * 3) + __pyx_v_line_room);
 
-    /* "kafkalog/format/lines.py":304
+    /* "kafkalog/format/lines.py":305
  *         attributes = heads[at_attributes + batch]
  *         size = recs[10 * room + i] * 3 + line_room
  *         if size > limit or heads[at_magic + batch] < 2:             # <<<<<<<<<<<<<<
@@ -22732,7 +22735,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     } else if (unlikely(__pyx_t_4 >= __pyx_v_heads.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 304, __pyx_L1_error)
+      __PYX_ERR(0, 305, __pyx_L1_error)
     }
     __pyx_t_10 = ((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_heads.data) + __pyx_t_4)) ))) < 2);
 
@@ -22743,31 +22746,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     if (__pyx_t_3) {
 
 
-      /* "kafkalog/format/lines.py":305
+      /* "kafkalog/format/lines.py":306
  *         size = recs[10 * room + i] * 3 + line_room
  *         if size > limit or heads[at_magic + batch] < 2:
  *             return i, w, row, SPECIAL             # <<<<<<<<<<<<<<
  *         if size > limit - w:
  *             return i, w, row, NO_ROOM
 */
-      __pyx_t_9 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 305, __pyx_L1_error)
+      __pyx_t_9 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 306, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_9);
-      __pyx_t_8 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 305, __pyx_L1_error)
+      __pyx_t_8 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 306, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
-      __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 305, __pyx_L1_error)
+      __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 306, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_7);
-      __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_SPECIAL); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 305, __pyx_L1_error)
+      __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_SPECIAL); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 306, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_6);
-      __pyx_t_2 = PyTuple_New(4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 305, __pyx_L1_error)
+      __pyx_t_2 = PyTuple_New(4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 306, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
       __Pyx_GIVEREF(__pyx_t_9);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 0, __pyx_t_9) != (0)) __PYX_ERR(0, 305, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 0, __pyx_t_9) != (0)) __PYX_ERR(0, 306, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_8);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 1, __pyx_t_8) != (0)) __PYX_ERR(0, 305, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 1, __pyx_t_8) != (0)) __PYX_ERR(0, 306, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_7);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 305, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 306, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_6);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 3, __pyx_t_6) != (0)) __PYX_ERR(0, 305, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 3, __pyx_t_6) != (0)) __PYX_ERR(0, 306, __pyx_L1_error);
       __pyx_t_9 = 0;
       __pyx_t_8 = 0;
       __pyx_t_7 = 0;
@@ -22783,7 +22786,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       __pyx_t_2 = 0;
       goto __pyx_L0;
 
-      /* "kafkalog/format/lines.py":304
+      /* "kafkalog/format/lines.py":305
  *         attributes = heads[at_attributes + batch]
  *         size = recs[10 * room + i] * 3 + line_room
  *         if size > limit or heads[at_magic + batch] < 2:             # <<<<<<<<<<<<<<
@@ -22792,7 +22795,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
     }
 
-    /* "kafkalog/format/lines.py":306
+    /* "kafkalog/format/lines.py":307
  *         if size > limit or heads[at_magic + batch] < 2:
  *             return i, w, row, SPECIAL
  *         if size > limit - w:             # <<<<<<<<<<<<<<
@@ -22804,31 +22807,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     if (__pyx_t_3) {
 
 
-      /* "kafkalog/format/lines.py":307
+      /* "kafkalog/format/lines.py":308
  *             return i, w, row, SPECIAL
  *         if size > limit - w:
  *             return i, w, row, NO_ROOM             # <<<<<<<<<<<<<<
  *         key_size = recs[5 * room + i]
  *         value_size = recs[7 * room + i]
 */
-      __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 307, __pyx_L1_error)
+      __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 308, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_2);
-      __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 307, __pyx_L1_error)
+      __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 308, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_6);
-      __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 307, __pyx_L1_error)
+      __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 308, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_7);
-      __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_NO_ROOM); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 307, __pyx_L1_error)
+      __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_NO_ROOM); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 308, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_8);
-      __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 307, __pyx_L1_error)
+      __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 308, __pyx_L1_error)
       __Pyx_GOTREF(__pyx_t_9);
       __Pyx_GIVEREF(__pyx_t_2);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 307, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 308, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_6);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 307, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 308, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_7);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 307, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 308, __pyx_L1_error);
       __Pyx_GIVEREF(__pyx_t_8);
-      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 307, __pyx_L1_error);
+      if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 308, __pyx_L1_error);
       __pyx_t_2 = 0;
       __pyx_t_6 = 0;
       __pyx_t_7 = 0;
@@ -22844,7 +22847,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       __pyx_t_9 = 0;
       goto __pyx_L0;
 
-      /* "kafkalog/format/lines.py":306
+      /* "kafkalog/format/lines.py":307
  *         if size > limit or heads[at_magic + batch] < 2:
  *             return i, w, row, SPECIAL
  *         if size > limit - w:             # <<<<<<<<<<<<<<
@@ -22853,7 +22856,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
     }
 
-    /* "kafkalog/format/lines.py":308
+    /* "kafkalog/format/lines.py":309
  *         if size > limit - w:
  *             return i, w, row, NO_ROOM
  *         key_size = recs[5 * room + i]             # <<<<<<<<<<<<<<
@@ -22867,11 +22870,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 308, __pyx_L1_error)
+      __PYX_ERR(0, 309, __pyx_L1_error)
     }
     __pyx_v_key_size = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-    /* "kafkalog/format/lines.py":309
+    /* "kafkalog/format/lines.py":310
  *             return i, w, row, NO_ROOM
  *         key_size = recs[5 * room + i]
  *         value_size = recs[7 * room + i]             # <<<<<<<<<<<<<<
@@ -22885,11 +22888,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 309, __pyx_L1_error)
+      __PYX_ERR(0, 310, __pyx_L1_error)
     }
     __pyx_v_value_size = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-    /* "kafkalog/format/lines.py":310
+    /* "kafkalog/format/lines.py":311
  *         key_size = recs[5 * room + i]
  *         value_size = recs[7 * room + i]
  *         kind = -1             # <<<<<<<<<<<<<<
@@ -22898,7 +22901,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
     __pyx_v_kind = -1LL;
 
-    /* "kafkalog/format/lines.py":311
+    /* "kafkalog/format/lines.py":312
  *         value_size = recs[7 * room + i]
  *         kind = -1
  *         if metadata and attributes & 32:             # <<<<<<<<<<<<<<
@@ -22920,7 +22923,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     if (__pyx_t_3) {
 
 
-      /* "kafkalog/format/lines.py":312
+      /* "kafkalog/format/lines.py":313
  *         kind = -1
  *         if metadata and attributes & 32:
  *             if key_size >= 4 and value_size >= 6:             # <<<<<<<<<<<<<<
@@ -22946,7 +22949,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":313
+        /* "kafkalog/format/lines.py":314
  *         if metadata and attributes & 32:
  *             if key_size >= 4 and value_size >= 6:
  *                 p = recs[4 * room + i]             # <<<<<<<<<<<<<<
@@ -22960,11 +22963,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 313, __pyx_L1_error)
+          __PYX_ERR(0, 314, __pyx_L1_error)
         }
         __pyx_v_p = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-        /* "kafkalog/format/lines.py":314
+        /* "kafkalog/format/lines.py":315
  *             if key_size >= 4 and value_size >= 6:
  *                 p = recs[4 * room + i]
  *                 if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:             # <<<<<<<<<<<<<<
@@ -22978,7 +22981,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_4 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 314, __pyx_L1_error)
+          __PYX_ERR(0, 315, __pyx_L1_error)
         }
         __pyx_t_10 = ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_4)) ))) < 0x80);
 
@@ -22997,7 +23000,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_4 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 314, __pyx_L1_error)
+          __PYX_ERR(0, 315, __pyx_L1_error)
         }
         __pyx_t_10 = ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_4)) ))) == 0);
 
@@ -23016,7 +23019,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_4 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 314, __pyx_L1_error)
+          __PYX_ERR(0, 315, __pyx_L1_error)
         }
         __pyx_t_10 = ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_4)) ))) < 2);
 
@@ -23035,7 +23038,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 314, __pyx_L1_error)
+          __PYX_ERR(0, 315, __pyx_L1_error)
         }
         __pyx_t_11 = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
         __pyx_t_5 = -1;
@@ -23044,7 +23047,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_11 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 314, __pyx_L1_error)
+          __PYX_ERR(0, 315, __pyx_L1_error)
         }
         __pyx_t_10 = ((*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_11)) ))) < 0x80);
 
@@ -23055,7 +23058,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         if (__pyx_t_3) {
 
 
-          /* "kafkalog/format/lines.py":315
+          /* "kafkalog/format/lines.py":316
  *                 p = recs[4 * room + i]
  *                 if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:
  *                     kind = buf[p + 3]             # <<<<<<<<<<<<<<
@@ -23069,11 +23072,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
           } else if (unlikely(__pyx_t_4 >= __pyx_v_buf.shape[0])) __pyx_t_5 = 0;
           if (unlikely(__pyx_t_5 != -1)) {
             __Pyx_RaiseBufferIndexError(__pyx_t_5);
-            __PYX_ERR(0, 315, __pyx_L1_error)
+            __PYX_ERR(0, 316, __pyx_L1_error)
           }
           __pyx_v_kind = (*((unsigned char const  *) ( /* dim=0 */ ((char *) (((unsigned char const  *) __pyx_v_buf.data) + __pyx_t_4)) )));
 
-          /* "kafkalog/format/lines.py":314
+          /* "kafkalog/format/lines.py":315
  *             if key_size >= 4 and value_size >= 6:
  *                 p = recs[4 * room + i]
  *                 if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:             # <<<<<<<<<<<<<<
@@ -23082,7 +23085,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
         }
 
-        /* "kafkalog/format/lines.py":312
+        /* "kafkalog/format/lines.py":313
  *         kind = -1
  *         if metadata and attributes & 32:
  *             if key_size >= 4 and value_size >= 6:             # <<<<<<<<<<<<<<
@@ -23091,7 +23094,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
       }
 
-      /* "kafkalog/format/lines.py":316
+      /* "kafkalog/format/lines.py":317
  *                 if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:
  *                     kind = buf[p + 3]
  *             if kind < 0:             # <<<<<<<<<<<<<<
@@ -23103,31 +23106,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":317
+        /* "kafkalog/format/lines.py":318
  *                     kind = buf[p + 3]
  *             if kind < 0:
  *                 return i, w, row, SPECIAL             # <<<<<<<<<<<<<<
  *         if metadata:
  *             w = put(out, w, literals, pieces[0], pieces[1])
 */
-        __pyx_t_9 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 317, __pyx_L1_error)
+        __pyx_t_9 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 318, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_9);
-        __pyx_t_8 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 317, __pyx_L1_error)
+        __pyx_t_8 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 318, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_8);
-        __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 317, __pyx_L1_error)
+        __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 318, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_7);
-        __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_SPECIAL); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 317, __pyx_L1_error)
+        __Pyx_GetModuleGlobalName(__pyx_t_6, __pyx_mstate_global->__pyx_n_u_SPECIAL); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 318, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_6);
-        __pyx_t_2 = PyTuple_New(4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 317, __pyx_L1_error)
+        __pyx_t_2 = PyTuple_New(4); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 318, __pyx_L1_error)
         __Pyx_GOTREF(__pyx_t_2);
         __Pyx_GIVEREF(__pyx_t_9);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 0, __pyx_t_9) != (0)) __PYX_ERR(0, 317, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 0, __pyx_t_9) != (0)) __PYX_ERR(0, 318, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_8);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 1, __pyx_t_8) != (0)) __PYX_ERR(0, 317, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 1, __pyx_t_8) != (0)) __PYX_ERR(0, 318, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_7);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 317, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 318, __pyx_L1_error);
         __Pyx_GIVEREF(__pyx_t_6);
-        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 3, __pyx_t_6) != (0)) __PYX_ERR(0, 317, __pyx_L1_error);
+        if (__Pyx_PyTuple_SET_ITEM(__pyx_t_2, 3, __pyx_t_6) != (0)) __PYX_ERR(0, 318, __pyx_L1_error);
         __pyx_t_9 = 0;
         __pyx_t_8 = 0;
         __pyx_t_7 = 0;
@@ -23143,7 +23146,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         __pyx_t_2 = 0;
         goto __pyx_L0;
 
-        /* "kafkalog/format/lines.py":316
+        /* "kafkalog/format/lines.py":317
  *                 if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:
  *                     kind = buf[p + 3]
  *             if kind < 0:             # <<<<<<<<<<<<<<
@@ -23152,7 +23155,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
       }
 
-      /* "kafkalog/format/lines.py":311
+      /* "kafkalog/format/lines.py":312
  *         value_size = recs[7 * room + i]
  *         kind = -1
  *         if metadata and attributes & 32:             # <<<<<<<<<<<<<<
@@ -23161,7 +23164,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
     }
 
-    /* "kafkalog/format/lines.py":318
+    /* "kafkalog/format/lines.py":319
  *             if kind < 0:
  *                 return i, w, row, SPECIAL
  *         if metadata:             # <<<<<<<<<<<<<<
@@ -23170,7 +23173,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
     if (__pyx_v_metadata) {
 
-      /* "kafkalog/format/lines.py":319
+      /* "kafkalog/format/lines.py":320
  *                 return i, w, row, SPECIAL
  *         if metadata:
  *             w = put(out, w, literals, pieces[0], pieces[1])             # <<<<<<<<<<<<<<
@@ -23184,7 +23187,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 319, __pyx_L1_error)
+        __PYX_ERR(0, 320, __pyx_L1_error)
       }
       __pyx_t_12 = 1;
       __pyx_t_5 = -1;
@@ -23193,11 +23196,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 319, __pyx_L1_error)
+        __PYX_ERR(0, 320, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":320
+      /* "kafkalog/format/lines.py":321
  *         if metadata:
  *             w = put(out, w, literals, pieces[0], pieces[1])
  *             w = put_integer(out, w, recs[room + i])             # <<<<<<<<<<<<<<
@@ -23211,11 +23214,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_12 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 320, __pyx_L1_error)
+        __PYX_ERR(0, 321, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":321
+      /* "kafkalog/format/lines.py":322
  *             w = put(out, w, literals, pieces[0], pieces[1])
  *             w = put_integer(out, w, recs[room + i])
  *             p = 4 if attributes & 8 else 2             # <<<<<<<<<<<<<<
@@ -23234,7 +23237,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 
       __pyx_v_p = __pyx_t_1;
 
-      /* "kafkalog/format/lines.py":322
+      /* "kafkalog/format/lines.py":323
  *             w = put_integer(out, w, recs[room + i])
  *             p = 4 if attributes & 8 else 2
  *             w = put(out, w, literals, pieces[p], pieces[p + 1])             # <<<<<<<<<<<<<<
@@ -23248,7 +23251,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 322, __pyx_L1_error)
+        __PYX_ERR(0, 323, __pyx_L1_error)
       }
       __pyx_t_4 = (__pyx_v_p + 1);
       __pyx_t_5 = -1;
@@ -23257,11 +23260,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 322, __pyx_L1_error)
+        __PYX_ERR(0, 323, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))));
 
-      /* "kafkalog/format/lines.py":323
+      /* "kafkalog/format/lines.py":324
  *             p = 4 if attributes & 8 else 2
  *             w = put(out, w, literals, pieces[p], pieces[p + 1])
  *             w = put_integer(out, w, recs[2 * room + i])             # <<<<<<<<<<<<<<
@@ -23275,11 +23278,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 323, __pyx_L1_error)
+        __PYX_ERR(0, 324, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) ))));
 
-      /* "kafkalog/format/lines.py":324
+      /* "kafkalog/format/lines.py":325
  *             w = put(out, w, literals, pieces[p], pieces[p + 1])
  *             w = put_integer(out, w, recs[2 * room + i])
  *             w = put(out, w, literals, pieces[6], pieces[7])             # <<<<<<<<<<<<<<
@@ -23293,7 +23296,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 324, __pyx_L1_error)
+        __PYX_ERR(0, 325, __pyx_L1_error)
       }
       __pyx_t_12 = 7;
       __pyx_t_5 = -1;
@@ -23302,11 +23305,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 324, __pyx_L1_error)
+        __PYX_ERR(0, 325, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":325
+      /* "kafkalog/format/lines.py":326
  *             w = put_integer(out, w, recs[2 * room + i])
  *             w = put(out, w, literals, pieces[6], pieces[7])
  *             w = put_integer(out, w, key_size)             # <<<<<<<<<<<<<<
@@ -23315,7 +23318,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, __pyx_v_key_size);
 
-      /* "kafkalog/format/lines.py":326
+      /* "kafkalog/format/lines.py":327
  *             w = put(out, w, literals, pieces[6], pieces[7])
  *             w = put_integer(out, w, key_size)
  *             w = put(out, w, literals, pieces[8], pieces[9])             # <<<<<<<<<<<<<<
@@ -23329,7 +23332,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 326, __pyx_L1_error)
+        __PYX_ERR(0, 327, __pyx_L1_error)
       }
       __pyx_t_4 = 9;
       __pyx_t_5 = -1;
@@ -23338,11 +23341,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 326, __pyx_L1_error)
+        __PYX_ERR(0, 327, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))));
 
-      /* "kafkalog/format/lines.py":327
+      /* "kafkalog/format/lines.py":328
  *             w = put_integer(out, w, key_size)
  *             w = put(out, w, literals, pieces[8], pieces[9])
  *             w = put_integer(out, w, value_size)             # <<<<<<<<<<<<<<
@@ -23351,7 +23354,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, __pyx_v_value_size);
 
-      /* "kafkalog/format/lines.py":328
+      /* "kafkalog/format/lines.py":329
  *             w = put(out, w, literals, pieces[8], pieces[9])
  *             w = put_integer(out, w, value_size)
  *             w = put(out, w, literals, pieces[10], pieces[11])             # <<<<<<<<<<<<<<
@@ -23365,7 +23368,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 328, __pyx_L1_error)
+        __PYX_ERR(0, 329, __pyx_L1_error)
       }
       __pyx_t_12 = 11;
       __pyx_t_5 = -1;
@@ -23374,11 +23377,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 328, __pyx_L1_error)
+        __PYX_ERR(0, 329, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":329
+      /* "kafkalog/format/lines.py":330
  *             w = put_integer(out, w, value_size)
  *             w = put(out, w, literals, pieces[10], pieces[11])
  *             w = put_integer(out, w, recs[3 * room + i])             # <<<<<<<<<<<<<<
@@ -23392,11 +23395,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_12 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 329, __pyx_L1_error)
+        __PYX_ERR(0, 330, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":330
+      /* "kafkalog/format/lines.py":331
  *             w = put(out, w, literals, pieces[10], pieces[11])
  *             w = put_integer(out, w, recs[3 * room + i])
  *             w = put(out, w, literals, pieces[12], pieces[13])             # <<<<<<<<<<<<<<
@@ -23410,7 +23413,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 330, __pyx_L1_error)
+        __PYX_ERR(0, 331, __pyx_L1_error)
       }
       __pyx_t_4 = 13;
       __pyx_t_5 = -1;
@@ -23419,11 +23422,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 330, __pyx_L1_error)
+        __PYX_ERR(0, 331, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))));
 
-      /* "kafkalog/format/lines.py":331
+      /* "kafkalog/format/lines.py":332
  *             w = put_integer(out, w, recs[3 * room + i])
  *             w = put(out, w, literals, pieces[12], pieces[13])
  *             h = recs[9 * room + i]             # <<<<<<<<<<<<<<
@@ -23437,11 +23440,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 331, __pyx_L1_error)
+        __PYX_ERR(0, 332, __pyx_L1_error)
       }
       __pyx_v_h = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-      /* "kafkalog/format/lines.py":332
+      /* "kafkalog/format/lines.py":333
  *             w = put(out, w, literals, pieces[12], pieces[13])
  *             h = recs[9 * room + i]
  *             p = recs[8 * room + i]             # <<<<<<<<<<<<<<
@@ -23455,11 +23458,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 332, __pyx_L1_error)
+        __PYX_ERR(0, 333, __pyx_L1_error)
       }
       __pyx_v_p = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
 
-      /* "kafkalog/format/lines.py":333
+      /* "kafkalog/format/lines.py":334
  *             h = recs[9 * room + i]
  *             p = recs[8 * room + i]
  *             started = False             # <<<<<<<<<<<<<<
@@ -23468,7 +23471,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
       __pyx_v_started = 0;
 
-      /* "kafkalog/format/lines.py":334
+      /* "kafkalog/format/lines.py":335
  *             p = recs[8 * room + i]
  *             started = False
  *             while h > 0:             # <<<<<<<<<<<<<<
@@ -23481,7 +23484,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 
         if (!__pyx_t_3) break;
 
-        /* "kafkalog/format/lines.py":335
+        /* "kafkalog/format/lines.py":336
  *             started = False
  *             while h > 0:
  *                 size, p = _varint(buf, p)             # <<<<<<<<<<<<<<
@@ -23497,7 +23500,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         __pyx_v_size = __pyx_t_11;
         __pyx_v_p = __pyx_t_1;
 
-        /* "kafkalog/format/lines.py":336
+        /* "kafkalog/format/lines.py":337
  *             while h > 0:
  *                 size, p = _varint(buf, p)
  *                 if started:             # <<<<<<<<<<<<<<
@@ -23506,7 +23509,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
         if (__pyx_v_started) {
 
-          /* "kafkalog/format/lines.py":337
+          /* "kafkalog/format/lines.py":338
  *                 size, p = _varint(buf, p)
  *                 if started:
  *                     out[w] = 44             # <<<<<<<<<<<<<<
@@ -23520,11 +23523,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
           } else if (unlikely(__pyx_t_4 >= __pyx_v_out.shape[0])) __pyx_t_5 = 0;
           if (unlikely(__pyx_t_5 != -1)) {
             __Pyx_RaiseBufferIndexError(__pyx_t_5);
-            __PYX_ERR(0, 337, __pyx_L1_error)
+            __PYX_ERR(0, 338, __pyx_L1_error)
           }
           *((unsigned char *) ( /* dim=0 */ ((char *) (((unsigned char *) __pyx_v_out.data) + __pyx_t_4)) )) = 44;
 
-          /* "kafkalog/format/lines.py":338
+          /* "kafkalog/format/lines.py":339
  *                 if started:
  *                     out[w] = 44
  *                     w += 1             # <<<<<<<<<<<<<<
@@ -23533,7 +23536,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
           __pyx_v_w = (__pyx_v_w + 1);
 
-          /* "kafkalog/format/lines.py":336
+          /* "kafkalog/format/lines.py":337
  *             while h > 0:
  *                 size, p = _varint(buf, p)
  *                 if started:             # <<<<<<<<<<<<<<
@@ -23542,7 +23545,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
         }
 
-        /* "kafkalog/format/lines.py":339
+        /* "kafkalog/format/lines.py":340
  *                     out[w] = 44
  *                     w += 1
  *                 started = True             # <<<<<<<<<<<<<<
@@ -23551,7 +23554,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
         __pyx_v_started = 1;
 
-        /* "kafkalog/format/lines.py":340
+        /* "kafkalog/format/lines.py":341
  *                     w += 1
  *                 started = True
  *                 w = put_text(out, w, buf, p, size)             # <<<<<<<<<<<<<<
@@ -23560,7 +23563,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_text(__pyx_v_out, __pyx_v_w, __pyx_v_buf, __pyx_v_p, __pyx_v_size, 0);
 
-        /* "kafkalog/format/lines.py":341
+        /* "kafkalog/format/lines.py":342
  *                 started = True
  *                 w = put_text(out, w, buf, p, size)
  *                 size, p = _varint(buf, p + size)             # <<<<<<<<<<<<<<
@@ -23576,7 +23579,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         __pyx_v_size = __pyx_t_11;
         __pyx_v_p = __pyx_t_1;
 
-        /* "kafkalog/format/lines.py":342
+        /* "kafkalog/format/lines.py":343
  *                 w = put_text(out, w, buf, p, size)
  *                 size, p = _varint(buf, p + size)
  *                 if size > 0:             # <<<<<<<<<<<<<<
@@ -23588,7 +23591,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         if (__pyx_t_3) {
 
 
-          /* "kafkalog/format/lines.py":343
+          /* "kafkalog/format/lines.py":344
  *                 size, p = _varint(buf, p + size)
  *                 if size > 0:
  *                     p += size             # <<<<<<<<<<<<<<
@@ -23597,7 +23600,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
           __pyx_v_p = (__pyx_v_p + __pyx_v_size);
 
-          /* "kafkalog/format/lines.py":342
+          /* "kafkalog/format/lines.py":343
  *                 w = put_text(out, w, buf, p, size)
  *                 size, p = _varint(buf, p + size)
  *                 if size > 0:             # <<<<<<<<<<<<<<
@@ -23606,7 +23609,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
         }
 
-        /* "kafkalog/format/lines.py":344
+        /* "kafkalog/format/lines.py":345
  *                 if size > 0:
  *                     p += size
  *                 h -= 1             # <<<<<<<<<<<<<<
@@ -23616,7 +23619,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         __pyx_v_h = (__pyx_v_h - 1);
       }
 
-      /* "kafkalog/format/lines.py":345
+      /* "kafkalog/format/lines.py":346
  *                     p += size
  *                 h -= 1
  *             w = put(out, w, literals, pieces[14], pieces[15])             # <<<<<<<<<<<<<<
@@ -23630,7 +23633,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 345, __pyx_L1_error)
+        __PYX_ERR(0, 346, __pyx_L1_error)
       }
       __pyx_t_12 = 15;
       __pyx_t_5 = -1;
@@ -23639,11 +23642,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
       if (unlikely(__pyx_t_5 != -1)) {
         __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 345, __pyx_L1_error)
+        __PYX_ERR(0, 346, __pyx_L1_error)
       }
       __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))));
 
-      /* "kafkalog/format/lines.py":346
+      /* "kafkalog/format/lines.py":347
  *                 h -= 1
  *             w = put(out, w, literals, pieces[14], pieces[15])
  *             if kind >= 0:             # <<<<<<<<<<<<<<
@@ -23655,7 +23658,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":347
+        /* "kafkalog/format/lines.py":348
  *             w = put(out, w, literals, pieces[14], pieces[15])
  *             if kind >= 0:
  *                 p = 24 + 2 * kind             # <<<<<<<<<<<<<<
@@ -23664,7 +23667,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
         __pyx_v_p = (24 + (2 * __pyx_v_kind));
 
-        /* "kafkalog/format/lines.py":348
+        /* "kafkalog/format/lines.py":349
  *             if kind >= 0:
  *                 p = 24 + 2 * kind
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])             # <<<<<<<<<<<<<<
@@ -23678,7 +23681,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 348, __pyx_L1_error)
+          __PYX_ERR(0, 349, __pyx_L1_error)
         }
         __pyx_t_4 = (__pyx_v_p + 1);
         __pyx_t_5 = -1;
@@ -23687,11 +23690,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 348, __pyx_L1_error)
+          __PYX_ERR(0, 349, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))));
 
-        /* "kafkalog/format/lines.py":349
+        /* "kafkalog/format/lines.py":350
  *                 p = 24 + 2 * kind
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])
  *                 p = recs[6 * room + i] + 2             # <<<<<<<<<<<<<<
@@ -23705,11 +23708,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 349, __pyx_L1_error)
+          __PYX_ERR(0, 350, __pyx_L1_error)
         }
         __pyx_v_p = ((*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) ))) + 2);
 
-        /* "kafkalog/format/lines.py":350
+        /* "kafkalog/format/lines.py":351
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])
  *                 p = recs[6 * room + i] + 2
  *                 w = put_integer(out, w, _int32(buf, p))             # <<<<<<<<<<<<<<
@@ -23718,7 +23721,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_integer(__pyx_v_out, __pyx_v_w, __pyx_f_8kafkalog_6format_5lines__int32(__pyx_v_buf, __pyx_v_p));
 
-        /* "kafkalog/format/lines.py":346
+        /* "kafkalog/format/lines.py":347
  *                 h -= 1
  *             w = put(out, w, literals, pieces[14], pieces[15])
  *             if kind >= 0:             # <<<<<<<<<<<<<<
@@ -23727,7 +23730,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
       }
 
-      /* "kafkalog/format/lines.py":318
+      /* "kafkalog/format/lines.py":319
  *             if kind < 0:
  *                 return i, w, row, SPECIAL
  *         if metadata:             # <<<<<<<<<<<<<<
@@ -23736,7 +23739,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
     }
 
-    /* "kafkalog/format/lines.py":351
+    /* "kafkalog/format/lines.py":352
  *                 p = recs[6 * room + i] + 2
  *                 w = put_integer(out, w, _int32(buf, p))
  *         if contents and not attributes & 32:             # <<<<<<<<<<<<<<
@@ -23758,7 +23761,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     if (__pyx_t_3) {
 
 
-      /* "kafkalog/format/lines.py":352
+      /* "kafkalog/format/lines.py":353
  *                 w = put_integer(out, w, _int32(buf, p))
  *         if contents and not attributes & 32:
  *             p = 16 if metadata else 20             # <<<<<<<<<<<<<<
@@ -23774,7 +23777,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       }
       __pyx_v_p = __pyx_t_1;
 
-      /* "kafkalog/format/lines.py":353
+      /* "kafkalog/format/lines.py":354
  *         if contents and not attributes & 32:
  *             p = 16 if metadata else 20
  *             if key_size >= 0:             # <<<<<<<<<<<<<<
@@ -23786,7 +23789,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":354
+        /* "kafkalog/format/lines.py":355
  *             p = 16 if metadata else 20
  *             if key_size >= 0:
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])             # <<<<<<<<<<<<<<
@@ -23800,7 +23803,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 354, __pyx_L1_error)
+          __PYX_ERR(0, 355, __pyx_L1_error)
         }
         __pyx_t_12 = (__pyx_v_p + 1);
         __pyx_t_5 = -1;
@@ -23809,11 +23812,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 354, __pyx_L1_error)
+          __PYX_ERR(0, 355, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))));
 
-        /* "kafkalog/format/lines.py":355
+        /* "kafkalog/format/lines.py":356
  *             if key_size >= 0:
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])
  *                 w = put_text(out, w, buf, recs[4 * room + i], key_size)             # <<<<<<<<<<<<<<
@@ -23827,11 +23830,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_12 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 355, __pyx_L1_error)
+          __PYX_ERR(0, 356, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_text(__pyx_v_out, __pyx_v_w, __pyx_v_buf, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_12)) ))), __pyx_v_key_size, 0);
 
-        /* "kafkalog/format/lines.py":356
+        /* "kafkalog/format/lines.py":357
  *                 w = put(out, w, literals, pieces[p], pieces[p + 1])
  *                 w = put_text(out, w, buf, recs[4 * room + i], key_size)
  *                 p = 16             # <<<<<<<<<<<<<<
@@ -23840,7 +23843,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
         __pyx_v_p = 16;
 
-        /* "kafkalog/format/lines.py":353
+        /* "kafkalog/format/lines.py":354
  *         if contents and not attributes & 32:
  *             p = 16 if metadata else 20
  *             if key_size >= 0:             # <<<<<<<<<<<<<<
@@ -23849,7 +23852,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
       }
 
-      /* "kafkalog/format/lines.py":357
+      /* "kafkalog/format/lines.py":358
  *                 w = put_text(out, w, buf, recs[4 * room + i], key_size)
  *                 p = 16
  *             if value_size >= 0:             # <<<<<<<<<<<<<<
@@ -23861,7 +23864,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
       if (__pyx_t_3) {
 
 
-        /* "kafkalog/format/lines.py":358
+        /* "kafkalog/format/lines.py":359
  *                 p = 16
  *             if value_size >= 0:
  *                 w = put(out, w, literals, pieces[p + 2], pieces[p + 3])             # <<<<<<<<<<<<<<
@@ -23875,7 +23878,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_12 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 358, __pyx_L1_error)
+          __PYX_ERR(0, 359, __pyx_L1_error)
         }
         __pyx_t_4 = (__pyx_v_p + 3);
         __pyx_t_5 = -1;
@@ -23884,11 +23887,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_4 >= __pyx_v_pieces.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 358, __pyx_L1_error)
+          __PYX_ERR(0, 359, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put(__pyx_v_out, __pyx_v_w, __pyx_v_literals, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_12)) ))), (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_pieces.data) + __pyx_t_4)) ))));
 
-        /* "kafkalog/format/lines.py":359
+        /* "kafkalog/format/lines.py":360
  *             if value_size >= 0:
  *                 w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
  *                 w = put_text(out, w, buf, recs[6 * room + i], value_size)             # <<<<<<<<<<<<<<
@@ -23902,11 +23905,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
         } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
         if (unlikely(__pyx_t_5 != -1)) {
           __Pyx_RaiseBufferIndexError(__pyx_t_5);
-          __PYX_ERR(0, 359, __pyx_L1_error)
+          __PYX_ERR(0, 360, __pyx_L1_error)
         }
         __pyx_v_w = __pyx_f_8kafkalog_6format_5lines_put_text(__pyx_v_out, __pyx_v_w, __pyx_v_buf, (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) ))), __pyx_v_value_size, 0);
 
-        /* "kafkalog/format/lines.py":357
+        /* "kafkalog/format/lines.py":358
  *                 w = put_text(out, w, buf, recs[4 * room + i], key_size)
  *                 p = 16
  *             if value_size >= 0:             # <<<<<<<<<<<<<<
@@ -23915,7 +23918,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
       }
 
-      /* "kafkalog/format/lines.py":351
+      /* "kafkalog/format/lines.py":352
  *                 p = recs[6 * room + i] + 2
  *                 w = put_integer(out, w, _int32(buf, p))
  *         if contents and not attributes & 32:             # <<<<<<<<<<<<<<
@@ -23924,7 +23927,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
     }
 
-    /* "kafkalog/format/lines.py":360
+    /* "kafkalog/format/lines.py":361
  *                 w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
  *                 w = put_text(out, w, buf, recs[6 * room + i], value_size)
  *         out[w] = 10             # <<<<<<<<<<<<<<
@@ -23938,11 +23941,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     } else if (unlikely(__pyx_t_4 >= __pyx_v_out.shape[0])) __pyx_t_5 = 0;
     if (unlikely(__pyx_t_5 != -1)) {
       __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 360, __pyx_L1_error)
+      __PYX_ERR(0, 361, __pyx_L1_error)
     }
     *((unsigned char *) ( /* dim=0 */ ((char *) (((unsigned char *) __pyx_v_out.data) + __pyx_t_4)) )) = 10;
 
-    /* "kafkalog/format/lines.py":361
+    /* "kafkalog/format/lines.py":362
  *                 w = put_text(out, w, buf, recs[6 * room + i], value_size)
  *         out[w] = 10
  *         w += 1             # <<<<<<<<<<<<<<
@@ -23951,7 +23954,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
 */
     __pyx_v_w = (__pyx_v_w + 1);
 
-    /* "kafkalog/format/lines.py":362
+    /* "kafkalog/format/lines.py":363
  *         out[w] = 10
  *         w += 1
  *         i += 1             # <<<<<<<<<<<<<<
@@ -23961,31 +23964,31 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
     __pyx_v_i = (__pyx_v_i + 1);
   }
 
-  /* "kafkalog/format/lines.py":363
+  /* "kafkalog/format/lines.py":364
  *         w += 1
  *         i += 1
  *     return i, w, row, DONE             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 363, __pyx_L1_error)
+  __pyx_t_2 = PyLong_FromSsize_t(__pyx_v_i); if (unlikely(!__pyx_t_2)) __PYX_ERR(0, 364, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_2);
-  __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 363, __pyx_L1_error)
+  __pyx_t_6 = PyLong_FromSsize_t(__pyx_v_w); if (unlikely(!__pyx_t_6)) __PYX_ERR(0, 364, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_6);
-  __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 363, __pyx_L1_error)
+  __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_row); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 364, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_7);
-  __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_DONE); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 363, __pyx_L1_error)
+  __Pyx_GetModuleGlobalName(__pyx_t_8, __pyx_mstate_global->__pyx_n_u_DONE); if (unlikely(!__pyx_t_8)) __PYX_ERR(0, 364, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_8);
-  __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 363, __pyx_L1_error)
+  __pyx_t_9 = PyTuple_New(4); if (unlikely(!__pyx_t_9)) __PYX_ERR(0, 364, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_9);
   __Pyx_GIVEREF(__pyx_t_2);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 363, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 0, __pyx_t_2) != (0)) __PYX_ERR(0, 364, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_t_6);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 363, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 1, __pyx_t_6) != (0)) __PYX_ERR(0, 364, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_t_7);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 363, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 2, __pyx_t_7) != (0)) __PYX_ERR(0, 364, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_t_8);
-  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 363, __pyx_L1_error);
+  if (__Pyx_PyTuple_SET_ITEM(__pyx_t_9, 3, __pyx_t_8) != (0)) __PYX_ERR(0, 364, __pyx_L1_error);
   __pyx_t_2 = 0;
   __pyx_t_6 = 0;
   __pyx_t_7 = 0;
@@ -24001,7 +24004,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
   __pyx_t_9 = 0;
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":258
+  /* "kafkalog/format/lines.py":259
  * 
  * 
  * def record_lines(             # <<<<<<<<<<<<<<
@@ -24040,7 +24043,7 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_10record_lines(CYTHON_UNUSED 
   return __pyx_r;
 }
 
-/* "kafkalog/format/lines.py":366
+/* "kafkalog/format/lines.py":367
  * 
  * 
  * def breaks(             # <<<<<<<<<<<<<<
@@ -24092,60 +24095,60 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   {
     PyObject ** const __pyx_pyargnames[] = {&__pyx_mstate_global->__pyx_n_u_recs,&__pyx_mstate_global->__pyx_n_u_room,&__pyx_mstate_global->__pyx_n_u_count,&__pyx_mstate_global->__pyx_n_u_previous,&__pyx_mstate_global->__pyx_n_u_found,0};
     const Py_ssize_t __pyx_kwds_len = (__pyx_kwds) ? __Pyx_NumKwargs_FASTCALL(__pyx_kwds) : 0;
-    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 366, __pyx_L3_error)
+    if (unlikely(__pyx_kwds_len < 0)) __PYX_ERR(0, 367, __pyx_L3_error)
     if (__pyx_kwds_len > 0) {
       switch (__pyx_nargs) {
         case  5:
         values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 366, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 367, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  4:
         values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 366, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 367, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  3:
         values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 366, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 367, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  2:
         values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 366, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 367, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  1:
         values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 366, __pyx_L3_error)
+        if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 367, __pyx_L3_error)
         CYTHON_FALLTHROUGH;
         case  0: break;
         default: goto __pyx_L5_argtuple_error;
       }
       const Py_ssize_t kwd_pos_args = __pyx_nargs;
-      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "breaks", 0) < (0)) __PYX_ERR(0, 366, __pyx_L3_error)
+      if (__Pyx_ParseKeywords(__pyx_kwds, __pyx_kwvalues, __pyx_pyargnames, 0, values, kwd_pos_args, __pyx_kwds_len, "breaks", 0) < (0)) __PYX_ERR(0, 367, __pyx_L3_error)
       for (Py_ssize_t i = __pyx_nargs; i < 5; i++) {
-        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("breaks", 1, 5, 5, i); __PYX_ERR(0, 366, __pyx_L3_error) }
+        if (unlikely(!values[i])) { __Pyx_RaiseArgtupleInvalid("breaks", 1, 5, 5, i); __PYX_ERR(0, 367, __pyx_L3_error) }
       }
     } else if (unlikely(__pyx_nargs != 5)) {
       goto __pyx_L5_argtuple_error;
     } else {
       values[0] = __Pyx_ArgRef_FASTCALL(__pyx_args, 0);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 366, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[0])) __PYX_ERR(0, 367, __pyx_L3_error)
       values[1] = __Pyx_ArgRef_FASTCALL(__pyx_args, 1);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 366, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[1])) __PYX_ERR(0, 367, __pyx_L3_error)
       values[2] = __Pyx_ArgRef_FASTCALL(__pyx_args, 2);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 366, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[2])) __PYX_ERR(0, 367, __pyx_L3_error)
       values[3] = __Pyx_ArgRef_FASTCALL(__pyx_args, 3);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 366, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[3])) __PYX_ERR(0, 367, __pyx_L3_error)
       values[4] = __Pyx_ArgRef_FASTCALL(__pyx_args, 4);
-      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 366, __pyx_L3_error)
+      if (!CYTHON_ASSUME_SAFE_MACROS && unlikely(!values[4])) __PYX_ERR(0, 367, __pyx_L3_error)
     }
-    __pyx_v_recs = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[0], 0); if (unlikely(!__pyx_v_recs.memview)) __PYX_ERR(0, 367, __pyx_L3_error)
-    __pyx_v_room = __Pyx_PyIndex_AsSsize_t(values[1]); if (unlikely((__pyx_v_room == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 368, __pyx_L3_error)
-    __pyx_v_count = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_count == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 369, __pyx_L3_error)
-    __pyx_v_previous = __Pyx_PyLong_As_PY_LONG_LONG(values[3]); if (unlikely((__pyx_v_previous == (PY_LONG_LONG)-1) && PyErr_Occurred())) __PYX_ERR(0, 370, __pyx_L3_error)
-    __pyx_v_found = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG(values[4], PyBUF_WRITABLE); if (unlikely(!__pyx_v_found.memview)) __PYX_ERR(0, 371, __pyx_L3_error)
+    __pyx_v_recs = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG__const__(values[0], 0); if (unlikely(!__pyx_v_recs.memview)) __PYX_ERR(0, 368, __pyx_L3_error)
+    __pyx_v_room = __Pyx_PyIndex_AsSsize_t(values[1]); if (unlikely((__pyx_v_room == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 369, __pyx_L3_error)
+    __pyx_v_count = __Pyx_PyIndex_AsSsize_t(values[2]); if (unlikely((__pyx_v_count == (Py_ssize_t)-1) && PyErr_Occurred())) __PYX_ERR(0, 370, __pyx_L3_error)
+    __pyx_v_previous = __Pyx_PyLong_As_PY_LONG_LONG(values[3]); if (unlikely((__pyx_v_previous == (PY_LONG_LONG)-1) && PyErr_Occurred())) __PYX_ERR(0, 371, __pyx_L3_error)
+    __pyx_v_found = __Pyx_PyObject_to_MemoryviewSlice_dc_PY_LONG_LONG(values[4], PyBUF_WRITABLE); if (unlikely(!__pyx_v_found.memview)) __PYX_ERR(0, 372, __pyx_L3_error)
   }
   goto __pyx_L6_skip;
   __pyx_L5_argtuple_error:;
-  __Pyx_RaiseArgtupleInvalid("breaks", 1, 5, 5, __pyx_nargs); __PYX_ERR(0, 366, __pyx_L3_error)
+  __Pyx_RaiseArgtupleInvalid("breaks", 1, 5, 5, __pyx_nargs); __PYX_ERR(0, 367, __pyx_L3_error)
   __pyx_L6_skip:;
   goto __pyx_L4_argument_unpacking_done;
   __pyx_L3_error:;
@@ -24159,10 +24162,10 @@ PyObject *__pyx_args, PyObject *__pyx_kwds
   return NULL;
   __pyx_L4_argument_unpacking_done:;
   if (unlikely(((PyObject *)__pyx_v_recs.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "recs"); __PYX_ERR(0, 367, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "recs"); __PYX_ERR(0, 368, __pyx_L1_error)
   }
   if (unlikely(((PyObject *)__pyx_v_found.memview) == Py_None)) {
-    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "found"); __PYX_ERR(0, 371, __pyx_L1_error)
+    PyErr_Format(PyExc_TypeError, "Argument '%.200s' must not be None", "found"); __PYX_ERR(0, 372, __pyx_L1_error)
   }
   __pyx_r = __pyx_pf_8kafkalog_6format_5lines_12breaks(__pyx_self, __pyx_v_recs, __pyx_v_room, __pyx_v_count, __pyx_v_previous, __pyx_v_found);
 
@@ -24192,22 +24195,25 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_12breaks(CYTHON_UNUSED PyObje
   Py_ssize_t __pyx_v_n;
   Py_ssize_t __pyx_v_i;
   PY_LONG_LONG __pyx_v_offset;
+  PY_LONG_LONG __pyx_v_last;
   PyObject *__pyx_r = NULL;
   __Pyx_RefNannyDeclarations
-  Py_ssize_t __pyx_t_1;
-  Py_ssize_t __pyx_t_2;
+  PyObject *__pyx_t_1 = NULL;
+  PY_LONG_LONG __pyx_t_2;
   Py_ssize_t __pyx_t_3;
   Py_ssize_t __pyx_t_4;
-  int __pyx_t_5;
-  int __pyx_t_6;
-  PyObject *__pyx_t_7 = NULL;
+  Py_ssize_t __pyx_t_5;
+  Py_ssize_t __pyx_t_6;
+  int __pyx_t_7;
+  int __pyx_t_8;
+  int __pyx_t_9;
   int __pyx_lineno = 0;
   const char *__pyx_filename = NULL;
   int __pyx_clineno = 0;
   __Pyx_RefNannySetupContext("breaks", 0);
 
 
-  /* "kafkalog/format/lines.py":374
+  /* "kafkalog/format/lines.py":375
  * ) -> int:
  *     """Write to `found` the numbers of the records whose offset is not the one before plus one; answer how many."""
  *     n: cython.Py_ssize_t = 0             # <<<<<<<<<<<<<<
@@ -24216,70 +24222,97 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_12breaks(CYTHON_UNUSED PyObje
 */
   __pyx_v_n = 0;
 
-  /* "kafkalog/format/lines.py":377
+  /* "kafkalog/format/lines.py":378
  *     i: cython.Py_ssize_t
  *     offset: cython.longlong
+ *     last: cython.longlong = LAST             # <<<<<<<<<<<<<<
+ *     for i in range(count):
+ *         offset = recs[room + i]
+*/
+  __Pyx_GetModuleGlobalName(__pyx_t_1, __pyx_mstate_global->__pyx_n_u_LAST); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 378, __pyx_L1_error)
+  __Pyx_GOTREF(__pyx_t_1);
+  __pyx_t_2 = __Pyx_PyLong_As_PY_LONG_LONG(__pyx_t_1); if (unlikely((__pyx_t_2 == (PY_LONG_LONG)-1) && PyErr_Occurred())) __PYX_ERR(0, 378, __pyx_L1_error)
+  __Pyx_DECREF(__pyx_t_1); __pyx_t_1 = 0;
+  __pyx_v_last = __pyx_t_2;
+
+  /* "kafkalog/format/lines.py":379
+ *     offset: cython.longlong
+ *     last: cython.longlong = LAST
  *     for i in range(count):             # <<<<<<<<<<<<<<
  *         offset = recs[room + i]
- *         if offset != previous + 1:
+ *         if previous == last or offset != previous + 1:
 */
 
-  __pyx_t_1 = __pyx_v_count;
-  __pyx_t_2 = __pyx_t_1;
+  __pyx_t_3 = __pyx_v_count;
+  __pyx_t_4 = __pyx_t_3;
 
-  for (__pyx_t_3 = 0; __pyx_t_3 < __pyx_t_2; __pyx_t_3+=1) {
-    __pyx_v_i = __pyx_t_3;
+  for (__pyx_t_5 = 0; __pyx_t_5 < __pyx_t_4; __pyx_t_5+=1) {
+    __pyx_v_i = __pyx_t_5;
 
-    /* "kafkalog/format/lines.py":378
- *     offset: cython.longlong
+    /* "kafkalog/format/lines.py":380
+ *     last: cython.longlong = LAST
  *     for i in range(count):
  *         offset = recs[room + i]             # <<<<<<<<<<<<<<
- *         if offset != previous + 1:
+ *         if previous == last or offset != previous + 1:
  *             found[n] = i
 */
-    __pyx_t_4 = (__pyx_v_room + __pyx_v_i);
-    __pyx_t_5 = -1;
-    if (__pyx_t_4 < 0) {
-      __pyx_t_5 = 0;
-    } else if (unlikely(__pyx_t_4 >= __pyx_v_recs.shape[0])) __pyx_t_5 = 0;
-    if (unlikely(__pyx_t_5 != -1)) {
-      __Pyx_RaiseBufferIndexError(__pyx_t_5);
-      __PYX_ERR(0, 378, __pyx_L1_error)
+    __pyx_t_6 = (__pyx_v_room + __pyx_v_i);
+    __pyx_t_7 = -1;
+    if (__pyx_t_6 < 0) {
+      __pyx_t_7 = 0;
+    } else if (unlikely(__pyx_t_6 >= __pyx_v_recs.shape[0])) __pyx_t_7 = 0;
+    if (unlikely(__pyx_t_7 != -1)) {
+      __Pyx_RaiseBufferIndexError(__pyx_t_7);
+      __PYX_ERR(0, 380, __pyx_L1_error)
     }
-    __pyx_v_offset = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_4)) )));
+    __pyx_v_offset = (*((PY_LONG_LONG const  *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG const  *) __pyx_v_recs.data) + __pyx_t_6)) )));
 
-    /* "kafkalog/format/lines.py":379
+    /* "kafkalog/format/lines.py":381
  *     for i in range(count):
  *         offset = recs[room + i]
- *         if offset != previous + 1:             # <<<<<<<<<<<<<<
+ *         if previous == last or offset != previous + 1:             # <<<<<<<<<<<<<<
  *             found[n] = i
  *             n += 1
 */
-    __pyx_t_6 = (__pyx_v_offset != (__pyx_v_previous + 1));
+    __pyx_t_9 = (__pyx_v_previous == __pyx_v_last);
 
-    if (__pyx_t_6) {
+    if (!__pyx_t_9) {
+
+    } else {
+
+      __pyx_t_8 = __pyx_t_9;
+
+      goto __pyx_L6_bool_binop_done;
+    }
+    __pyx_t_9 = (__pyx_v_offset != (__pyx_v_previous + 1));
 
 
-      /* "kafkalog/format/lines.py":380
+    __pyx_t_8 = __pyx_t_9;
+
+    __pyx_L6_bool_binop_done:;
+    if (__pyx_t_8) {
+
+
+      /* "kafkalog/format/lines.py":382
  *         offset = recs[room + i]
- *         if offset != previous + 1:
+ *         if previous == last or offset != previous + 1:
  *             found[n] = i             # <<<<<<<<<<<<<<
  *             n += 1
  *         previous = offset
 */
-      __pyx_t_4 = __pyx_v_n;
-      __pyx_t_5 = -1;
-      if (__pyx_t_4 < 0) {
-        __pyx_t_5 = 0;
-      } else if (unlikely(__pyx_t_4 >= __pyx_v_found.shape[0])) __pyx_t_5 = 0;
-      if (unlikely(__pyx_t_5 != -1)) {
-        __Pyx_RaiseBufferIndexError(__pyx_t_5);
-        __PYX_ERR(0, 380, __pyx_L1_error)
+      __pyx_t_6 = __pyx_v_n;
+      __pyx_t_7 = -1;
+      if (__pyx_t_6 < 0) {
+        __pyx_t_7 = 0;
+      } else if (unlikely(__pyx_t_6 >= __pyx_v_found.shape[0])) __pyx_t_7 = 0;
+      if (unlikely(__pyx_t_7 != -1)) {
+        __Pyx_RaiseBufferIndexError(__pyx_t_7);
+        __PYX_ERR(0, 382, __pyx_L1_error)
       }
-      *((PY_LONG_LONG *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG *) __pyx_v_found.data) + __pyx_t_4)) )) = __pyx_v_i;
+      *((PY_LONG_LONG *) ( /* dim=0 */ ((char *) (((PY_LONG_LONG *) __pyx_v_found.data) + __pyx_t_6)) )) = __pyx_v_i;
 
-      /* "kafkalog/format/lines.py":381
- *         if offset != previous + 1:
+      /* "kafkalog/format/lines.py":383
+ *         if previous == last or offset != previous + 1:
  *             found[n] = i
  *             n += 1             # <<<<<<<<<<<<<<
  *         previous = offset
@@ -24287,16 +24320,16 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_12breaks(CYTHON_UNUSED PyObje
 */
       __pyx_v_n = (__pyx_v_n + 1);
 
-      /* "kafkalog/format/lines.py":379
+      /* "kafkalog/format/lines.py":381
  *     for i in range(count):
  *         offset = recs[room + i]
- *         if offset != previous + 1:             # <<<<<<<<<<<<<<
+ *         if previous == last or offset != previous + 1:             # <<<<<<<<<<<<<<
  *             found[n] = i
  *             n += 1
 */
     }
 
-    /* "kafkalog/format/lines.py":382
+    /* "kafkalog/format/lines.py":384
  *             found[n] = i
  *             n += 1
  *         previous = offset             # <<<<<<<<<<<<<<
@@ -24306,26 +24339,26 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_12breaks(CYTHON_UNUSED PyObje
   }
 
 
-  /* "kafkalog/format/lines.py":383
+  /* "kafkalog/format/lines.py":385
  *             n += 1
  *         previous = offset
  *     return n             # <<<<<<<<<<<<<<
 */
-  __pyx_t_7 = PyLong_FromSsize_t(__pyx_v_n); if (unlikely(!__pyx_t_7)) __PYX_ERR(0, 383, __pyx_L1_error)
-  __Pyx_GOTREF(__pyx_t_7);
-  if (__Pyx_PyInt_FromNumber(&__pyx_t_7, NULL, 0) < (0)) __PYX_ERR(0, 383, __pyx_L1_error)
+  __pyx_t_1 = PyLong_FromSsize_t(__pyx_v_n); if (unlikely(!__pyx_t_1)) __PYX_ERR(0, 385, __pyx_L1_error)
+  __Pyx_GOTREF(__pyx_t_1);
+  if (__Pyx_PyInt_FromNumber(&__pyx_t_1, NULL, 0) < (0)) __PYX_ERR(0, 385, __pyx_L1_error)
   {
     PyObject *__pyx_temp;
     {
       __pyx_temp = __pyx_r;
-      __pyx_r = ((PyObject*)__pyx_t_7);
+      __pyx_r = ((PyObject*)__pyx_t_1);
     }
     __Pyx_XDECREF(__pyx_temp);
   }
-  __pyx_t_7 = 0;
+  __pyx_t_1 = 0;
   goto __pyx_L0;
 
-  /* "kafkalog/format/lines.py":366
+  /* "kafkalog/format/lines.py":367
  * 
  * 
  * def breaks(             # <<<<<<<<<<<<<<
@@ -24335,10 +24368,11 @@ static PyObject *__pyx_pf_8kafkalog_6format_5lines_12breaks(CYTHON_UNUSED PyObje
 
   /* function exit code */
   __pyx_L1_error:;
-  __Pyx_XDECREF(__pyx_t_7);
+  __Pyx_XDECREF(__pyx_t_1);
   __Pyx_AddTraceback("kafkalog.format.lines.breaks", __pyx_clineno, __pyx_lineno, __pyx_filename);
   __pyx_r = NULL;
   __pyx_L0:;
+
 
 
 
@@ -25977,14 +26011,14 @@ static int __Pyx_modinit_Exttype___pyx_obj_8kafkalog_6format_5lines___pyx_scope_
   __Pyx_RefNannySetupContext("__Pyx_modinit_Exttype___pyx_obj_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted", 0);
   /*--- Exttype __pyx_obj_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted ---*/
   #if CYTHON_USE_TYPE_SPECS
-  __pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted)) __PYX_ERR(0, 226, __pyx_L1_error)
+  __pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted)) __PYX_ERR(0, 227, __pyx_L1_error)
   #else
   __pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted = &__pyx_type_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted;
   #endif
   #if !CYTHON_COMPILING_IN_LIMITED_API
   #endif
   #if !CYTHON_USE_TYPE_SPECS
-  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted) < (0)) __PYX_ERR(0, 226, __pyx_L1_error)
+  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted) < (0)) __PYX_ERR(0, 227, __pyx_L1_error)
   #endif
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount((PyObject*)__pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct___batch_lines_interpreted);
@@ -26010,14 +26044,14 @@ static int __Pyx_modinit_Exttype___pyx_obj_8kafkalog_6format_5lines___pyx_scope_
   __Pyx_RefNannySetupContext("__Pyx_modinit_Exttype___pyx_obj_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr", 0);
   /*--- Exttype __pyx_obj_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr ---*/
   #if CYTHON_USE_TYPE_SPECS
-  __pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr)) __PYX_ERR(0, 230, __pyx_L1_error)
+  __pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr = (PyTypeObject *) __Pyx_PyType_FromModuleAndSpec(__pyx_m, &__pyx_type_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr_spec, NULL); if (unlikely(!__pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr)) __PYX_ERR(0, 231, __pyx_L1_error)
   #else
   __pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr = &__pyx_type_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr;
   #endif
   #if !CYTHON_COMPILING_IN_LIMITED_API
   #endif
   #if !CYTHON_USE_TYPE_SPECS
-  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr) < (0)) __PYX_ERR(0, 230, __pyx_L1_error)
+  if (__Pyx_PyType_Ready(__pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr) < (0)) __PYX_ERR(0, 231, __pyx_L1_error)
   #endif
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount((PyObject*)__pyx_mstate->__pyx_ptype_8kafkalog_6format_5lines___pyx_scope_struct_1_genexpr);
@@ -27204,179 +27238,188 @@ __Pyx_RefNannySetupContext("PyInit_lines", 0);
   /* "kafkalog/format/lines.py":64
  *     "commit",
  * )
+ * LAST: Final = 2**63 - 1  # nothing follows this offset             # <<<<<<<<<<<<<<
+ * LINE_ROOM: Final = 640  # bytes that a batch line, or a record's line without its content, can't exceed
+ * 
+*/
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_LAST, __pyx_mstate_global->__pyx_int_0x7fffffffffffffff) < (0)) __PYX_ERR(0, 64, __pyx_L1_error)
+
+  /* "kafkalog/format/lines.py":65
+ * )
+ * LAST: Final = 2**63 - 1  # nothing follows this offset
  * LINE_ROOM: Final = 640  # bytes that a batch line, or a record's line without its content, can't exceed             # <<<<<<<<<<<<<<
  * 
  * 
 */
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_LINE_ROOM, __pyx_mstate_global->__pyx_int_640) < (0)) __PYX_ERR(0, 64, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_LINE_ROOM, __pyx_mstate_global->__pyx_int_640) < (0)) __PYX_ERR(0, 65, __pyx_L1_error)
 
-  /* "kafkalog/format/lines.py":102
+  /* "kafkalog/format/lines.py":103
  * 
  * 
  * @cython.ccall             # <<<<<<<<<<<<<<
  * @cython.exceptval(check=False)
  * def put_text(
 */
-  __pyx_t_4 = __Pyx_PyDict_NewPresized(5); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 102, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyDict_NewPresized(5); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 103, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_out, __pyx_mstate_global->__pyx_kp_u_cython_uchar_1) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_w, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_buf, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_start, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_size, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
-  __pyx_t_11 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_1put_text, 0, __pyx_mstate_global->__pyx_n_u_put_text, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[2])); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 102, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_out, __pyx_mstate_global->__pyx_kp_u_cython_uchar_1) < (0)) __PYX_ERR(0, 103, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_w, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 103, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_buf, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 103, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_start, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 103, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_size, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 103, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_1put_text, 0, __pyx_mstate_global->__pyx_n_u_put_text, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[2])); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 103, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_11);
   #endif
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_11, __pyx_t_4);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_put_text, __pyx_t_11) < (0)) __PYX_ERR(0, 102, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_put_text, __pyx_t_11) < (0)) __PYX_ERR(0, 103, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
 
-  /* "kafkalog/format/lines.py":123
+  /* "kafkalog/format/lines.py":124
  * 
  * 
  * def java_text(data: bytes) -> str:             # <<<<<<<<<<<<<<
  *     """Decode UTF-8 as Java's ``new String(data, UTF_8)`` does: malformed bytes become U+FFFD, in Java's number."""
  *     if cython.compiled:
 */
-  __pyx_t_11 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 123, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 124, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_data, __pyx_mstate_global->__pyx_n_u_bytes) < (0)) __PYX_ERR(0, 123, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_str) < (0)) __PYX_ERR(0, 123, __pyx_L1_error)
-  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_3java_text, 0, __pyx_mstate_global->__pyx_n_u_java_text, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[3])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 123, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_data, __pyx_mstate_global->__pyx_n_u_bytes) < (0)) __PYX_ERR(0, 124, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_str) < (0)) __PYX_ERR(0, 124, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_3java_text, 0, __pyx_mstate_global->__pyx_n_u_java_text, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[3])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 124, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_4);
   #endif
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_4, __pyx_t_11);
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_java_text, __pyx_t_4) < (0)) __PYX_ERR(0, 123, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_java_text, __pyx_t_4) < (0)) __PYX_ERR(0, 124, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "kafkalog/format/lines.py":130
+  /* "kafkalog/format/lines.py":131
  * 
  * 
  * def _java_text_compiled(data: bytes) -> str:             # <<<<<<<<<<<<<<
  *     out = bytearray(3 * len(data))
  *     return out[: put_text(out, 0, data, 0, len(data))].decode()
 */
-  __pyx_t_4 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 130, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyDict_NewPresized(2); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 131, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_data, __pyx_mstate_global->__pyx_n_u_bytes) < (0)) __PYX_ERR(0, 130, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_str) < (0)) __PYX_ERR(0, 130, __pyx_L1_error)
-  __pyx_t_11 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_5_java_text_compiled, 0, __pyx_mstate_global->__pyx_n_u_java_text_compiled, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[4])); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 130, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_data, __pyx_mstate_global->__pyx_n_u_bytes) < (0)) __PYX_ERR(0, 131, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_str) < (0)) __PYX_ERR(0, 131, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_5_java_text_compiled, 0, __pyx_mstate_global->__pyx_n_u_java_text_compiled, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[4])); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 131, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_11);
   #endif
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_11, __pyx_t_4);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_java_text_compiled, __pyx_t_11) < (0)) __PYX_ERR(0, 130, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_java_text_compiled, __pyx_t_11) < (0)) __PYX_ERR(0, 131, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
 
-  /* "kafkalog/format/lines.py":206
+  /* "kafkalog/format/lines.py":207
  * 
  * 
  * def batch_lines(             # <<<<<<<<<<<<<<
  *     heads: cython.const[cython.longlong][::1],
  *     capacity: cython.Py_ssize_t,
 */
-  __pyx_t_11 = __Pyx_PyDict_NewPresized(9); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 206, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_PyDict_NewPresized(9); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 207, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_heads, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_capacity, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_stop_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_template, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_literals, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_out, __pyx_mstate_global->__pyx_kp_u_cython_uchar_1) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_w, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_kp_u_tuple_int_int) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
-  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_7batch_lines, 0, __pyx_mstate_global->__pyx_n_u_batch_lines, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[5])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 206, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_heads, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_capacity, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_stop_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_template, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_literals, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_out, __pyx_mstate_global->__pyx_kp_u_cython_uchar_1) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_w, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_kp_u_tuple_int_int) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_7batch_lines, 0, __pyx_mstate_global->__pyx_n_u_batch_lines, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[5])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 207, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_4);
   #endif
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_4, __pyx_t_11);
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_batch_lines, __pyx_t_4) < (0)) __PYX_ERR(0, 206, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_batch_lines, __pyx_t_4) < (0)) __PYX_ERR(0, 207, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "kafkalog/format/lines.py":226
+  /* "kafkalog/format/lines.py":227
  * 
  * 
  * def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types             # <<<<<<<<<<<<<<
  *     """Write runs of rows of one magic by a % pattern: what the interpreter does fastest."""
  *     magic = heads[5 * capacity + row]
 */
-  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_9_batch_lines_interpreted, 0, __pyx_mstate_global->__pyx_n_u_batch_lines_interpreted, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[6])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 226, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_9_batch_lines_interpreted, 0, __pyx_mstate_global->__pyx_n_u_batch_lines_interpreted, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[6])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 227, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_4);
   #endif
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_batch_lines_interpreted, __pyx_t_4) < (0)) __PYX_ERR(0, 226, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_batch_lines_interpreted, __pyx_t_4) < (0)) __PYX_ERR(0, 227, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
-  /* "kafkalog/format/lines.py":258
+  /* "kafkalog/format/lines.py":259
  * 
  * 
  * def record_lines(             # <<<<<<<<<<<<<<
  *     buf: cython.const[cython.uchar][::1],
  *     heads: cython.const[cython.longlong][::1],
 */
-  __pyx_t_4 = __Pyx_PyDict_NewPresized(16); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 258, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_PyDict_NewPresized(16); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 259, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_buf, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_heads, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_capacity, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_recs, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_room, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_first, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_count, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_metadata, __pyx_mstate_global->__pyx_kp_u_cython_bint) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_contents, __pyx_mstate_global->__pyx_kp_u_cython_bint) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_template, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_literals, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_pieces, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_out, __pyx_mstate_global->__pyx_kp_u_cython_uchar_1) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_w, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_kp_u_tuple_int_int_int_int) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
-  __pyx_t_11 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_11record_lines, 0, __pyx_mstate_global->__pyx_n_u_record_lines, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[7])); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 258, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_buf, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_heads, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_capacity, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_recs, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_room, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_first, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_count, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_row, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_metadata, __pyx_mstate_global->__pyx_kp_u_cython_bint) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_contents, __pyx_mstate_global->__pyx_kp_u_cython_bint) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_template, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_literals, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_uchar_1) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_pieces, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_out, __pyx_mstate_global->__pyx_kp_u_cython_uchar_1) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_w, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_4, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_kp_u_tuple_int_int_int_int) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_11record_lines, 0, __pyx_mstate_global->__pyx_n_u_record_lines, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[7])); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 259, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_11);
   #endif
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_11, __pyx_t_4);
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_record_lines, __pyx_t_11) < (0)) __PYX_ERR(0, 258, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_record_lines, __pyx_t_11) < (0)) __PYX_ERR(0, 259, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
 
-  /* "kafkalog/format/lines.py":366
+  /* "kafkalog/format/lines.py":367
  * 
  * 
  * def breaks(             # <<<<<<<<<<<<<<
  *     recs: cython.const[cython.longlong][::1],
  *     room: cython.Py_ssize_t,
 */
-  __pyx_t_11 = __Pyx_PyDict_NewPresized(6); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 366, __pyx_L1_error)
+  __pyx_t_11 = __Pyx_PyDict_NewPresized(6); if (unlikely(!__pyx_t_11)) __PYX_ERR(0, 367, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_11);
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_recs, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 366, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_room, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 366, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_count, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 366, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_previous, __pyx_mstate_global->__pyx_kp_u_cython_longlong) < (0)) __PYX_ERR(0, 366, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_found, __pyx_mstate_global->__pyx_kp_u_cython_longlong_1) < (0)) __PYX_ERR(0, 366, __pyx_L1_error)
-  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 366, __pyx_L1_error)
-  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_13breaks, 0, __pyx_mstate_global->__pyx_n_u_breaks, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[8])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 366, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_recs, __pyx_mstate_global->__pyx_kp_u_cython_const_cython_longlong_1) < (0)) __PYX_ERR(0, 367, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_room, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 367, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_count, __pyx_mstate_global->__pyx_kp_u_cython_Py_ssize_t) < (0)) __PYX_ERR(0, 367, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_previous, __pyx_mstate_global->__pyx_kp_u_cython_longlong) < (0)) __PYX_ERR(0, 367, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_found, __pyx_mstate_global->__pyx_kp_u_cython_longlong_1) < (0)) __PYX_ERR(0, 367, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_t_11, __pyx_mstate_global->__pyx_n_u_return, __pyx_mstate_global->__pyx_n_u_int) < (0)) __PYX_ERR(0, 367, __pyx_L1_error)
+  __pyx_t_4 = __Pyx_CyFunction_New(&__pyx_mdef_8kafkalog_6format_5lines_13breaks, 0, __pyx_mstate_global->__pyx_n_u_breaks, NULL, __pyx_mstate_global->__pyx_n_u_kafkalog_format_lines, __pyx_mstate_global->__pyx_d, ((PyObject *)__pyx_mstate_global->__pyx_codeobj_tab[8])); if (unlikely(!__pyx_t_4)) __PYX_ERR(0, 367, __pyx_L1_error)
   __Pyx_GOTREF(__pyx_t_4);
   #if CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030E0000
   PyUnstable_Object_EnableDeferredRefcount(__pyx_t_4);
   #endif
   __Pyx_CyFunction_SetAnnotationsDict(__pyx_t_4, __pyx_t_11);
   __Pyx_DECREF(__pyx_t_11); __pyx_t_11 = 0;
-  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_breaks, __pyx_t_4) < (0)) __PYX_ERR(0, 366, __pyx_L1_error)
+  if (PyDict_SetItem(__pyx_mstate_global->__pyx_d, __pyx_mstate_global->__pyx_n_u_breaks, __pyx_t_4) < (0)) __PYX_ERR(0, 367, __pyx_L1_error)
   __Pyx_DECREF(__pyx_t_4); __pyx_t_4 = 0;
 
   /* "kafkalog/format/lines.py":1
@@ -27434,8 +27477,8 @@ static int __Pyx_InitCachedBuiltins(__pyx_mstatetype *__pyx_mstate) {
   const char *__pyx_filename = NULL;
   int __pyx_clineno = 0;
   CYTHON_UNUSED_VAR(__pyx_mstate);
-  __pyx_builtin_map = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_map); if (!__pyx_builtin_map) __PYX_ERR(0, 253, __pyx_L1_error)
-  __pyx_builtin_zip = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_zip); if (!__pyx_builtin_zip) __PYX_ERR(0, 253, __pyx_L1_error)
+  __pyx_builtin_map = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_map); if (!__pyx_builtin_map) __PYX_ERR(0, 254, __pyx_L1_error)
+  __pyx_builtin_zip = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_zip); if (!__pyx_builtin_zip) __PYX_ERR(0, 254, __pyx_L1_error)
   __pyx_builtin___import__ = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_import); if (!__pyx_builtin___import__) __PYX_ERR(1, 119, __pyx_L1_error)
   __pyx_builtin_enumerate = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_enumerate); if (!__pyx_builtin_enumerate) __PYX_ERR(1, 175, __pyx_L1_error)
   __pyx_builtin_Ellipsis = __Pyx_GetBuiltinName(__pyx_mstate->__pyx_n_u_Ellipsis); if (!__pyx_builtin_Ellipsis) __PYX_ERR(1, 436, __pyx_L1_error)
@@ -27501,7 +27544,7 @@ static int __Pyx_InitCachedConstants(__pyx_mstatetype *__pyx_mstate) {
   if (__Pyx_PyTuple_SET_ITEM(__pyx_mstate_global->__pyx_tuple[1], 0, __pyx_mstate_global->__pyx_slice[0]) != (0)) __PYX_ERR(1, 763, __pyx_L1_error);
   __Pyx_GIVEREF(__pyx_mstate_global->__pyx_tuple[1]);
 
-  /* "kafkalog/format/lines.py":240
+  /* "kafkalog/format/lines.py":241
  *         kind, mask, at, other = template[s + 2], template[s + 4], template[s + 5], template[s + 6]
  *         cells = heads[template[s + 3] * capacity + row : template[s + 3] * capacity + stop].tolist()
  *         pattern += word(s).replace("%", "%%") + ("%s" if kind else "")             # <<<<<<<<<<<<<<
@@ -27510,12 +27553,12 @@ static int __Pyx_InitCachedConstants(__pyx_mstatetype *__pyx_mstate) {
 */
   {
     PyObject* __pyx_temp[2] = {__pyx_mstate_global->__pyx_kp_u__6, __pyx_mstate_global->__pyx_kp_u__7};
-    __pyx_mstate_global->__pyx_tuple[2] = __Pyx_PyTuple_FromArray(__pyx_temp, 2); if (unlikely(!__pyx_mstate_global->__pyx_tuple[2])) __PYX_ERR(0, 240, __pyx_L1_error)
+    __pyx_mstate_global->__pyx_tuple[2] = __Pyx_PyTuple_FromArray(__pyx_temp, 2); if (unlikely(!__pyx_mstate_global->__pyx_tuple[2])) __PYX_ERR(0, 241, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_mstate_global->__pyx_tuple[2]);
   }
   __Pyx_GIVEREF(__pyx_mstate_global->__pyx_tuple[2]);
 
-  /* "kafkalog/format/lines.py":251
+  /* "kafkalog/format/lines.py":252
  *             others = heads[other * capacity + row : other * capacity + stop].tolist()
  *             some, none = word(at) + "%d" + word(at + 2), word(at + 4)
  *             columns.append([some % value if cell & mask else none for cell, value in zip(cells, others, strict=True)])             # <<<<<<<<<<<<<<
@@ -27524,7 +27567,7 @@ static int __Pyx_InitCachedConstants(__pyx_mstatetype *__pyx_mstate) {
 */
   {
     PyObject* __pyx_temp[1] = {__pyx_mstate_global->__pyx_n_u_strict};
-    __pyx_mstate_global->__pyx_tuple[3] = __Pyx_PyTuple_FromArray(__pyx_temp, 1); if (unlikely(!__pyx_mstate_global->__pyx_tuple[3])) __PYX_ERR(0, 251, __pyx_L1_error)
+    __pyx_mstate_global->__pyx_tuple[3] = __Pyx_PyTuple_FromArray(__pyx_temp, 1); if (unlikely(!__pyx_mstate_global->__pyx_tuple[3])) __PYX_ERR(0, 252, __pyx_L1_error)
     __Pyx_GOTREF(__pyx_mstate_global->__pyx_tuple[3]);
   }
   __Pyx_GIVEREF(__pyx_mstate_global->__pyx_tuple[3]);
@@ -27602,38 +27645,38 @@ static int __Pyx_InitConstants(__pyx_mstatetype *__pyx_mstate) {
   int __pyx_clineno = 0;
   CYTHON_UNUSED_VAR(__pyx_mstate);
   {
-    const struct { const unsigned int length: 8; } str_length_index[] = {{0},{6},{8},{1},{2},{2},{2},{1},{2},{15},{23},{25},{32},{20},{22},{1},{1},{37},{45},{22},{179},{8},{15},{17},{11},{34},{31},{15},{20},{17},{7},{6},{2},{9},{24},{50},{25},{15},{30},{37},{5},{4},{8},{4},{5},{7},{9},{7},{7},{8},{6},{7},{8},{15},{4},{20},{7},{12},{9},{17},{8},{8},{12},{10},{8},{7},{10},{8},{7},{14},{11},{10},{19},{14},{12},{10},{17},{13},{12},{12},{19},{8},{24},{41},{38},{13},{19},{3},{5},{15},{18},{2},{13},{8},{10},{10},{4},{5},{11},{6},{3},{5},{1},{8},{4},{5},{18},{5},{7},{6},{8},{5},{11},{4},{15},{6},{15},{9},{5},{5},{9},{13},{5},{6},{7},{5},{7},{1},{11},{5},{1},{2},{5},{3},{5},{8},{9},{21},{3},{8},{4},{5},{9},{8},{15},{5},{3},{4},{7},{8},{4},{1},{4},{4},{4},{4},{3},{6},{5},{6},{3},{1},{4},{7},{7},{6},{3},{8},{8},{12},{4},{8},{7},{6},{4},{3},{1},{4},{8},{10},{5},{4},{4},{5},{7},{4},{4},{8},{3},{6},{6},{8},{4},{5},{6},{6},{6},{6},{5},{10},{6},{1},{4},{5},{1},{3}};
-    const struct { const unsigned int length: 11; } bytes_length_index[] = {{1},{1184},{88},{94},{531},{107},{42},{2},{19},{53}};
+    const struct { const unsigned int length: 8; } str_length_index[] = {{0},{6},{8},{1},{2},{2},{2},{1},{2},{15},{23},{25},{32},{20},{22},{1},{1},{37},{45},{22},{179},{8},{15},{17},{11},{34},{31},{15},{20},{17},{7},{6},{2},{9},{24},{50},{25},{15},{30},{37},{5},{4},{8},{4},{5},{7},{4},{9},{7},{7},{8},{6},{7},{8},{15},{4},{20},{7},{12},{9},{17},{8},{8},{12},{10},{8},{7},{10},{8},{7},{14},{11},{10},{19},{14},{12},{10},{17},{13},{12},{12},{19},{8},{24},{41},{38},{13},{19},{3},{5},{15},{18},{2},{13},{8},{10},{10},{4},{5},{11},{6},{3},{5},{1},{8},{4},{5},{18},{5},{7},{6},{8},{5},{11},{4},{15},{6},{15},{9},{5},{5},{9},{13},{5},{6},{7},{5},{7},{1},{11},{5},{1},{2},{5},{3},{5},{8},{9},{21},{3},{8},{4},{4},{5},{9},{8},{15},{5},{3},{4},{7},{8},{4},{1},{4},{4},{4},{4},{3},{6},{5},{6},{3},{1},{4},{7},{7},{6},{3},{8},{8},{12},{4},{8},{7},{6},{4},{3},{1},{4},{8},{10},{5},{4},{4},{5},{7},{4},{4},{8},{3},{6},{6},{8},{4},{5},{6},{6},{6},{6},{5},{10},{6},{1},{4},{5},{1},{3}};
+    const struct { const unsigned int length: 11; } bytes_length_index[] = {{1},{1184},{101},{94},{531},{107},{42},{2},{19},{53}};
     #ifndef CYTHON_COMPRESS_STRINGS
       #define CYTHON_COMPRESS_STRINGS 90
     #endif
-    #if (CYTHON_COMPRESS_STRINGS) == 1 /* compression: zlib (2406 bytes) */
-static const char cstring[] = "x\332\235UKw\323H\032\305\211\003\201\004\210\363\240\037\314\351#\314#\3149\340\036\047\244{\232\3030\307q\014\030\350\274\303\243iZ]\222\312\266\210,)\252R\0223\033\226^j\251\245\226Zz\351\245\227^z\351%?\201\237\320\267Jv\0228\320=3>\266\\\252\372\336\337\375n)\204+\3778T\034\355\r\325\371\375\353\370\030\327Y\356\256r\357gZw\274\3063\223\036(NE\271\247;67\253\276\3433\205\330\206b\230\236\220\377t\333\264\207\007\214{\246A\215\023\302\212\343\375\351\371\307{G\222\367\377]$\266\355p\2050fVm\205;\212G\211q\333\261\255\206R\227A\356#\310\262\275O,\323P\352\216Ao)\364\320\205.L\315\353\363\302\357|\305\361\270G\354\371[J\025\246\206\302\254F\\\nW\n94\231\262\352p\252\360\032\nRl\360\232c+\3303\250ej\324#\234\302\233\210\017V=!d+\353\245\365\333w\376yGF\353QQ>\2460_\323-\004J\231(\232\346\233\026\207u\336p)\313)\345\212\322p|\305\246\210\013Y\270\220;\251\300k\324V\030\345b\241\314\313\234\t7\035[\205\272iW\347\007e2\367\251\320~@,Fs\3040T\310Q\335\261,q\346\330,G4]\227\361\347\326\033*j\366\226\252|\260\241\231\366p\211\3061\376j\360b9vU\374^\277\272{7\377\372s\022\276^#\336G\307C\235O^O\212H%\271a\230\214h\026\245\266xVu\223%+c\227Tv\211\345T\277G\177\352\204\177o\2316*\3456l\007\225\257\020\337\342\212\252z\324\360u\252\252\212\341\313\324m\307\276\215N\354\233\304\302\251n\332&WU\356\273\026}\205\374n)\037=^\177|\360\332\227\216\205\031bY\216\216\306*\304\363HC1\010\047\271\317\234&\030\021MN\340\311r\205\255b\271\274\262\266Z*Y\226\3512\223=xZx\370\300\264\211U^\335.=,m>-\257\226\324\315\265\265\237W\327\266\037\225W\037\256\256\311\267\265\365\355\362\332j\341\351z\271T,mm\255\227\212\345\302\323-\272\347S[\247b\320r\3073\367|msEU\327\033\207\370\255\000t\352*=\344\233\264\242\252\010L\305g\200\017*\326\022A\307\213*\345&\247u\261a\010U|*\276\255\213\177\034\261\241\226Yw1\024bU\047\246-\377\035c\360\347[R\304&\365\344\237\036\210?\027\341\3505\252\3572\277\236\274\r\214\211\245\000y\262\362m\327\324wa\241d\017\345\366\271\250\253\260\261\347\023khv\330\330""\243U\202\233\023\033\364P\274`(\216Ba\04728Z\037\353q\312DJ\032\341zM\225hR\321u\352\271\036\005\035|i?wO4\333b\367sUj\203;\274\277\026<p<C5\231\252;\236\343c\310\251\372\206\354\023\370?\344\330\253\273&\320\215I$\032j<\304\222\252\371\225\n\310\2045l\335trG\252\014\320\343*\341\300\227\346s\361\212\226TM\375xG#\236\352T*HX#\214\312\340ND\250\201\020w\031\214k\r\310\352:q\211n\362\206N-K\374\230.\244\220\206\n\n\324\241\255\357\352\226\303\004i\370u\233!\332\272\311\005\221S\233\343\315\007G\300 \302\345f\235\212\2610do\221lrK\000\256 Yj\033j\rDL=u\22760\320~]\362$\365<\307\253\230\036\343\362!\016\223\205K\032\226C\214\212E\252,\031\367\001)W\340\322\030\024\276v\302\244X2\3234p\025\320C4A\200\232%\217\267\364\250\332C\n\311%6s\262\"P\307W\025\202\273P\267Ld(\213\3409N\335\202\r\017M\204\222J\\W$\"2\225%\257\023\267N\330.\336\304\245R\247H\036\005\020\227\212-\020\210K\251\21689(\210\242\030IK\034\020\266\047\037\014\375tQ\374]\027\255\243\236=H\3315\251N\231\353\270\000\321\276\211\273\322\365\271\214\035|.`$C\306\032\277\252\311\240\350Q\327B\247\0009\337\263E\310\236s\200;\3026\330\200-\340u\300\217\222\236D\236\314\251\003\373\304\343\362A\r\330q\031w\344O\025\372\334K\356/<}\035\341\325\341\203S\021\006\257\341\234;\026|\047w\r&\030I\370.r\247\270)\375\344!\313)W\354@\300_\374\330\341[\323]{\227\352\237=\327\237\230\354_\270\330?7!\276X\343\213M\354\034}\047\317\213\2353\343\375\261\323\037.\234\032\373[\230\377p\372\324\230\022\262\350J\224\3770uj\354Z\224\357\247\347#/\236\216\261\310F\331h9\"\375\364\271f\266\271\334$\375\361\251 \035\024\202\215\376\370\205\246\021\\\305b\362bs?\330\014\274p:\314\367\247\276\nXx5\334\211\256\364\047\247\202\263a&\274\016\323\363\361\267\255\245\366\271\0166g\202|\177|.\330\t\257\204\367\245\213\361\213M\036\344\203\"\014\314\205Z4\032-D\233\360\236\351\217O4\227\202\221\340F8\032.E\251\350\2338\033?l-\2646\204\215\305@\20749\226\031\t\257|\264?\023\334\t\366\260\233\rK\321t$]n#\230l\270\034Rx\330\020y\244\204\372O\301J8!""w\220G\003\276\026\302\355\350r\\\214\367\372S\2638K!\255\005\344\223\215\n\375)\341\200 \301l\270\022\245\243b\264\027\217 \252b\314Z\331\326J{\264\235o/\267\265\316hg\241\263\331\341\335\305.\351\362\336\326vo\373Y\357\331\213\336\213\327\275\327jO\325{:\355\321J\177\366r\270\030\222\320\223\341\301\267\037,\007\344d\375\020\\^\024q\024\325)\2053\341\343\250\022\027\342\355\326\245\326^;%\016&\302<\262\233\211V\342T<\027k-\2719\026\274\212FP\360\314\227TG\332\331v\341S\365\351x!\336A\022\205\377\312\341\377-\265\323\272\321N\2653\377\203\367\023\032\002v\233\003\224\244>\263q\t\345\233\234\016\262I\035/\005F8\037e\242\353\321\236\350[\276?\373\025\0001\026n\364g\277\t3\375\251o\001\0304\370QX@\261\257F;\361\325x\343\244V\202\177h.Il%Js\002\356_\014Q\364\260\030H\334\024\3458,\300\233|\021\216\267\242s\361\215V\2525\333z6\300I\352S\204\025%\356\261\371$\334\213\306\242\255\370tLb\037e\031\3404\035>\221\022\010\341t`\213\002\047\220\315\377\245\227\3434\257\301\244\327\232\3068\216\264\257\265\2118\224v\376\003\324}&\332iL\334v\373R{\2573\322\311v\n\177nK \266Y\n0\272\347\233\033\311#=\321\\l\352\301\\@\300OG\264\004\036\302s\354\364\373\364\345\204\177\3166\307\232;\301\025\301\r\231`6\330\010\250,\036\014\376\010\216y\23148\023d\202\353\250\257X\210\t\317\013\353y\330M,\236$\272!\305\275O\177\027\022\341`\242y\255\251\201\217f\221Y*\232\2134L\256\350\370\370d\263,\335-\206\325\350\027\024\373\261\310\343bsO\330^\nR\357R\357\323\223\"\047\211+\023\343\232\351\247\247\021\351]\320\304\214\244\200\261x\023\004p\265%\223\275\323\364z\231\347\275\347/\372\351\363\315_\002\036\346\337\247\307\222\014\3071\233\317\303\202\240\322\2330 \250*#X\264\202\316\216G\343\2039\330n}\335\316`D\227\333F\347f\367Jw\241\273)H\344U\357\325\257\275_\177\353\375\366{\357wI\302c\210\2726\340\217E\244s\026}\370\241\375u\047\2036-w\364\356t\367\047\311;P\324z\232~\314\2107A\364K@\226\016G\337v\362\t\205\002\321\202>\177\004+\347\373\347\247\023^O\3009\027\032\320\020.RG\"\230\334dF\346`f""\006\3247\016\230\r\325\2062+(\364\014.\017-\036\215\227Z#\255\371\366l\373Eg\343H.\271\004~@\374?\305\313q\245\365\000Y\227A\234~\367!HS\214\362<\332\265\001\367\331\250\204\332\334\211\367Z\243\022\216\263\355\215\266\336\231\356\344O\006$\314\224P\204\273\355\235\316\265N\245[\356\355\200s_\366^\242b\265^\315\3519\356\021$\027$\330\004\227\037\204o\020\336B\374\262Um?\357<\354\002Sg\336\3555\323\270\35349\347\345Pj\374\020L\007\013\301\026\352\221y\227B?\201c\000,\271p\317M\210\006\217\277\363\233E\340F\200\347\375\340^\022\230\321\345\035\230\264\251\202D)R\330J\010C\336\205\027\233\036l\377+:\0235\220^\276\365\244\335\350\216v\363\"\376g\357\n\342\334\007\317\275@!j\021\211\366\343\027\255\215\226\201R=\352\024:[\335\221\356\265n\025\222A\246wj6x,\301~v\252w1+\256\363\336\251\357\220^J \356\357He9\320\004Y\010\010&S\371\365\340z\276\201\022,b\226\017P\204\215?\000^\322\204\271";
-    PyObject *data = __Pyx_DecompressString(cstring, 2406, 1);
+    #if (CYTHON_COMPRESS_STRINGS) == 1 /* compression: zlib (2426 bytes) */
+static const char cstring[] = "x\332\235U;w\333F\0325%\312\241%9\026\365p\234d7\007\242\037\362\236\2230K\311\362n|\262\336CQ\264C\333\321[\266\023\307A\006\300\220D\004\002\020f \211\331\306%K\224(Q\242d\311\222%K\226,\375\023\374\023rg@J\262\217\235\354.\017\t\016f\276\367w\277;\n\341\312\337O\024G\373\225\352\374\376M|\214\233,\177O\371\366{\332p\274\346S\223\036+NU\371Vwln\326|\307g\n\261\r\3050=!\377\356\266i\217\016\030\367L\203\032\347\204\025\307\373\303\363\267\367N%\357\377\273Dl\333\341\na\314\254\331\nw\024\217\022\343+\307\266\232JC\006y\204 +\366\021\261LCi8\006\375R\241\047.tajI_\022~\227\252\216\307=b/}\251\324`j$\314\352\304\245p\245\220\023\223)\033\016\247\n\257\243 \245&\257;\266\202=\203Z\246F=\302)\274\211\370`\325\023B\266\262U\336\372\352\316?\357\310h=*\312\307\024\346k\272\205@)\023E\323|\323\342\260\316\233.ey\245RU\232\216\257\330\024q!\013\027r\347\025x\235\332\n\243\\,\224%\2313\341\246c\253P7\355\332\322\260L\346\021\025\332\017\210\305h\236\030\206\n9\252;\226%\316\034\233\345\211\246\3532\376\374VSE\315~\243*\037nh\246=Z\242q\214\277\030\276X\216]\023\277\227/\356\335+\274|\237\204\257\327\211\367\326\361H\347\235\327\363\"RIn\030&#\232E\251-\2365\335d\311\3128 \325\003b9\265\257\321\237\006\341_[\246\215J\271M\333A\345\253\304\267\270\242\252\0365|\235\252\252b\3702u\333\261\277B\047\216Lb\341T7m\223\253*\367]\213\276@~_*o=^\276}\360\322\227\216\205\031bY\216\216\306*\304\363HS1\010\047\371\367\234&\030\021MN\340\311\362\305\335R\245\262\276\271Q.[\226\3512\223=xR|\370\300\264\211U\331\330+?,\357<)\356\356=\251l\224\325\235\315\315\35776\367\276\253l<\334\330\224o\233[{\225\315\215\342\223\255J\271T\336\335\335*\227*\305\047\273\364\320\247\266N\305\260\345\317\346\356\331\346\316\272\252n5O\360[\007\360\324\rz\302whUU\021\234\212\317\020#T\254%\212\316\0265\312MN\033b\303\020\252\370T}[\027\3778b#-\263\341b0\304\252AL[\376;\306\360\317\267\244\210M\032\311?=\026\177.\302\321\353T?`~#y\033\032\023K\001\364d\345\333\256\251\037\300B\331\036\311\035qQ[a\343\320""\047\326\310\354\250\271\247\253\004;\3476\350\211x\301`\234\206\302\316ep\272>\323\343\224\211\2244\302\365\272*\021\245\242\363\324s=\nJ\370\320~\376[\321p\213\335\317\327\250\r\376\360\376\\\360\330\361\014\325d\252\356x\216\217A\247\352\257\344\210\300\377\t\307^\3035\201pL#\321P\343\021\236T\315\257VA(\254i\353\246\223?Ue\200\037W\t\007\3064\237\213W\264\244f\352g;\032\361T\247ZE\302\032aT\006w.B\r\244x\300`\\kBV\327\211Kt\2237ujY\342\307t!\2054T\320\240\016m\375@\267\034&\210\303o\330\014\3216L.\310\234\332\034o>x\002\006\021.7\033T\214\206!{\213d\223\233\002p\005\321R\333P\353 c\352\251\007\264\211\241\366\033\222+\251\3479^\325\364\030\227\017q\230,\\\322\264\034bT-Rc\311\310\017\211\271\n\227\306\260\360\365s&\305\222\231\246\201\353\200\236\240\t\002\324,y\374FO\253=\242\221|b3/+\002u|U!x\000u\214\005\267Ld)\013\3419N\303\202\035\017\215\204\242J\\W$#\262\225eo\020\267A\330\001\336\304\345\322\240(\000\212 .\027[\240\020\227S\003\261rP\021EA\222\2668 nO>\030z\352\242\001\007.\332G={\230\266kR\2352\327q\001\244#\023w\246\353s\031?x]@I\206\2155~5\223A\321\243\256\205n\001v\276g\213\220=\347\030w\205m\260!c\300\353\220\047%M\211\\\231\323\000\376\211\307\345\203\032\260\3432\356\310\237*\364\271\227\334cx\372:\302k\300\007\247\"\014^\3079w,\370N\356\034L1\222\360]\344Nqc\372\311C\226T\256\330\261\030\001\361c\047\277\231\356\346\253\324\340\322\344`jz\360\361\225\301\344\224\370b\215/6\261s\372\235\276,v>\312\014&.\276\371\370\302\304_\302\302\233\213\027&\224\220E\213Q\341\315\314\205\211\033Qa\220^\212\274x6\306\"\027\345\242\265\210\014\322\223\255\\k\255E\006\231\231 \035\024\203\355A\346\343\226\021\\\307b\372J\353(\330\t\274p6,\014f>\tXx=\334\217\026\007\3233\301\2450\033\336\204\351\245\370\263\366jg\262\213\315\271\2400\310,\004\373\341bx_\272\310\\i\361\240\020\224``!\324\242\361h9\332\201\367\354 3\325Z\r\306\202[\341x\270\032\245\242O\343\\\374\260\275\334\336\0266V\002\035\322\344Lf,\\|k\177.\270\023\034b7\027\226\243\331H\272\334C0\271p-\244\360""\260-\362H\t\365o\202\365pJ\356 \217&|-\207{\321\347q)>\034\314\314\343,\205\264\226\221O.*\016f\204\003\202\004s\341z\224\216J\321a<\206\250J1k\347\332\353\235\361N\241\263\326\321\272\343\335\345\356N\227\367Vz\244\307\373\273{\375\275\247\375\247\317\373\317_\366_\252}U\357\353\264O\253\203\371\317\303\225\220\204\236\014\017\276\375`- \347\353\207\340\n\242\210\343\250N9\234\013\037E\325\270\030\357\265\257\266\017;)q0\025\026\220\335\\\264\036\247\342\205Xk\313\315\211\340E4\206\202g?\244:\326\311u\212\357\252\317\306\313\361>\222(\376W\016\377o\251\375\366\255N\252\223\375\037\274\237\323\020\260\333\031\242$\365\236\215\253(\337\364l\220K\352x50\302\245(\033\335\214\016E\337\n\203\371O\000\210\211p{0\377i\230\035\314|\006\300\240\301\337\205E\024\373z\264\037_\217\267\317k%\370\207\346\252\304V\242\264 \340\376\301\020E\017K\201\304MI\216\3032\274\311\027\341x7\232\214o\265S\355\371\366\323!NR\357\"\254$q\217\315\307\341a4\021\355\306\027c\022\373(\313\020\247\351\360\261\224@\010\027\003[\0248\201l\341O\275\234\245y\003&\275\366,\306q\254s\243C\304\241\264\363\037\240\356=\321\316b\342\366:W;\207\335\261n\256[\374c[\002\261\255r\200\321\275\334\332N\036\351\251\326JK\017\026\002\002~:\245%\360\020\236\023\027_\247?O\370\347\257aq\220\316\264&Z\373\301\242 \210l0\037l\007TVP&_\n\374\260\024\036Gz\374i\002\224l\220\rn\242\330b!\306\275 \\\025\340$1\177\236\365F|\367:\375EH\204\267\251\326\215\226\006r\232G\232\251h!\3220\306\242\375\231\351VE\272]\tk\321\217\250\374#\221\324\225\326\241\260\275\032\244^\245^\247\247E\202\022d&f7;H\317\"\342{\340\2149\311\007\023\361\016\330\340z[f~\247\345\365\263\317\372\317\236\017\322\227[?\006<,\274NO\210\000.\2652\030\324g\"\351\311\326m\030\020\274\225\025\224ZE\2333Qf8\024{\355k\235,\346u\255cto\367\026{\313\275\035\301(/\372/~\352\377\364s\377\347_\372\277HF\236@\324\365!\231\254 \235Kh\312\335\316\265n\026=[\353\352\275\331\3367\222\204\240\250\3655\375\214\036o\203\365W\0013\035\216>\353\026\022>\005\274\005\227\376""\003\024]\030\\\236MH>A\352Bh@C\270H\235\212`\214\223\201Y\200\2319\360`\006\230\033\251\215d\326Q\3509\334$Z<\036\257\266\307\332K\235\371\316\363\356\366\251\\r#\334E\374\337\304kq\265\375\000YW\300\242~\357!\030T\314\365\022\332\265\r\367\271\250\214\332\334\211\017\333\343\022\233\363\235\355\216\336\235\355\026\316\007$\314\224Q\204{\235\375\356\215n\265W\351\357\203\200\177\350\377\200\212\325\373u\247\357\270\247\370\\\226\240\023\304~\034\376\212\360\226\343\037\332\265\316\263\356\303\0360\365\321\253\303V\032\027\237&\207\276\022J\215\273\301l\260\034\354\242\036\331W)\364\023\240\006\300\222\333wrJ48\363\312o\225\200\033\001\236\327\303KJ`F\227\027b\322\246*\022\245Ha7a\017y1^iy\260\375\257\350\243\250\211\364\n\355\307\235fo\274W\020\361?}U\024\347>H\3579\nQ\217Ht\024?oo\267\r\224\352\273n\261\273\333\033\353\335\350\325 \031d\373\027\346\203G\022\354\227f\372Wr\342n\357_\370\002\351\245\004\342\376\206T\326\002M0\207\200`2\242\327\206w\365-\224`\005\203}\214\"l\377\016\247\267\215\206";
+    PyObject *data = __Pyx_DecompressString(cstring, 2426, 1);
     #define __Pyx_DecompressString_LZSS_UNUSED
     if (unlikely(!data)) __PYX_ERR(0, 1, __pyx_L1_error)
     const char* const bytes = __Pyx_PyBytes_AsString(data);
     #if !CYTHON_ASSUME_SAFE_MACROS
     if (likely(bytes)); else { Py_DECREF(data); __PYX_ERR(0, 1, __pyx_L1_error) }
     #endif
-    #elif (CYTHON_COMPRESS_STRINGS) > 0 && (CYTHON_COMPRESS_STRINGS) <= 90 /* compression: lzss (3200 bytes) */
-static const char cstring[] = "\377 at 0x o\377bject>%%\377%%d%s.: \377<MemoryV\377iew of <\377contiguo\377us and d\263ir,\001\007\rin\021\005s\277trided\"\010 7or \004\031><(\tA\006\377>?Cannot\377 assign \377to read-\277only m\240\002v\376\242\000Invalid\377 mode, esxp\314\000|\000\047c\047t\001\377\047fortran\317\047, gH\000%\005sh\367ape\222\000 axi\377s Note t\375h\216 Cython\375 \021\000delibe\317ratek\000\320\001ct\373er!\001n PEPo-484\212\"re\273!\177s subcl\246\000\373es\261!built\375i\260\000ypes. \377If you n\311e\224 \303\000p\316\000%\tth\277en set\200\000e\373 \047\357\002ation\377_typing\047\366\355$iv\242\000o Fa\377lse.add_>\231 ecoll\275@+\000\277s.abcc\273\002.\367Py_\261 ze_t\316\n\004bin\003\005\315@st\275[\"\004long\000\001]\237[::1]7\004\025\nu\017char\022\n,\0054\0146\t\3740\002N\002disabl\367een\002\001gcis\376\004\003dkafkal\367og/\235@mat/\367lin\247 pyno\377 default\377 __reduc\277e__ du\366\002n\367on-\333`vial\376\033\000cinit__\277tuple[\335\000,\322\342`t\000\002\005\002]\013\013]u|~\002\302aalloc\326@\377 array d\017ata.\013\020\236c\360\204\001\315\204\003\377s.ASCIID\377ONEEllip\377sisFLAGF\377inalINTE\377GERLINE_\377ROOMNOTH\337INGNO\t\002OP\377TIONALPI\377ECESSPEC\377IALSeque\327nce\345\205\001.\352\205\007WO\177RD__Pyx\001\000\377Dict_Nex\277tRef__\264\000_\331_\004\000\220\205\001at\224 __\370\356b\021\001\003\003getit\313em\"\001d7\001,\000fu\263nc2\001\030\000st/\004i\357mpor\267 __mwainP\001mod\000\004\273ulT\002nam\002\003e\365wp\001p\214\000chec\207ksu[\000\n\001F\004\025\001t\363yp\241@\037\001unpi\333ck?\000En \005vt<\373A\264\001qualO\005\321E\260\332F\262\204\003\333\001\355Dex\350\001swet_\203\005set\271\006\334\003\006.\007tes\317\001ba\357tch_\311b_in\377terprete\333d_\001\024.<\207als\377>.genexp\375r\007\037word_i\377s_corout\377ine_java\363_t\244@\021\000mpil\377edabcabo\373rt\342e_buff\377erasynci\353o.2\006s\370`t_a\277ttribu\277\000a\335t\220@gic\010\007ba\377r_offset\317base\331\002\330\010broeaksZ\000by\375\000\377ccapacit\337ycell\000""\001sc|\323\205\001\205 _trac;\000\277ckclos\261\207\001u\377mnscommi\335t\334\212\001ent\013\000un\357tcre\327atim\216\302\000tad\327B\352\000\240\213\003e\377ncodeend\377_header_\237keyse\351@\243\211\002e\377rrorfirs\361t\000\002\031\001\003\003payl\377oadflags|\351\206\003\216\212\004found\362$\371hH\010Z\001siidi\277ndexin\320\204\002s\236\326\204\001size\345&\273\207\005.\242\275\207\003.\276\207\002\217\000\222\000_%\001k\237indli\337\000\200\"r\377oomliter\377alslog_a\263pp\305\001\346\001ma\360 m\377apmaskme\355m\321\213\001me\372\000ataz\321\213\001n\211\205\001ndim\236`\377tnoneobj\276\215Cother\000\002s\332\210`p\372 kp\312@er\375n\354\004pieces\377popprevi\277ousput\245br\365e\274`d\242\204\003recs\277regist\277 e\373pl\247@retur}n\257\001rowss\357 \035s\247\207\004set\231\211\004\276\214\002\215!\377somestar\336\233\205\001rtedE\000ps\333to\000\001p_<\001tr\376\272\214\003structt\333ema\000te\255\204\001thN]\000toly\000\346\213\003u\267\000\377ckupdate/valu\000\002e\312\"\n\002\363sw\373\204\001\377\204\001sxzi\377pO\200\001\330\t\n\330\377\013\014\330\016\017\330\n\013\200\000\000\010\001\014\000\022\000\017\000\022\000\000\003\014\375\r#\001\007\010\330\005\006\360\377\016\000\005\034\2301\360\006\377\000\005 \230s\240!\240\3771\360\020\000\005$\2401\377\330\004\047\240r\250\022\250\376\006\000\"\240\"\240B\240a\377\330\004\n\210\"\210B\210\377a\330\010\020\220\004\220A\377\220Q\330\010\016\210d\220\375#\006\000\014\017\210v\220R\377\220r\230\022\2301\330\020\377\027\220s\230#\230U\240\377!\330\014\020\220\t\230\021\373\230%X\000\047\250\032\2605\367\270\n\300\022\000\023\2201\330\377\010\025\220U\230!\230>\376^\002\010\017\210t\2201\220\375C>\000\025\230b\240\003\240\3672\240R{\000\021\330\010\013\377\2105\220\002\220&\230\003\377\2305\240\001\240\031\250\"\377\250G\2602\260Q\330\014\377\023\2203\220c\230\025\230\335a\032\007\002\230!\013\n\023\220\3774\220q\230\002\230\"\230\257E\240\022\240n\002T\212\000\"\317\230B\230e_\000\274\000\020\220}\001_""\0019\220D\230\013\r\002\372\305\000yi\0002\230T\240\033\177\250C\250q\330\020\024\031\000\365\001\324\0002\315\000\"\240A\330\365\020u\001a\336\000\"\230D\240\177\004\240C\240q\250\002\223\000\377C\250s\260\"\260D\270\377\003\2701\270B\270b\300\377\003\3002\300R\300t\310\3773\310a\310t\320ST\377\320TV\320VX\320X\377]\320]_\320_c\320\377ce\320ef\330\024\033?\2303\230a\230r\232\002\301 \237u\220B\220a\264)\375\0001\372\301!\003\233 E\230\023\230J\377\240f\250A\250T\260\026\357\260q\270\001\332!\013\2301\376\333\000\023\240D\250\001\250\025\367\250b\260\020\002\005\220[\240\337\002\240\047\250\021#\025\002\270\367\"\270A/\r\022\2502\250\305U\302\000AL\"\000#9\020U\260\037&\270\001\270\021S(\047\010\363a\321R\237d\373\002\002\014\026\274 \014\022\373\220\"\302#\026\220d\230\047\237\240\021\240%\240\306@\361a\024\375\027\216`\005\230Q\330\024\031\237\230\021\330\020\032\256`\336@H\377\230A\230U\240#\240U?\250#\250Q\330\020,\007\372\204\003\252\357@5\303`!.\004\025\353\204\001\020\371\220\204K\314\006\017\210u\220C9\220\263b\312\204\001\022\2302k\000\302`\375Ct\002S\240\n\250&\260_\001\260\024\260V\241d\001\322m\371C\363\204\002\364`K\230q\240\005\377\240S\250\006\250a\250u\273\260A\240\204\005\004\230K\225\205\002\014\277\020\220\006\220n\240\303@\017M\210\257\204\0011\330F\035\335\007$P\000\377r\260\022\2605\270\002\270\333$\270\356`\024\220C\002{\230\375#\232\021\022\2602\260T\270\377\026\270q\300\002\300\"\300\343A\330\246*<\r\256\204\001\210E\220\277\021\330\010\r\210Q\000\002\330\377\004\013\2103\210c\220\025o\220a\200\001\215\210\007\016\017\245\210\001\337\005\006\340\004\033\372\207\003\t\210\337\005\210U\220!\230\207\001\021\220\337\024\220Q\220e\270\"\010\013\377\2107\220#\220Y\230b\377\240\001\330\014\021\220\021\220\231%\335 \005\001\330\010\305\207\001[\0001s\200\001\356\210\004\335\210\t\t\n\330\336\210\002\337\340\004\036\230a\335\210\001\013\210\377$\210b\220\t\230\024\230\377S\240\001\240\025\240b\250\275\002\355B\010\014\210Ij\0023\257\230g\240Z\352 J""\221 \010\367\017\210q\266\0015\220\001\200\317\001\340\004\014\320\001\323bi\230\277r\240\021\330\004\022\247\000:\357\230T\240\023\376\206\002\005\250R\277\250s\260#\260Q\351\0014\377\210r\320\021W\320WX\377\330\004\r\210Z\220t\230\3571\340\004\005\336\211\001\t\210\010\277\220\005\220W\230A\307\211\001(\364\350\000\277\210\001\021\302\211\001f\220D\230\277\010\240\010\250\001\250\202\206\001T\377\260\030\270\021\270\"\270B\377\270d\300(\310!\3102\373\310R\301\207\001[\320[\\\320\177\\^\320^`\320`\200\212\002U\005\242 h\271\207\0043\314\000\t\321@\3376\270\030\300\021\244@B\300\237c\310\022\3109\363\207\0026\000b\347\320bc\254!\214\211\003(\240!\353\2405\327`cf\000\032\3001\356\341\211\003\003\2201\323\211\0017\230!\237\2301\330\r\022\322\212\003\371\210\003\025_\230d\240!\240_\001\001\032\006\373\230E\325\205\002r\250\025\250c\377\260\023\260D\270\010\300\001\366.\006\023\220B\002\230D\240\001\372\237 B\350 \003\2505\260\002\377\260\047\270\024\270X\300Q\374V\006\377\212\0036\240\022\2409\250\377B\250f\260F\270\"\270\377I\300R\300u\310G\320\177ST\330\014\022\220\047\254@\375Q|\000\"\240E\250\022\250\3374\250q\260\003\212\204\002\024\270\177Q\270c\300\022\3001\205\t\376C\001E\260\022\260:\270U\377\300$\300f\310I\320U\277X\320XY\320Y\257 h\277\320ho\320op\212\204\0062\376\350b3\220a\220w\230j\377\250\003\2502\250Y\260g\377\270W\300G\3101\330\004\177\007\200q\210\004\210B\254`\366\366\211\001I\230\323B6\220\022\220\3772\220S\230\001\230\021\200?\001\360\006\000\n\013\335a\353\215\003\373\n\013\277\215\001\010\200u\210C$\265`\271a\340\265\214\004\210\210\001c\377\214\002\343\212\001\3673\240f\346\000e\2602\260\271S\200\211\003\207\215\002\017\210rY\000=\357\240\007\240y\334\0001\260K\277\270y\310\003\3101\274\001V\357\200A\330\010\322\207\001A\220X\377\230Q\230h\240a\240v\377\250X\260Q\260d\270\"\377\270H\300A\300S\310\002\377\310$\310g\320UV\220\277\021\320\000\024\220J\350\204\002\t\357\020\320\017\"\313\216\001\320\000\036\372\334\000\001\271\216\001)\2201\220B?""\220b\230\003\2301\377a\220\206\003\365\030\230\216\004&\200 3\250a\250\005w\202 Q";
-    PyObject *data = __Pyx_DecompressString_LZSS(cstring, 3200, 4237);
+    #elif (CYTHON_COMPRESS_STRINGS) > 0 && (CYTHON_COMPRESS_STRINGS) <= 90 /* compression: lzss (3221 bytes) */
+static const char cstring[] = "\377 at 0x o\377bject>%%\377%%d%s.: \377<MemoryV\377iew of <\377contiguo\377us and d\263ir,\001\007\rin\021\005s\277trided\"\010 7or \004\031><(\tA\006\377>?Cannot\377 assign \377to read-\277only m\240\002v\376\242\000Invalid\377 mode, esxp\314\000|\000\047c\047t\001\377\047fortran\317\047, gH\000%\005sh\367ape\222\000 axi\377s Note t\375h\216 Cython\375 \021\000delibe\317ratek\000\320\001ct\373er!\001n PEPo-484\212\"re\273!\177s subcl\246\000\373es\261!built\375i\260\000ypes. \377If you n\311e\224 \303\000p\316\000%\tth\277en set\200\000e\373 \047\357\002ation\377_typing\047\366\355$iv\242\000o Fa\377lse.add_>\231 ecoll\275@+\000\277s.abcc\273\002.\367Py_\261 ze_t\316\n\004bin\003\005\315@st\275[\"\004long\000\001]\237[::1]7\004\025\nu\017char\022\n,\0054\0146\t\3740\002N\002disabl\367een\002\001gcis\376\004\003dkafkal\367og/\235@mat/\367lin\247 pyno\377 default\377 __reduc\277e__ du\366\002n\367on-\333`vial\376\033\000cinit__\277tuple[\335\000,\322\342`t\000\002\005\002]\013\013]u|~\002\302aalloc\326@\377 array d\017ata.\013\020\236c\360\204\001\315\204\003\377s.ASCIID\377ONEEllip\377sisFLAGF\377inalINTE\377GERLASTL\377INE_ROOM\377NOTHINGN\375O\t\002OPTION\377ALPIECES\377SPECIALS\177equence\351\205\001\375.\356\205\007WORD__\367Pyx\001\000Dict\377_NextRef\233__\270\000__\004\000\224\205\001a\215t\230 __\362b\021\001\003\003g\277etitem\"\001d<7\001,\000func2\001\030\000\373st/\004impor~\273 __mainP\001\267mod\000\004ulT\002n[am\002\003ewp\001p\214\000\177checksu[\0008\n\001F\004\025\001typ\245@\037\001\277unpick?\000E\315n \005vt\377A\264\001qu\003alO\005\325E\336F\266\204\003\333\001\361D{ex\350\001set_\203\005\307set\271\006\003\006.\007te\375s\317\001batch_\376\315b_interp\277reted_\001\024.\375<\213als>.ge\337nexpr\007\037wo\377rd_is_co\377routine_?java_t\244@\021\000\377mpiledab\277cabort\346e_\377bufferas\277yncio.2\006s\376\374`t_attri\333bu\277\000at\220@gi\375c\010\007bar_of\377fsetbase\374\331\002\330\010breaks\366Z\000by\375\000ccap\377acitycel\315l\000""\001sc\327\205\001\205 _t\367rac;\000ckcl\373os\265\207\001umnsc\337ommit\340\212\001en\375t\013\000untcre\356\327atim\302\000tad\370\327B\352\000\244\213\003encod\377eend_hea\377der_keys\371e\351@\247\211\002error\037first\000\002\031\001\003\003\377payloadf\317lags\355\206\003\222\212\004fo\227und\362$hH\010Z\001s\377iidindex\353in\320\204\002s\326\204\001siz)e\345&\277\207\005.\301\207\003.\302\207\002\217\000\372\222\000_%\001kindl\237astli\343\000\204\"r\377oomliter\377alslog_a\263pp\311\001\352\001ma\364 m\377apmaskme\355m\331\213\001me\376\000ataz\331\213\001n\215\205\001ndim\242`\377tnoneobj\276\221Cother\000\002s\332\214`p\376 kp\316@er\375n\360\004pieces\377popprevi\277ousput\251br\365e\300`d\246\204\003recs\277regist\303 e\373pl\253@retur}n\257\001rowss\363 \035s\253\207\004set\241\211\004\306\214\002\221!\377somestar\336\237\205\001rtedE\000ps\333to\000\001p_<\001tr\376\302\214\003structt\333ema\000te\261\204\001thN]\000toly\000\356\213\003u\267\000\377ckupdate/valu\000\002e\316\"\n\002\363sw\377\204\001\203\205\001sxzi\377pO\200\001\330\t\n\330\377\013\014\330\016\017\330\n\013\200\000\000\010\001\014\000\022\000\017\000\022\000\000\003\014\375\r#\001\007\010\330\005\006\360\377\016\000\005\034\2301\360\006\377\000\005 \230s\240!\240\3771\360\020\000\005$\2401\377\330\004\047\240r\250\022\250\376\006\000\"\240\"\240B\240a\377\330\004\n\210\"\210B\210\377a\330\010\020\220\004\220A\377\220Q\330\010\016\210d\220\375#\006\000\014\017\210v\220R\377\220r\230\022\2301\330\020\377\027\220s\230#\230U\240\377!\330\014\020\220\t\230\021\373\230%X\000\047\250\032\2605\367\270\n\300\022\000\023\2201\330\377\010\025\220U\230!\230>\376^\002\010\017\210t\2201\220\375C>\000\025\230b\240\003\240\3672\240R{\000\021\330\010\013\377\2105\220\002\220&\230\003\377\2305\240\001\240\031\250\"\377\250G\2602\260Q\330\014\377\023\2203\220c\230\025\230\335a\032\007\002\230!\013\n\023\220\3774\220q\230\002\230\"\230\257E\240\022\240n\002T\212\000\"\317\230B\230e_\000\274\000\020""\220}\001_\0019\220D\230\013\r\002\372\305\000yi\0002\230T\240\033\177\250C\250q\330\020\024\031\000\365\001\324\0002\315\000\"\240A\330\365\020u\001a\336\000\"\230D\240\177\004\240C\240q\250\002\223\000\377C\250s\260\"\260D\270\377\003\2701\270B\270b\300\377\003\3002\300R\300t\310\3773\310a\310t\320ST\377\320TV\320VX\320X\377]\320]_\320_c\320\377ce\320ef\330\024\033?\2303\230a\230r\232\002\301 \237u\220B\220a\264)\375\0001\372\301!\003\233 E\230\023\230J\377\240f\250A\250T\260\026\357\260q\270\001\332!\013\2301\376\333\000\023\240D\250\001\250\025\367\250b\260\020\002\005\220[\240\337\002\240\047\250\021#\025\002\270\367\"\270A/\r\022\2502\250\305U\302\000AL\"\000#9\020U\260\037&\270\001\270\021S(\047\010\363a\321R\237d\373\002\002\014\026\274 \014\022\373\220\"\302#\026\220d\230\047\237\240\021\240%\240\306@\361a\024\375\027\216`\005\230Q\330\024\031\237\230\021\330\020\032\256`\336@H\377\230A\230U\240#\240U?\250#\250Q\330\020,\007\372\204\003\252\357@5\303`!.\004\025\353\204\001\020\371\220\204K\314\006\017\210u\220C9\220\263b\312\204\001\022\2302k\000\302`\375Ct\002S\240\n\250&\260_\001\260\024\260V\241d\001\322m\371C\363\204\002\364`K\230q\240\005\377\240S\250\006\250a\250u\273\260A\240\204\005\004\230K\225\205\002\014\277\020\220\006\220n\240\303@\017M\210\257\204\0011\330F\035\335\007$P\000\377r\260\022\2605\270\002\270\333$\270\356`\024\220C\002{\230\375#\232\021\022\2602\260T\270\377\026\270q\300\002\300\"\300\343A\330\246*<\r\256\204\001\210E\220\277\021\330\010\r\210Q\000\002\330\377\004\013\2103\210c\220\025o\220a\200\001\215\210\007\016\017\245\210\001\337\005\006\340\004\033\372\207\003\035\230\377A\330\004\010\210\005\210U\373\220!\235\207\001\021\220\024\220Q\373\220e\275\"\010\013\2109\220\377C\220u\230C\230w\240\367c\250\031\241\204\003\021\220\021\2205%\352 \014\006\000\330\010\322\207\001h\000\3471\200\001\373\210\004\352\210\t\t\n\330\276\353\210\002\340\004\036\230a\352\210\001\013\377\210$\210b\220\t\230\024\377\230S\240\001\240\025\240b{\250""\002\372B\010\014\210Ir\002_3\230g\240Z\367 J\236 \357\010\017\210q\303\0015\220\001\237\200\001\340\004\014\335\001\340bi\177\230r\240\021\330\004\022\257\000\337:\230T\240\023\213\207\002\005\250\177R\250s\260#\260Q\366\001\3774\210r\320\021W\320W\377X\330\004\r\210Z\220t\337\2301\340\004\005\353\211\001\t\210\337\010\220\005\220W\361\001\n\210\351(\360\000\314\210\001\021\317\211\001f\220D\177\230\010\240\010\250\001\250\217\206\001\377T\260\030\270\021\270\"\270\377B\270d\300(\310!\310\3672\310R\316\207\001[\320[\\\377\320\\^\320^`\320`\252\215\212\002\005\252 h\306\207\0043\314\000\t\276\336@6\270\030\300\021\261@B?\300c\310\022\3109\200\210\0026\000\317b\320bc\254!\231\211\003(\240\327!\2405\344`cf\000\032\300\3351\356\211\003\003\2201\340\211\0017\230?!\2301\330\r\022\337\212\003\206\211\003\277\025\230d\240!\240_\001\001\366\032\006\230E\342\205\002r\250\025\250\377c\260\023\260D\270\010\300\355\001.\006\023\220B\002\230D\240\365\001\237 B\350 \003\2505\260\377\002\260\047\270\024\270X\300\371QV\006\214\213\0036\240\022\2409\377\250B\250f\260F\270\"\377\270I\300R\300u\310G\377\320ST\330\014\022\220\047\372\254@Q|\000\"\240E\250\022\277\2504\250q\260\003\227\204\002\024\377\270Q\270c\300\022\3001\374\205\tC\001E\260\022\260:\270\377U\300$\300f\310I\320\177UX\320XY\320Y\257 \177h\320ho\320op\227\204\006\3752\360b3\220a\220w\230\377j\250\003\2502\250Y\260\377g\270W\300G\3101\330\377\004\007\200q\210\004\210B\354\254`\203\212\001I\230\323B6\220\022\377\2202\220S\230\001\230\021\177\200\001\360\006\000\n\013\335a\366\370\215\003\n\013\314\215\001\010\200u\210IC\265`\271a\340\302\214\004\225\210\001c\214\215\002\356\360\212\0013\240f\346\000e\2602s\260S\215\211\003\224\215\002\017\210rY\000\337=\240\007\240y\334\0001\260\177K\270y\310\003\3101\274\001\337V\200A\330\010\337\207\001A\220\377X\230Q\230h\240a\240\377v\250X\260Q\260d\270\377\"\270H\300A\300S\310\377\002\310$\310g\320UV\177\220\021\320\000\024\220J\350\204\002\337\t\020\320\017\"\330\216\001\320\000""\365\036\334\000\001\306\216\001)\2201\220\177B\220b\230\003\2301\364\205\001\352\235\206\003\030\245\216\004&\200 3\250a\013\250w\202 Q";
+    PyObject *data = __Pyx_DecompressString_LZSS(cstring, 3221, 4258);
     #define __Pyx_DecompressString_UNUSED
     if (unlikely(!data)) __PYX_ERR(0, 1, __pyx_L1_error)
     const char* const bytes = __Pyx_PyBytes_AsString(data);
     #if !CYTHON_ASSUME_SAFE_MACROS
     if (likely(bytes)); else { Py_DECREF(data); __PYX_ERR(0, 1, __pyx_L1_error) }
     #endif
-    #else /* compression: none (4237 bytes) */
-static const char bytes[] = " at 0x object>%%%%d%s.: <MemoryView of <contiguous and direct><contiguous and indirect><strided and direct or indirect><strided and direct><strided and indirect>>?Cannot assign to read-only memoryviewInvalid mode, expected \047c\047 or \047fortran\047, got Invalid shape in axis Note that Cython is deliberately stricter than PEP-484 and rejects subclasses of builtin types. If you need to pass subclasses then set the \047annotation_typing\047 directive to False.add_notecollections.abccython.Py_ssize_tcython.bintcython.const[cython.longlong][::1]cython.const[cython.uchar][::1]cython.longlongcython.longlong[::1]cython.uchar[::1]disableenablegcisenabledkafkalog/format/lines.pyno default __reduce__ due to non-trivial __cinit__tuple[int, int, int, int]tuple[int, int]unable to allocate array data.unable to allocate shape and strides.ASCIIDONEEllipsisFLAGFinalINTEGERLINE_ROOMNOTHINGNO_ROOMOPTIONALPIECESSPECIALSequenceView.MemoryViewWORD__Pyx_PyDict_NextRef__all____annotate____class____class_getitem____dict____func____getstate____import____main____mod____module____name____new____pyx_checksum__pyx_state__pyx_type__pyx_unpickle_Enum__pyx_vtable____qualname____reduce____reduce_cython____reduce_ex____set_name____setstate____setstate_cython____test___batch_lines_interpreted_batch_lines_interpreted.<locals>.genexpr_batch_lines_interpreted.<locals>.word_is_coroutine_java_text_compiledabcabortallocate_bufferasyncio.coroutinesatat_attributesat_magicattributesbar_offsetbasebatchbatch_linesbreaksbufbytesccapacitycellcellscline_in_tracebackclosecolumnscommitcontentscountcreate_timedatadtype_is_objectencodeend_header_keysenumerateerrorfirstfirst_keyfirst_payloadflagsformatfortranfoundgenexprhheader_keysheadsiidindexintitemsitemsizejava_textkafkalog.format.lineskeykey_sizekindlimitline_roomliteralslog_append_timemagicmapmaskmemviewmetadatamodennamendimnextnoneobjoffsetotherothersoutppackpatternpayloadpiecespoppreviousput_textrecord_linesrecsregisterreplacereturnroomrowssendsequencesetdefau""ltshapesizesomestartstartedstepstopstop_rowstrstrictstructtemplatetextthrowtolisttypingunpackupdatevaluevalue_sizevalueswwordwordsxzipO\200\001\330\t\n\330\013\014\330\016\017\330\n\013\330\n\013\330\013\014\330\013\014\330\t\n\330\016\017\330\016\017\330\016\017\330\016\017\330\014\r\330\t\n\330\007\010\330\005\006\360\016\000\005\034\2301\360\006\000\005 \230s\240!\2401\360\020\000\005$\2401\330\004\047\240r\250\022\2501\330\004\"\240\"\240B\240a\330\004\n\210\"\210B\210a\330\010\020\220\004\220A\220Q\330\010\016\210d\220#\220Q\330\014\017\210v\220R\220r\230\022\2301\330\020\027\220s\230#\230U\240!\330\014\020\220\t\230\021\230%\230s\240\047\250\032\2605\270\n\300!\330\014\023\2201\330\010\025\220U\230!\230>\250\022\2501\330\010\017\210t\2201\220C\220r\230\025\230b\240\003\2402\240R\240r\250\021\330\010\013\2105\220\002\220&\230\003\2305\240\001\240\031\250\"\250G\2602\260Q\330\014\023\2203\220c\230\025\230a\330\010\013\2105\220\002\220&\230\002\230!\330\014\023\2203\220c\230\025\230a\330\010\023\2204\220q\230\002\230\"\230E\240\022\2401\330\010\025\220T\230\021\230\"\230B\230e\2402\240Q\330\010\020\220\001\330\010\013\2109\220D\230\013\2402\240Q\330\014\017\210y\230\003\2302\230T\240\033\250C\250q\330\020\024\220D\230\001\230\022\2302\230U\240\"\240A\330\020\023\2203\220a\220s\230\"\230D\240\004\240C\240q\250\002\250\"\250C\250s\260\"\260D\270\003\2701\270B\270b\300\003\3002\300R\300t\3103\310a\310t\320ST\320TV\320VX\320X]\320]_\320_c\320ce\320ef\330\024\033\2303\230a\230r\240\022\2401\330\014\017\210u\220B\220a\330\020\027\220s\230#\230U\240!\330\010\013\2101\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250T\260\026\260q\270\001\330\014\020\220\013\2301\230E\240\023\240D\250\001\250\025\250b\260\001\330\014\020\220\005\220[\240\002\240\047\250\021\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250T\260\026\260q\270\002\270\"\270A\330\014\020\220\013\2301\230E\240\023\240D\250\001\250\022\2502\250U\260\"\260A\330\014\020\220\003\2201\220E\230\023""\230J\240f\250A\250T\260\026\260q\270\001\330\014\020\220\013\2301\230E\240\023\240A\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250T\260\026\260q\270\001\330\014\020\220\013\2301\230E\240\023\240A\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250U\260&\270\001\270\021\330\014\020\220\013\2301\230E\240\023\240D\250\001\250\022\2502\250U\260\"\260A\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250U\260&\270\001\270\021\330\014\020\220\004\220A\220R\220r\230\025\230b\240\001\330\014\020\220\004\220A\220R\220r\230\025\230b\240\001\330\014\026\220a\330\014\022\220\"\220B\220a\330\020\026\220d\230\047\240\021\240%\240q\330\020\023\2201\330\024\027\220q\230\005\230Q\330\024\031\230\021\330\020\032\230!\330\020\024\220H\230A\230U\240#\240U\250#\250Q\330\020\026\220d\230\047\240\021\240%\240r\250\022\2501\330\020\023\2205\230\002\230!\330\024\031\230\021\330\020\025\220Q\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250U\260&\270\001\270\021\330\014\017\210u\220C\220q\330\020\024\220C\220r\230\022\2302\230Q\330\020\024\220C\220q\230\005\230S\240\n\250&\260\001\260\024\260V\2701\270B\270b\300\001\330\020\024\220D\230\001\230\022\2302\230U\240\"\240C\240r\250\021\330\020\024\220K\230q\240\005\240S\250\006\250a\250u\260A\330\010\013\2109\220D\230\004\230K\240r\250\021\330\014\020\220\006\220n\240A\330\014\017\210y\230\003\2301\330\020\024\220C\220q\230\005\230S\240\n\250&\260\001\260\024\260V\2701\270B\270b\300\001\330\020\024\220H\230A\230U\240#\240U\250$\250a\250r\260\022\2605\270\002\270$\270a\330\020\024\220A\330\014\017\210{\230#\230Q\330\020\024\220C\220q\230\005\230S\240\n\250&\260\001\260\022\2602\260T\270\026\270q\300\002\300\"\300A\330\020\024\220H\230A\230U\240#\240U\250$\250a\250r\260\022\2605\270\002\270$\270a\330\010\013\2101\210E\220\021\330\010\r\210Q\330\010\r\210Q\330\004\013\2103\210c\220\025\220a\200\001\330\n\013\330\n\013\330\013\014\330\016\017\330\013\014\330\005\006\340\004\033\2301\360\006\000\005\t\210\005\210U\220!\2201""\330\010\021\220\024\220Q\220e\2302\230Q\330\010\013\2107\220#\220Y\230b\240\001\330\014\021\220\021\220%\220q\330\014\021\220\021\330\010\023\2201\330\004\013\2101\200\001\330\013\014\330\016\017\330\t\n\330\016\017\330\016\017\330\016\017\330\t\n\330\007\010\330\005\006\340\004\036\230a\360\006\000\005\013\210$\210b\220\t\230\024\230S\240\001\240\025\240b\250\002\250#\250Q\330\010\014\210I\220Q\220e\2303\230g\240Z\250u\260J\270a\330\010\017\210q\330\004\013\2105\220\001\200\001\340\004\014\210E\220\021\220\"\220B\220i\230r\240\021\330\004\022\220!\220:\230T\240\023\240C\240q\250\005\250R\250s\260#\260Q\330\004\013\2104\210r\320\021W\320WX\330\004\r\210Z\220t\2301\340\004\005\360\006\000\005\t\210\010\220\005\220W\230A\330\004\n\210(\220!\2203\220c\230\021\330\010\016\210f\220D\230\010\240\010\250\001\250\022\2502\250T\260\030\270\021\270\"\270B\270d\300(\310!\3102\310R\310t\320S[\320[\\\320\\^\320^`\320`a\330\010\020\220\005\220Q\220h\230a\230r\240\022\2403\240b\250\t\260\022\2606\270\030\300\021\300\"\300B\300c\310\022\3109\320TV\320V[\320[b\320bc\330\010\023\2204\220q\230\002\230(\240!\2405\250\006\250c\260\030\270\032\3001\330\010\013\2105\220\003\2201\330\014\023\2207\230!\2301\330\r\022\220#\220Q\330\014\024\220D\230\001\230\025\230d\240!\2403\240b\250\001\330\014\023\2207\230!\2301\230E\240\021\240%\240r\250\025\250c\260\023\260D\270\010\300\001\330\r\022\220#\220Q\330\014\023\2207\230!\2301\230D\240\001\240\023\240B\240b\250\003\2505\260\002\260\047\270\024\270X\300Q\330\r\022\220#\220Q\330\014\025\220U\230!\2306\240\022\2409\250B\250f\260F\270\"\270I\300R\300u\310G\320ST\330\014\022\220\047\230\024\230Q\230d\240\"\240E\250\022\2504\250q\260\003\2602\260T\270\024\270Q\270c\300\022\3001\330\014\023\2207\230!\2301\230E\240\022\2409\250E\260\022\260:\270U\300$\300f\310I\320UX\320XY\320Y`\320`h\320ho\320op\330\010\r\210Q\330\004\013\2102\210U\220!\2203\220a\220w\230j\250\003\2502\250Y\260g\270W\300G\3101\330\004\007\200q\210\004\210B\210b\220\003\2201\220I\230Q""\330\004\013\2106\220\022\2202\220S\230\001\230\021\200\001\360\006\000\n\013\330\007\010\330\t\n\330\013\014\330\n\013\360\006\000\005\010\200u\210C\210q\330\010\017\210q\340\010\013\2105\220\002\220\"\220B\220c\230\021\230%\230r\240\022\2403\240f\250B\250e\2602\260S\270\001\270\021\330\014\023\2201\330\010\017\210r\220\022\220=\240\007\240y\260\003\2601\260K\270y\310\003\3101\310I\320UV\200A\330\010\017\210u\220A\220X\230Q\230h\240a\240v\250X\260Q\260d\270\"\270H\300A\300S\310\002\310$\310g\320UV\220\021\320\000\024\220J\230a\360\006\000\t\020\320\017\"\240!\2401\320\000\036\230j\250\001\330\004\n\210)\2201\220B\220b\230\003\2301\230A\330\004\013\2103\210c\220\030\230\021\230%\230s\240&\250\003\2503\250a\250w\260g\270Q";
+    #else /* compression: none (4258 bytes) */
+static const char bytes[] = " at 0x object>%%%%d%s.: <MemoryView of <contiguous and direct><contiguous and indirect><strided and direct or indirect><strided and direct><strided and indirect>>?Cannot assign to read-only memoryviewInvalid mode, expected \047c\047 or \047fortran\047, got Invalid shape in axis Note that Cython is deliberately stricter than PEP-484 and rejects subclasses of builtin types. If you need to pass subclasses then set the \047annotation_typing\047 directive to False.add_notecollections.abccython.Py_ssize_tcython.bintcython.const[cython.longlong][::1]cython.const[cython.uchar][::1]cython.longlongcython.longlong[::1]cython.uchar[::1]disableenablegcisenabledkafkalog/format/lines.pyno default __reduce__ due to non-trivial __cinit__tuple[int, int, int, int]tuple[int, int]unable to allocate array data.unable to allocate shape and strides.ASCIIDONEEllipsisFLAGFinalINTEGERLASTLINE_ROOMNOTHINGNO_ROOMOPTIONALPIECESSPECIALSequenceView.MemoryViewWORD__Pyx_PyDict_NextRef__all____annotate____class____class_getitem____dict____func____getstate____import____main____mod____module____name____new____pyx_checksum__pyx_state__pyx_type__pyx_unpickle_Enum__pyx_vtable____qualname____reduce____reduce_cython____reduce_ex____set_name____setstate____setstate_cython____test___batch_lines_interpreted_batch_lines_interpreted.<locals>.genexpr_batch_lines_interpreted.<locals>.word_is_coroutine_java_text_compiledabcabortallocate_bufferasyncio.coroutinesatat_attributesat_magicattributesbar_offsetbasebatchbatch_linesbreaksbufbytesccapacitycellcellscline_in_tracebackclosecolumnscommitcontentscountcreate_timedatadtype_is_objectencodeend_header_keysenumerateerrorfirstfirst_keyfirst_payloadflagsformatfortranfoundgenexprhheader_keysheadsiidindexintitemsitemsizejava_textkafkalog.format.lineskeykey_sizekindlastlimitline_roomliteralslog_append_timemagicmapmaskmemviewmetadatamodennamendimnextnoneobjoffsetotherothersoutppackpatternpayloadpiecespoppreviousput_textrecord_linesrecsregisterreplacereturnroomrowssendsequence""setdefaultshapesizesomestartstartedstepstopstop_rowstrstrictstructtemplatetextthrowtolisttypingunpackupdatevaluevalue_sizevalueswwordwordsxzipO\200\001\330\t\n\330\013\014\330\016\017\330\n\013\330\n\013\330\013\014\330\013\014\330\t\n\330\016\017\330\016\017\330\016\017\330\016\017\330\014\r\330\t\n\330\007\010\330\005\006\360\016\000\005\034\2301\360\006\000\005 \230s\240!\2401\360\020\000\005$\2401\330\004\047\240r\250\022\2501\330\004\"\240\"\240B\240a\330\004\n\210\"\210B\210a\330\010\020\220\004\220A\220Q\330\010\016\210d\220#\220Q\330\014\017\210v\220R\220r\230\022\2301\330\020\027\220s\230#\230U\240!\330\014\020\220\t\230\021\230%\230s\240\047\250\032\2605\270\n\300!\330\014\023\2201\330\010\025\220U\230!\230>\250\022\2501\330\010\017\210t\2201\220C\220r\230\025\230b\240\003\2402\240R\240r\250\021\330\010\013\2105\220\002\220&\230\003\2305\240\001\240\031\250\"\250G\2602\260Q\330\014\023\2203\220c\230\025\230a\330\010\013\2105\220\002\220&\230\002\230!\330\014\023\2203\220c\230\025\230a\330\010\023\2204\220q\230\002\230\"\230E\240\022\2401\330\010\025\220T\230\021\230\"\230B\230e\2402\240Q\330\010\020\220\001\330\010\013\2109\220D\230\013\2402\240Q\330\014\017\210y\230\003\2302\230T\240\033\250C\250q\330\020\024\220D\230\001\230\022\2302\230U\240\"\240A\330\020\023\2203\220a\220s\230\"\230D\240\004\240C\240q\250\002\250\"\250C\250s\260\"\260D\270\003\2701\270B\270b\300\003\3002\300R\300t\3103\310a\310t\320ST\320TV\320VX\320X]\320]_\320_c\320ce\320ef\330\024\033\2303\230a\230r\240\022\2401\330\014\017\210u\220B\220a\330\020\027\220s\230#\230U\240!\330\010\013\2101\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250T\260\026\260q\270\001\330\014\020\220\013\2301\230E\240\023\240D\250\001\250\025\250b\260\001\330\014\020\220\005\220[\240\002\240\047\250\021\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250T\260\026\260q\270\002\270\"\270A\330\014\020\220\013\2301\230E\240\023\240D\250\001\250\022\2502\250U\260\"\260A\330\014\020\220\003\2201\220E""\230\023\230J\240f\250A\250T\260\026\260q\270\001\330\014\020\220\013\2301\230E\240\023\240A\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250T\260\026\260q\270\001\330\014\020\220\013\2301\230E\240\023\240A\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250U\260&\270\001\270\021\330\014\020\220\013\2301\230E\240\023\240D\250\001\250\022\2502\250U\260\"\260A\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250U\260&\270\001\270\021\330\014\020\220\004\220A\220R\220r\230\025\230b\240\001\330\014\020\220\004\220A\220R\220r\230\025\230b\240\001\330\014\026\220a\330\014\022\220\"\220B\220a\330\020\026\220d\230\047\240\021\240%\240q\330\020\023\2201\330\024\027\220q\230\005\230Q\330\024\031\230\021\330\020\032\230!\330\020\024\220H\230A\230U\240#\240U\250#\250Q\330\020\026\220d\230\047\240\021\240%\240r\250\022\2501\330\020\023\2205\230\002\230!\330\024\031\230\021\330\020\025\220Q\330\014\020\220\003\2201\220E\230\023\230J\240f\250A\250U\260&\270\001\270\021\330\014\017\210u\220C\220q\330\020\024\220C\220r\230\022\2302\230Q\330\020\024\220C\220q\230\005\230S\240\n\250&\260\001\260\024\260V\2701\270B\270b\300\001\330\020\024\220D\230\001\230\022\2302\230U\240\"\240C\240r\250\021\330\020\024\220K\230q\240\005\240S\250\006\250a\250u\260A\330\010\013\2109\220D\230\004\230K\240r\250\021\330\014\020\220\006\220n\240A\330\014\017\210y\230\003\2301\330\020\024\220C\220q\230\005\230S\240\n\250&\260\001\260\024\260V\2701\270B\270b\300\001\330\020\024\220H\230A\230U\240#\240U\250$\250a\250r\260\022\2605\270\002\270$\270a\330\020\024\220A\330\014\017\210{\230#\230Q\330\020\024\220C\220q\230\005\230S\240\n\250&\260\001\260\022\2602\260T\270\026\270q\300\002\300\"\300A\330\020\024\220H\230A\230U\240#\240U\250$\250a\250r\260\022\2605\270\002\270$\270a\330\010\013\2101\210E\220\021\330\010\r\210Q\330\010\r\210Q\330\004\013\2103\210c\220\025\220a\200\001\330\n\013\330\n\013\330\013\014\330\016\017\330\013\014\330\005\006\340\004\033\2301\360\006\000\005\035\230A\330""\004\010\210\005\210U\220!\2201\330\010\021\220\024\220Q\220e\2302\230Q\330\010\013\2109\220C\220u\230C\230w\240c\250\031\260\"\260A\330\014\021\220\021\220%\220q\330\014\021\220\021\330\010\023\2201\330\004\013\2101\200\001\330\013\014\330\016\017\330\t\n\330\016\017\330\016\017\330\016\017\330\t\n\330\007\010\330\005\006\340\004\036\230a\360\006\000\005\013\210$\210b\220\t\230\024\230S\240\001\240\025\240b\250\002\250#\250Q\330\010\014\210I\220Q\220e\2303\230g\240Z\250u\260J\270a\330\010\017\210q\330\004\013\2105\220\001\200\001\340\004\014\210E\220\021\220\"\220B\220i\230r\240\021\330\004\022\220!\220:\230T\240\023\240C\240q\250\005\250R\250s\260#\260Q\330\004\013\2104\210r\320\021W\320WX\330\004\r\210Z\220t\2301\340\004\005\360\006\000\005\t\210\010\220\005\220W\230A\330\004\n\210(\220!\2203\220c\230\021\330\010\016\210f\220D\230\010\240\010\250\001\250\022\2502\250T\260\030\270\021\270\"\270B\270d\300(\310!\3102\310R\310t\320S[\320[\\\320\\^\320^`\320`a\330\010\020\220\005\220Q\220h\230a\230r\240\022\2403\240b\250\t\260\022\2606\270\030\300\021\300\"\300B\300c\310\022\3109\320TV\320V[\320[b\320bc\330\010\023\2204\220q\230\002\230(\240!\2405\250\006\250c\260\030\270\032\3001\330\010\013\2105\220\003\2201\330\014\023\2207\230!\2301\330\r\022\220#\220Q\330\014\024\220D\230\001\230\025\230d\240!\2403\240b\250\001\330\014\023\2207\230!\2301\230E\240\021\240%\240r\250\025\250c\260\023\260D\270\010\300\001\330\r\022\220#\220Q\330\014\023\2207\230!\2301\230D\240\001\240\023\240B\240b\250\003\2505\260\002\260\047\270\024\270X\300Q\330\r\022\220#\220Q\330\014\025\220U\230!\2306\240\022\2409\250B\250f\260F\270\"\270I\300R\300u\310G\320ST\330\014\022\220\047\230\024\230Q\230d\240\"\240E\250\022\2504\250q\260\003\2602\260T\270\024\270Q\270c\300\022\3001\330\014\023\2207\230!\2301\230E\240\022\2409\250E\260\022\260:\270U\300$\300f\310I\320UX\320XY\320Y`\320`h\320ho\320op\330\010\r\210Q\330\004\013\2102\210U\220!\2203\220a\220w\230j\250\003\2502\250Y\260g\270W\300G\3101\330""\004\007\200q\210\004\210B\210b\220\003\2201\220I\230Q\330\004\013\2106\220\022\2202\220S\230\001\230\021\200\001\360\006\000\n\013\330\007\010\330\t\n\330\013\014\330\n\013\360\006\000\005\010\200u\210C\210q\330\010\017\210q\340\010\013\2105\220\002\220\"\220B\220c\230\021\230%\230r\240\022\2403\240f\250B\250e\2602\260S\270\001\270\021\330\014\023\2201\330\010\017\210r\220\022\220=\240\007\240y\260\003\2601\260K\270y\310\003\3101\310I\320UV\200A\330\010\017\210u\220A\220X\230Q\230h\240a\240v\250X\260Q\260d\270\"\270H\300A\300S\310\002\310$\310g\320UV\220\021\320\000\024\220J\230a\360\006\000\t\020\320\017\"\240!\2401\320\000\036\230j\250\001\330\004\n\210)\2201\220B\220b\230\003\2301\230A\330\004\013\2103\210c\220\030\230\021\230%\230s\240&\250\003\2503\250a\250w\260g\270Q";
     PyObject *data = NULL;
     #define __Pyx_DecompressString_UNUSED
     #define __Pyx_DecompressString_LZSS_UNUSED
     #endif
     PyObject **stringtab = __pyx_mstate->__pyx_string_tab;
     Py_ssize_t pos = 0;
-    for (int i = 0; i < 206; i++) {
+    for (int i = 0; i < 208; i++) {
       Py_ssize_t bytes_length = str_length_index[i].length;
       PyObject *string = PyUnicode_DecodeUTF8(bytes + pos, bytes_length, NULL);
       if (likely(string) && i >= 40) PyUnicode_InternInPlace(&string);
@@ -27644,8 +27687,8 @@ static const char bytes[] = " at 0x object>%%%%d%s.: <MemoryView of <contiguous 
       stringtab[i] = string;
       pos += bytes_length;
     }
-    for (int i = 206; i < 216; i++) {
-      Py_ssize_t bytes_length = bytes_length_index[i-206].length;
+    for (int i = 208; i < 218; i++) {
+      Py_ssize_t bytes_length = bytes_length_index[i-208].length;
       PyObject *string = PyBytes_FromStringAndSize(bytes + pos, bytes_length);
       stringtab[i] = string;
       pos += bytes_length;
@@ -27655,14 +27698,14 @@ static const char bytes[] = " at 0x object>%%%%d%s.: <MemoryView of <contiguous 
       }
     }
     Py_XDECREF(data);
-    for (Py_ssize_t i = 0; i < 216; i++) {
+    for (Py_ssize_t i = 0; i < 218; i++) {
       if (unlikely(PyObject_Hash(stringtab[i]) == -1)) {
         __PYX_ERR(0, 1, __pyx_L1_error)
       }
     }
     #if CYTHON_IMMORTAL_CONSTANTS
     {
-      PyObject **table = stringtab + 206;
+      PyObject **table = stringtab + 208;
       for (Py_ssize_t i=0; i<10; ++i) {
         #if PY_VERSION_HEX >= 0x030F0000
         PyUnstable_SetImmortal(table[i]);
@@ -27689,15 +27732,16 @@ static const char bytes[] = " at 0x object>%%%%d%s.: <MemoryView of <contiguous 
     int8_t const cint_constants_1[] = {0,-1,1,2,3,4,5,6,7};
     int16_t const cint_constants_2[] = {640};
     int32_t const cint_constants_4[] = {136983863L};
-    for (int i = 0; i < 11; i++) {
-      numbertab[i] = PyLong_FromLong((i < 9 ? cint_constants_1[i - 0] : (i < 10 ? cint_constants_2[i - 9] : cint_constants_4[i - 10])));
+    int64_t const cint_constants_8[] = {9223372036854775807LL};
+    for (int i = 0; i < 12; i++) {
+      numbertab[i] = PyLong_FromLongLong((i < 9 ? cint_constants_1[i - 0] : (i < 10 ? cint_constants_2[i - 9] : (i < 11 ? cint_constants_4[i - 10] : cint_constants_8[i - 11]))));
       if (unlikely(!numbertab[i])) __PYX_ERR(0, 1, __pyx_L1_error)
     }
   }
   #if CYTHON_IMMORTAL_CONSTANTS
   {
     PyObject **table = __pyx_mstate->__pyx_number_tab;
-    for (Py_ssize_t i=0; i<11; ++i) {
+    for (Py_ssize_t i=0; i<12; ++i) {
       #if PY_VERSION_HEX >= 0x030F0000
       PyUnstable_SetImmortal(table[i]);
       #elif CYTHON_COMPILING_IN_CPYTHON_FREETHREADING
@@ -27751,49 +27795,49 @@ static int __Pyx_CreateCodeObjects(__pyx_mstatetype *__pyx_mstate) {
   PyObject* tuple_dedup_map = PyDict_New();
   if (unlikely(!tuple_dedup_map)) return -1;
   {
-    const __Pyx_PyCode_New_function_description descr = {0, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS|CO_GENERATOR), 230};
+    const __Pyx_PyCode_New_function_description descr = {0, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS|CO_GENERATOR), 231};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_i};
     __pyx_mstate_global->__pyx_codeobj_tab[0] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_genexpr, __pyx_mstate->__pyx_kp_b_iso88591__8, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[0])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 233};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 234};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_at};
     __pyx_mstate_global->__pyx_codeobj_tab[1] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_word, __pyx_mstate->__pyx_kp_b_iso88591_A_uAXQhavXQd_HAS_gUV, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[1])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {5, 0, 0, 5, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 102};
+    const __Pyx_PyCode_New_function_description descr = {5, 0, 0, 5, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 103};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_out, __pyx_mstate->__pyx_n_u_w, __pyx_mstate->__pyx_n_u_buf, __pyx_mstate->__pyx_n_u_start, __pyx_mstate->__pyx_n_u_size};
     __pyx_mstate_global->__pyx_codeobj_tab[2] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_put_text, __pyx_mstate->__pyx_kp_b_iso88591_uCq_q_5_Bc_r_3fBe2S_1_r_y_1Ky_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[2])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 123};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 1, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 124};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_data};
     __pyx_mstate_global->__pyx_codeobj_tab[3] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_java_text, __pyx_mstate->__pyx_kp_b_iso88591_Ja_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[3])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 130};
+    const __Pyx_PyCode_New_function_description descr = {1, 0, 0, 2, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 131};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_data, __pyx_mstate->__pyx_n_u_out};
     __pyx_mstate_global->__pyx_codeobj_tab[4] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_java_text_compiled, __pyx_mstate->__pyx_kp_b_iso88591_j_1Bb_1A_3c_s_3awgQ, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[4])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 9, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 206};
+    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 9, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 207};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_heads, __pyx_mstate->__pyx_n_u_capacity, __pyx_mstate->__pyx_n_u_row, __pyx_mstate->__pyx_n_u_stop_row, __pyx_mstate->__pyx_n_u_template, __pyx_mstate->__pyx_n_u_literals, __pyx_mstate->__pyx_n_u_out, __pyx_mstate->__pyx_n_u_w, __pyx_mstate->__pyx_n_u_room};
     __pyx_mstate_global->__pyx_codeobj_tab[5] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_batch_lines, __pyx_mstate->__pyx_kp_b_iso88591_a_b_S_b_Q_IQe3gZuJa_q_5, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[5])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 31, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 226};
+    const __Pyx_PyCode_New_function_description descr = {8, 0, 0, 31, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 227};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_heads, __pyx_mstate->__pyx_n_u_capacity, __pyx_mstate->__pyx_n_u_row, __pyx_mstate->__pyx_n_u_stop_row, __pyx_mstate->__pyx_n_u_template, __pyx_mstate->__pyx_n_u_literals, __pyx_mstate->__pyx_n_u_out, __pyx_mstate->__pyx_n_u_w, __pyx_mstate->__pyx_n_u_magic, __pyx_mstate->__pyx_n_u_stop, __pyx_mstate->__pyx_n_u_pattern, __pyx_mstate->__pyx_n_u_columns, __pyx_mstate->__pyx_n_u_word, __pyx_mstate->__pyx_n_u_word, __pyx_mstate->__pyx_n_u_s_2, __pyx_mstate->__pyx_n_u_kind, __pyx_mstate->__pyx_n_u_mask, __pyx_mstate->__pyx_n_u_at, __pyx_mstate->__pyx_n_u_other, __pyx_mstate->__pyx_n_u_cells, __pyx_mstate->__pyx_n_u_words, __pyx_mstate->__pyx_n_u_others, __pyx_mstate->__pyx_n_u_some, __pyx_mstate->__pyx_n_u_none, __pyx_mstate->__pyx_n_u_text, __pyx_mstate->__pyx_n_u_genexpr, __pyx_mstate->__pyx_n_u_genexpr, __pyx_mstate->__pyx_n_u_cell, __pyx_mstate->__pyx_n_u_cell, __pyx_mstate->__pyx_n_u_cell, __pyx_mstate->__pyx_n_u_value};
     __pyx_mstate_global->__pyx_codeobj_tab[6] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_batch_lines_interpreted, __pyx_mstate->__pyx_kp_b_iso88591_E_Bir_T_Cq_Rs_Q_4r_WWX_Zt1_WA_3, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[6])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {15, 0, 0, 29, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 258};
+    const __Pyx_PyCode_New_function_description descr = {15, 0, 0, 29, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 259};
     PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_buf, __pyx_mstate->__pyx_n_u_heads, __pyx_mstate->__pyx_n_u_capacity, __pyx_mstate->__pyx_n_u_recs, __pyx_mstate->__pyx_n_u_room, __pyx_mstate->__pyx_n_u_first, __pyx_mstate->__pyx_n_u_count, __pyx_mstate->__pyx_n_u_row, __pyx_mstate->__pyx_n_u_metadata, __pyx_mstate->__pyx_n_u_contents, __pyx_mstate->__pyx_n_u_template, __pyx_mstate->__pyx_n_u_literals, __pyx_mstate->__pyx_n_u_pieces, __pyx_mstate->__pyx_n_u_out, __pyx_mstate->__pyx_n_u_w, __pyx_mstate->__pyx_n_u_i, __pyx_mstate->__pyx_n_u_p, __pyx_mstate->__pyx_n_u_batch, __pyx_mstate->__pyx_n_u_limit, __pyx_mstate->__pyx_n_u_attributes, __pyx_mstate->__pyx_n_u_key_size, __pyx_mstate->__pyx_n_u_value_size, __pyx_mstate->__pyx_n_u_kind, __pyx_mstate->__pyx_n_u_h, __pyx_mstate->__pyx_n_u_size, __pyx_mstate->__pyx_n_u_started, __pyx_mstate->__pyx_n_u_line_room, __pyx_mstate->__pyx_n_u_at_attributes, __pyx_mstate->__pyx_n_u_at_magic};
     __pyx_mstate_global->__pyx_codeobj_tab[7] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_record_lines, __pyx_mstate->__pyx_kp_b_iso88591_1_s_1_1_r_1_Ba_Ba_AQ_d_Q_vRr_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[7])) goto bad;
   }
   {
-    const __Pyx_PyCode_New_function_description descr = {5, 0, 0, 8, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 366};
-    PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_recs, __pyx_mstate->__pyx_n_u_room, __pyx_mstate->__pyx_n_u_count, __pyx_mstate->__pyx_n_u_previous, __pyx_mstate->__pyx_n_u_found, __pyx_mstate->__pyx_n_u_n, __pyx_mstate->__pyx_n_u_i, __pyx_mstate->__pyx_n_u_offset};
-    __pyx_mstate_global->__pyx_codeobj_tab[8] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_breaks, __pyx_mstate->__pyx_kp_b_iso88591_1_U_1_Qe2Q_7_Yb_q_1_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[8])) goto bad;
+    const __Pyx_PyCode_New_function_description descr = {5, 0, 0, 9, (unsigned int)(CO_OPTIMIZED|CO_NEWLOCALS), 367};
+    PyObject* const varnames[] = {__pyx_mstate->__pyx_n_u_recs, __pyx_mstate->__pyx_n_u_room, __pyx_mstate->__pyx_n_u_count, __pyx_mstate->__pyx_n_u_previous, __pyx_mstate->__pyx_n_u_found, __pyx_mstate->__pyx_n_u_n, __pyx_mstate->__pyx_n_u_i, __pyx_mstate->__pyx_n_u_offset, __pyx_mstate->__pyx_n_u_last};
+    __pyx_mstate_global->__pyx_codeobj_tab[8] = __Pyx_PyCode_New(descr, varnames, __pyx_mstate->__pyx_kp_u_kafkalog_format_lines_py, __pyx_mstate->__pyx_n_u_breaks, __pyx_mstate->__pyx_kp_b_iso88591_1_A_U_1_Qe2Q_9CuCwc_A_q_1_1, tuple_dedup_map); if (unlikely(!__pyx_mstate_global->__pyx_codeobj_tab[8])) goto bad;
   }
   Py_DECREF(tuple_dedup_map);
   return 0;

@@ -61,6 +61,7 @@ PIECES: Final = (
     "abort",
     "commit",
 )
+LAST: Final = 2**63 - 1  # nothing follows this offset
 LINE_ROOM: Final = 640  # bytes that a batch line, or a record's line without its content, can't exceed
 
 
@@ -374,9 +375,10 @@ def breaks(
     n: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
     offset: cython.longlong
+    last: cython.longlong = LAST
     for i in range(count):
         offset = recs[room + i]
-        if offset != previous + 1:
+        if previous == last or offset != previous + 1:
             found[n] = i
             n += 1
         previous = offset

@@ -147,6 +147,8 @@ class Resync:
         return Extent(position, size, 2, base, base + delta)
 
     def _message(self, position: int, head: bytes) -> Extent | None:
+        if len(head) < MESSAGE_V0.size:
+            return None
         offset, length, crc, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
         size = length + kernel.LOG_OVERHEAD
         if not 26 + 8 * magic <= size <= self._max or attributes & 7 > 3:

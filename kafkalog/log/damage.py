@@ -1,8 +1,10 @@
 """What is no whole batch: how much of it is damaged, and where the next whole batch begins.
 
-A damaged batch's declared end is believed only where a whole batch that continues its offsets starts there, or the file
-ends there and no whole batches lie inside up to that end; otherwise its length is the suspect, and the next whole batch
-is searched from inside it.
+A batch's length is outside its checksum. Where the checksum holds up to another whole batch, or up to the file's end,
+the length alone is wrong and the batch is read. Else the declared end is believed where something stands there that
+belongs behind the batch: a whole batch of higher offsets, the file's end, a zero tail, or a torn or damaged batch that
+goes on with the next offset; whole batches inside, as a payload may hold them, are then not looked at. Else the length is
+the suspect, and the next whole batch is searched from inside.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Damage"]
 
 _SHORTEST: Final = 17  # bytes that hold a length and a magic
+_SMALLEST_MESSAGE: Final = 26
+_TRIES: Final = 64  # whole batches behind a broken one that its checksum is tried up to
 
 
 class Damage:
@@ -45,6 +49,10 @@ class Damage:
         if not any(head) and (zeros := self.zeros(here)) is not None:
             yield self.lone(self.preallocated(here, zeros))
             self.scan.window.go_to(here + zeros)
+            return
+        proved = self.with_real_length(here, size, bytes(head))
+        if proved is not None:
+            yield proved
             return
         smallest = RECORD_BATCH.size if magic >= 2 else 26 + 8 * max(magic, 0)
         if magic < 0 or size < smallest:
@@ -183,9 +191,10 @@ class Damage:
         self.scan.window.go_to(here + size)
 
     def broken(self, here: int, size: int, head: bytes, whole: bool) -> Iterator[Chunk]:
-        """A header whose extent fails its checksum or runs past the end: is it its length that is wrong?"""
+        """A header whose extent fails its checksum or runs past the end, and whose length is not proved wrong."""
         end = here + size
-        if whole and size <= self.scan.limits.max_batch_bytes and self.end_is_believed(here, size, head):
+        in_limit = size <= self.scan.limits.max_batch_bytes
+        if whole and in_limit and self.end_is_believed(end, head):
             yield self.mismatch(here, size, head, decode=True)
             self.scan.window.go_to(end)
             return
@@ -196,41 +205,93 @@ class Damage:
             self.scan.window.go_to(here + left)
         elif whole and (found is None or found.position >= end):
             # Nothing whole inside: the extent may be right, and what follows it is looked at on its own.
-            yield self.mismatch(here, size, head, decode=size <= self.scan.limits.max_batch_bytes)
+            yield self.mismatch(here, size, head, decode=in_limit)
             self.scan.window.go_to(end)
         else:
             assert found is not None  # else one of the two branches above
             self.header_row(here, size, head)
-            chunk = self.scan.chunk()
-            lost = found.position - here
-            chunk.findings.append(
-                self.scan.finding(
-                    "batch-length-wrong",
-                    f"the batch says it has {size} bytes, a whole batch begins {lost} bytes behind its start",
-                    position=here,
-                    length=lost,
-                    offset=self.scan.heads.cell(kernel.LAST_OFFSET, 0),
-                    needed=lost,
-                    found=size,
-                )
-            )
-            yield chunk
+            yield self.length_wrong(self.scan.chunk(), here, size, found.position - here, lost=True)
             self.scan.window.go_to(found.position)
 
-    def end_is_believed(self, here: int, size: int, head: bytes) -> bool:
-        """Apply the rule at the module's head to a batch that fails its checksum."""
-        end = here + size
-        if not self.scan.source.read(end, 1):
-            inside = self.next_whole(here + 1, end)
-            return not (inside is not None and self.scan.resync.chain_reaches(inside, end))
+    def length_wrong(self, chunk: Chunk, here: int, size: int, real: int, *, lost: bool) -> Chunk:
+        """Tell of a length that does not lead to the next batch; `lost` says whether the batch is, too."""
+        chunk.findings.append(
+            self.scan.finding(
+                "batch-length-wrong",
+                f"the batch says it has {size} bytes, the next whole batch or the file's end is {real} bytes behind its"
+                " start",
+                position=here,
+                length=real if lost else None,
+                offset=self.scan.heads.cell(kernel.LAST_OFFSET, 0),
+                needed=real,
+                found=size,
+            )
+        )
+        return chunk
+
+    def with_real_length(self, here: int, size: int, head: bytes) -> Chunk | None:
+        """Return the batch if only its length is wrong: it is outside the checksum, so another one can prove itself."""
+        if len(head) < RECORD_BATCH.size or head[16] > 2:
+            return None
+        real = self.real_size(here, size, legacy=head[16] < 2)
+        if real is None:
+            return None
+        data = bytearray(self.scan.source.read(here, real))
+        data[8:12] = (real - kernel.LOG_OVERHEAD).to_bytes(4, "big")
+        rows, _, _ = kernel.headers(data, 0, real, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+        if not rows:
+            return None
+        self.scan.heads.count = 1
+        chunk = self.length_wrong(self.scan.ordered(self.scan.chunk(data, here)), here, size, real, lost=False)
+        self.scan.window.go_to(here + real)
+        return chunk
+
+    def real_size(self, here: int, declared: int, *, legacy: bool) -> int | None:
+        """Return the size up to the file's end or to a whole batch behind, over which the checksum holds."""
+        start, tries = here + 1, 0
+        while tries < _TRIES and (found := self.next_whole(start)) is not None:
+            size = found.position - here
+            if size > self.scan.limits.max_batch_bytes:
+                return None
+            if size != declared and self.holds(here, size, legacy=legacy):
+                return size
+            start, tries = found.position + 1, tries + 1
+        end = self.scan.source.size
+        size = 0 if end is None or self.scan.source.is_cut else end - here
+        good = (
+            0 < size <= self.scan.limits.max_batch_bytes and size != declared and self.holds(here, size, legacy=legacy)
+        )
+        return size if good else None
+
+    def holds(self, here: int, size: int, *, legacy: bool) -> bool:
+        """Say whether the checksum at `here` is that of a batch of `size` bytes."""
+        if not legacy:
+            return self.scan.resync.holds(here, size)
+        stored = int.from_bytes(self.scan.source.read(here + 12, 4), "big")
+        return size >= _SMALLEST_MESSAGE and self.checksum(here + 16, here + size, legacy=True) == stored
+
+    def end_is_believed(self, end: int, head: bytes) -> bool:
+        """Say whether something that belongs behind this batch stands at its declared end; see the module's head."""
+        behind = self.scan.source.read(end, RECORD_BATCH.size)
+        if not behind or (not any(behind) and len(behind) >= _SHORTEST and self.zeros(end) is not None):
+            return True
         following = self.scan.resync.whole(end)
-        if following is None:
-            return False
-        if head[16] < 2:
-            offset = int.from_bytes(head[:8], "big", signed=True)
-            return following.base_offset is None or following.base_offset == offset + 1
+        expected = self.expected(head)
+        if following is not None:
+            if expected is None or following.base_offset is None:
+                return following.last_offset > int.from_bytes(head[:8], "big", signed=True)
+            return following.base_offset >= expected
+        # Torn or damaged itself: its first field is all that can be looked at.
+        offset = behind[:8]
+        return expected is not None and offset == expected.to_bytes(8, "big", signed=True)[: len(offset)]
+
+    def expected(self, head: bytes) -> int | None:
+        """Return the offset behind the batch by its header, None where that can't be said."""
+        if len(head) < RECORD_BATCH.size or head[16] < 2:
+            return None
         base, *_, delta, _, _, _, _, _, _ = RECORD_BATCH.packed.unpack(head)
-        return bool(following.base_offset == base + delta + 1)
+        behind = int(base + delta + 1)
+        return behind if -(2**63) <= behind < 2**63 else None
 
     def mismatch(self, here: int, size: int, head: bytes, *, decode: bool) -> Chunk:
         if decode:

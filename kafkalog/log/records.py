@@ -53,6 +53,11 @@ class RecordBlock:
         )
 
 
+def _wrapped(number: int) -> int:
+    """Wrap at 64 bits, as Java's sums do."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 def _headers(buf: bytes | bytearray | memoryview, position: int, count: int) -> Iterator[tuple[bytes, bytes | None]]:
     for _ in range(count):
         size, position = _varint(buf, position)
@@ -200,7 +205,7 @@ class _Decoder:
         first = True
         for heads in inner.heads():
             for i in range(heads.count):
-                heads.set(kernel.BASE_OFFSET, i, heads.cell(kernel.LAST_OFFSET, i) + shift)
+                heads.set(kernel.BASE_OFFSET, i, _wrapped(heads.cell(kernel.LAST_OFFSET, i) + shift))
                 heads.set(kernel.LAST_OFFSET, i, heads.cell(kernel.BASE_OFFSET, i))
                 if cell(kernel.ATTRIBUTES, row) & LOG_APPEND_TIME and magic == 1:
                     heads.set(kernel.MAX_TIMESTAMP, i, cell(kernel.MAX_TIMESTAMP, row))

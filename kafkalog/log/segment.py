@@ -62,7 +62,7 @@ class Scan:
     def __init__(self, source: Source, limits: Limits, base_offset: int | None, hints: Callable[[], list[int]]) -> None:
         self.source = source
         self.limits = limits
-        self.window = Window(source)
+        self.window = Window(source, limits.max_batch_bytes)
         self.heads = Block(len(kernel.BATCH_COLUMNS), _CAPACITY)
         low, high = _INT64 if base_offset is None else (base_offset, base_offset + 2**31 - 1)
         self.state = array("q", [kernel.NONE, -1, low, min(high, _INT64[1]), 0, 0, 0])

@@ -10,6 +10,7 @@ from kafkalog.log.files import Source
 __all__ = ["WINDOW", "Window"]
 
 WINDOW: Final = 1 << 20
+_SMALLEST: Final = 64
 _SLACK: Final = 1 << 16  # read behind a big batch, so that the next header is there without a copy
 _SHORTEST: Final = 17  # bytes that hold a length and a magic
 
@@ -17,9 +18,10 @@ _SHORTEST: Final = 17  # bytes that hold a length and a magic
 class Window:
     """Bytes [`start`, `stop`) of `buffer` are not read yet; ``buffer[0]`` is at `position` in the source."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, limit: int) -> None:
         self.source = source
-        self.buffer = bytearray(WINDOW)
+        self.size = max(_SMALLEST, min(WINDOW, limit))  # never wide enough for a batch over the limit
+        self.buffer = bytearray(self.size)
         self.position = 0
         self.start = 0
         self.stop = 0
@@ -40,7 +42,9 @@ class Window:
     def fill(self, needed: int) -> None:
         """Move the next batch to the buffer's front and read on, at least `needed` bytes from its start."""
         kept = self.stop - self.start
-        want = max(WINDOW, needed + _SLACK) if needed > WINDOW // 8 else WINDOW
+        want = (
+            max(self.size, needed + _SLACK) if needed > WINDOW // 8 and self.size == WINDOW else max(self.size, needed)
+        )
         rest = memoryview(self.buffer)[self.start : self.stop]
         if want > len(self.buffer):
             self.buffer = bytearray(want)  # a new one: somebody may still look at the old
