@@ -380,6 +380,12 @@ CATALOGUE: Final[dict[str, Code]] = {
         "The coordinator goes by its leader's.",
         "The replica whose leader epochs reach furthest was taken.",
     ),
+    "state-partitions-guessed": Code(
+        _NOTE,
+        "The number of the state topic's partitions is not known; it was taken to be the highest seen and one.",
+        "Nothing: a broker knows it.",
+        "Add the metadata log, or say the number: without it an unknown producer id may be called hanging.",
+    ),
     "state-record-malformed": Code(
         _ERROR,
         "A record of the transaction state topic can't be read.",

@@ -23,37 +23,40 @@ class Gap(NamedTuple):
 
 
 def classify(
-    audit: PartitionAudit, first: int, last: int, file: str, position: int, aborted: Sequence[tuple[int, int]]
-) -> Gap:
-    """Find a gap's cause, trying in this order: log start, damaged bytes, cleaning, a lost segment."""
+    audit: PartitionAudit, first: int, last: int, file: str, position: int, aborted: Sequence[tuple[int, int]],
+    *, at_seam: bool,
+) -> Gap:  # fmt: skip
+    """Find a gap's cause: log start, damaged bytes, a segment whose index is left, cleaning, a lost segment.
+
+    The gap lies in front of the batch at `position` of `file`; `at_seam` says that this is the file's first batch.
+    """
 
     def gap(kind: str, cause: str) -> Gap:
         return Gap(first, last, kind, cause, file, position)
 
     if last < audit.log_start_offset:
         return gap("legal", "below-log-start")
-    if any(_between(extent, first, file, position) for extent in audit.damaged):
+    if _damaged(audit, first, file, position, at_seam=at_seam):
         return gap("damage", "unreadable-bytes")
+    directory = audit.directory
+    if at_seam and any(first <= base <= last for base in directory.orphans):
+        return gap("damage", "lost-segment")
     if last < audit.cleaned_to:
         if any(low <= last and first <= high for low, high in aborted):
             return gap("legal", "cleaned-aborted-data")
-        return gap("legal", "removed-marker" if first == last else "compaction")
-    directory = audit.directory
+        return gap("legal", "removed-marker" if first == last and len(audit.transactions) else "compaction")
     starts = [start for _, start in directory.leader_epochs]
-    at_seam = position == 0
-    missing = any(first <= base <= last for base in (*directory.orphans, *directory.snapshots))
-    if at_seam and (missing or any(first <= start <= last for start in starts) or not _compacted(audit)):
+    witnessed = any(first <= offset <= last for offset in (*directory.snapshots, *starts))
+    if at_seam and (witnessed or audit.cleaned_to < 0):
         return gap("damage", "lost-segment")
     return gap("unexplained", "missing-batches")
 
 
-def _compacted(audit: PartitionAudit) -> bool:
-    return audit.cleaned_to >= 0
-
-
-def _between(extent: tuple[str, int, int, int | None], first: int, file: str, position: int) -> bool:
+def _damaged(audit: PartitionAudit, first: int, file: str, position: int, *, at_seam: bool) -> bool:
     """Say whether damaged bytes lie where the missing offsets would be."""
-    path, start, length, last_before = extent
-    if path == file and start + length <= position and (last_before is None or last_before < first):
-        return last_before is None or last_before == first - 1 or start + length == position
-    return path != file and position == 0 and last_before is not None and last_before == first - 1
+    for path, start, length, last_before in audit.damaged:
+        if last_before == first - 1 and (path != file or start + length <= position):
+            return True
+        if last_before is None and at_seam and (path != file or start + length <= position):
+            return True  # in front of the log's first batch
+    return False

@@ -16,9 +16,9 @@ from kafkalog.findings import Finding
 from kafkalog.format.snapshot import ProducerState
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import read_aborted_transactions, read_snapshot
-from kafkalog.txn import extents, gaps, producers
+from kafkalog.txn import extents, producers
 from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.sequences import BREAKS, Sequences
+from kafkalog.txn.sequences import BREAKS, HOLE, Sequences
 from kafkalog.txn.stable import last_stable_offset
 
 __all__ = ["PartitionAudit", "join"]
@@ -59,6 +59,7 @@ class PartitionAudit:
 
 def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> PartitionAudit:
     """Join the scans of a partition's segments, which are in the order of their offsets."""
+    _place_damage(scans)
     findings = [finding for scan in scans for finding in scan.findings]
     seed = _seed(directory, findings.append)
     rows = extents.adopt(extents.collapse(Columns.concat([seed, *(scan.extents for scan in scans)], extents.COLUMNS)))
@@ -97,6 +98,24 @@ def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> Partiti
     return audit
 
 
+def _place_damage(scans: Sequence[SegmentScan]) -> None:
+    """Say of damage at a segment's begin what stands before it; zeros behind any segment but the last are damage."""
+    last: int | None = None
+    for number, scan in enumerate(scans):
+        if scan.zero_tail is not None:
+            position, length = scan.zero_tail.position or 0, scan.zero_tail.length or 0
+            if number < len(scans) - 1:
+                scan.damaged.append((position, length, scan.last_offset))
+                message = f"{length} zero bytes to the end of a segment that is not the last"
+                zeros = Finding.of("bytes-zero", scan.segment.path, message, position=position, length=length)
+                scan.findings.append(zeros)
+            else:
+                scan.findings.append(scan.zero_tail)
+            scan.zero_tail = None
+        scan.damaged = [(at, size, last if before is None else before) for at, size, before in scan.damaged]
+        last = last if scan.last_offset is None else scan.last_offset
+
+
 def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:
     """Return the leader epochs of a log's batches, each with its first offset."""
     joined: list[tuple[int, int]] = []
@@ -114,9 +133,14 @@ def _seed(directory: PartitionDirectory, report: Callable[[Finding], object]) ->
     if path is None:
         return Columns.empty(extents.COLUMNS)
     try:
-        states = read_snapshot(path, on_finding=report)
+        wrong: list[Finding] = []
+        states = read_snapshot(path, on_finding=wrong.append)
     except UnreadableError as error:
         report(Finding.of("file-unreadable", path, str(error)))
+        return Columns.empty(extents.COLUMNS)
+    for finding in wrong:
+        report(finding)
+    if wrong:  # a broker throws it away
         return Columns.empty(extents.COLUMNS)
     opened = [state for state in states if state.current_txn_first_offset >= 0]
     return Columns({name: np.array([_seeded(state, name) for state in opened], np.int64) for name in extents.COLUMNS})
@@ -158,25 +182,24 @@ def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log
 
 
 def _gaps(audit: PartitionAudit, scans: Sequence[SegmentScan]) -> list[Gap]:
-    parts: list[Columns] = []
+    aborted = _aborted(audit)
+    found: list[Gap] = []
     before: SegmentScan | None = None
     for scan in scans:
+        path = scan.segment.path
         if scan.first_offset is not None:
             if before is not None and before.last_offset is not None:
-                one = np.array([scan.first_offset], np.int64)
-                zero = np.zeros(1, np.int64)
-                parts.append(gaps.gaps(one, one, scan.segment.base_offset, zero, before.last_offset))
+                if scan.first_offset > before.last_offset + 1:
+                    missing = (before.last_offset + 1, scan.first_offset - 1)
+                    found.append(classify(audit, *missing, path, scan.first_position, aborted, at_seam=True))
+            elif scan.first_offset > scan.segment.base_offset and any(scan.damaged):
+                missing = (scan.segment.base_offset, scan.first_offset - 1)
+                found.append(classify(audit, *missing, path, scan.first_position, aborted, at_seam=True))
             before = scan
-        parts.append(scan.gaps)
-    found = Columns.concat(parts, gaps.COLUMNS)
-    if not len(found):
-        return []
-    paths = {segment.base_offset: segment.path for segment in audit.directory.segments}
-    aborted = _aborted(audit)
-    return [
-        classify(audit, row["first_offset"], row["last_offset"], paths[row["segment"]], row["position"], aborted)
-        for row in found
-    ]
+        for row in scan.gaps:
+            missing = (row["first_offset"], row["last_offset"])
+            found.append(classify(audit, *missing, path, row["position"], aborted, at_seam=False))
+    return found
 
 
 def _aborted(audit: PartitionAudit) -> list[tuple[int, int]]:
@@ -229,7 +252,8 @@ def _judge_sequences(audit: PartitionAudit) -> None:
     for producer, kind, before, offset, needed, found in audit.sequences.breaks:
         if before < audit.cleaned_to or offset <= audit.log_start_offset:
             continue
-        if any(before < gap.first_offset and gap.last_offset < offset for gap in audit.gaps):
+        explained = any(before < gap.first_offset and gap.last_offset < offset for gap in audit.gaps)
+        if kind == HOLE and explained:
             continue  # its batches are among what is missing, which is told
         audit.findings.append(
             Finding.of(

@@ -195,16 +195,24 @@ def _read_coordinator(cluster: Cluster, options: Options) -> None:
                     offset=after.offset,
                 )
             )
-    coordinator.total = options.state_partitions or _state_partitions(cluster)
+    coordinator.total = _state_partitions(cluster) or options.state_partitions
     if coordinator.total is None and coordinator.known:
         coordinator.total = max(coordinator.known) + 1
+        cluster.findings.append(
+            Finding.of(
+                "state-partitions-guessed",
+                cluster.nodes[0].path,
+                f"no metadata log tells how many partitions {_STATE_TOPIC} has: taken to be {coordinator.total}, the"
+                " highest seen and one; --transaction-state-partitions says otherwise",
+            )
+        )
     for decision in coordinator.decisions():
         cluster.decisions.setdefault(decision.producer_id, []).append(decision)
 
 
 def _reach(log: LogAudit) -> tuple[int, int]:
-    epochs = log.partition.directory.leader_epochs
-    return (epochs[-1][0] if epochs else -1, log.partition.log_end_offset)
+    epochs = [epoch for epoch, _ in (*log.partition.directory.leader_epochs, *log.partition.epochs)]
+    return (max(epochs, default=-1), log.partition.log_end_offset)
 
 
 def _entries(partition: PartitionAudit, findings: list[Finding], limits: Limits) -> Iterator[Entry]:

@@ -45,11 +45,13 @@ class SegmentScan:
     control_records: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
+    first_position: int = 0
     epochs: list[tuple[int, int]] = field(default_factory=list)
     newest: int = -1
     newest_broker: int = -1
     cleaned: bool = False
     damaged: list[tuple[int, int, int | None]] = field(default_factory=list)
+    zero_tail: Finding | None = None
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -65,7 +67,7 @@ def scan_segment(segment: Segment, limits: Limits | None = None) -> SegmentScan:
             parts.add(chunk)
     except UnreadableError as error:
         scan.findings.append(Finding.of("file-unreadable", segment.path, str(error)))
-        scan.damaged.append((0, segment.size, parts.scan.last_offset))
+        scan.damaged.append((0, segment.size, parts.last_whole))
     parts.finish()
     return scan
 
@@ -77,6 +79,7 @@ class _Parts:
         self.scan = scan
         self.waiting: list[dict[str, NDArray[np.int64]]] = []
         self.rows = 0
+        self.last_whole: int | None = None  # the last offset so far
         self.extents: list[Columns] = []
         self.producers: list[Columns] = []
         self.gaps: list[Columns] = []
@@ -87,8 +90,10 @@ class _Parts:
         heads = chunk.heads
         for finding in chunk.findings:
             if finding.code in _DAMAGE and finding.position is not None and finding.length:
-                self.scan.damaged.append((finding.position, finding.length, self._last()))
-            if finding.code != "offset-gap":  # told by the table of gaps
+                self.scan.damaged.append((finding.position, finding.length, self.last_whole))
+            if finding.code == "tail-preallocated":
+                self.scan.zero_tail = finding
+            elif finding.code != "offset-gap":  # told by the table of gaps
                 self.scan.findings.append(finding)
         if not heads.count:
             return
@@ -100,13 +105,13 @@ class _Parts:
         columns["coordinator_epoch"] = np.frombuffer(self.epochs, np.int64)[: heads.count].copy()
         if wrong:
             self._markers_wrong(columns)
+        whole = np.flatnonzero(columns["valid"])
+        if len(whole):
+            self.last_whole = int(columns["last_offset"][whole[-1]])
         self.waiting.append(columns)
         self.rows += heads.count
         if self.rows >= _BATCHES:
             self.fold()
-
-    def _last(self) -> int | None:
-        return int(self.waiting[-1]["last_offset"][-1]) if self.waiting else self.scan.last_offset
 
     def _markers_wrong(self, columns: dict[str, NDArray[np.int64]]) -> None:
         for row in np.flatnonzero((columns["marker_type"] == -2) & (columns["valid"] != 0)).tolist():
@@ -136,17 +141,17 @@ class _Parts:
         scan, base = self.scan, self.scan.segment.base_offset
         first = np.where(batches["base_offset"] == NONE, batches["last_offset"], batches["base_offset"])
         known = batches["base_offset"] != NONE
-        self.gaps.append(
-            gaps.gaps(first[known], batches["last_offset"][known], base, batches["position"][known], scan.last_offset)
-            if known.all()
-            else Columns.empty(gaps.COLUMNS)  # of old wrappers only the last offset is known
-        )
+        if not known.all():  # a wrapper that can't be opened may begin right behind the batch before it
+            behind = np.append(np.int64(NONE), batches["last_offset"][:-1]) + 1
+            first = np.where(known | (behind == NONE + 1), first, behind)
+        self.gaps.append(gaps.gaps(first, batches["last_offset"], base, batches["position"], scan.last_offset))
         control = (batches["attributes"] & 32 != 0) & (batches["magic"] > 1)
         counts = np.where(batches["count"] == NONE, 1, batches["count"])
         scan.batches += int((~control).sum())
         scan.records += int(counts[~control].sum())
         scan.control_records += int(counts[control].sum())
-        scan.first_offset = int(first[0]) if scan.first_offset is None else scan.first_offset
+        if scan.first_offset is None:
+            scan.first_offset, scan.first_position = int(first[0]), int(batches["position"][0])
         scan.last_offset = int(batches["last_offset"][-1])
         self._epochs(batches["partition_leader_epoch"], first)
         scan.newest = max(scan.newest, int(batches["max_timestamp"].max()))

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Context", "Verdict", "Verdicts"]
 
@@ -76,7 +79,10 @@ class Verdicts:
             chosen |= (marker == extents.ABORT) & has_data
         for _, _, _, last_before in audit.damaged:
             if last_before is not None:
-                chosen |= has_data & (rows["first_offset"] <= last_before)
+                chosen |= has_data & (rows["first_offset"] <= last_before) & _ends_behind(rows, last_before)
+        for gap in audit.gaps:
+            if gap.kind == "damage":
+                chosen |= has_data & (rows["first_offset"] < gap.first_offset) & _ends_behind(rows, gap.first_offset)
         decisions = _Decisions(context.decisions)
         for number, row in zip(np.flatnonzero(chosen).tolist(), rows.take(chosen), strict=True):
             special[number] = _judge(audit, row, context, decisions)
@@ -110,6 +116,12 @@ class Verdicts:
         names = self._names(row["producer_id"])
         cause = "marker-without-data" if row["first_offset"] == NONE else None
         return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, "proved", None, None)
+
+
+def _ends_behind(rows: Columns, offset: int) -> NDArray[np.bool_]:
+    """Say which rows are open or have their marker behind an offset."""
+    behind: NDArray[np.bool_] = (rows["marker_type"] == extents.OPEN) | (rows["marker_offset"] > offset)
+    return behind
 
 
 _ENDED: Final = {extents.COMMIT: "committed", extents.ABORT: "aborted"}
@@ -237,11 +249,11 @@ def _damage_between(audit: PartitionAudit, row: dict[str, int]) -> bool:
     if row["first_offset"] == NONE:
         return False
     marker = row["marker_offset"] if row["marker_type"] != extents.OPEN else audit.log_end_offset
-    return any(
-        (last_before is not None and row["first_offset"] <= last_before < marker) or
-        (last_before is None and row["batches"] == 0)
+    unread = any(
+        row["first_offset"] <= last_before < marker if last_before is not None else row["batches"] == 0
         for _, _, _, last_before in audit.damaged
-    )  # fmt: skip
+    )
+    return unread or any(gap.kind == "damage" and row["first_offset"] < gap.first_offset < marker for gap in audit.gaps)
 
 
 def _certainty(

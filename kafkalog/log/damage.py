@@ -3,8 +3,8 @@
 A batch's length is outside its checksum. Where the checksum holds up to another whole batch, or up to the file's end,
 the length alone is wrong and the batch is read. Else the declared end is believed where something stands there that
 belongs behind the batch: a whole batch of higher offsets, the file's end, a zero tail, or a torn or damaged batch that
-goes on with the next offset; whole batches inside, as a payload may hold them, are then not looked at. Else the length is
-the suspect, and the next whole batch is searched from inside.
+goes on with the next offset; whole batches inside, as a payload may hold them, are then not looked at. Else the length
+is the suspect, and the next whole batch is searched from inside.
 """
 
 from __future__ import annotations

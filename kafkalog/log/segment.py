@@ -95,7 +95,12 @@ class Scan:
             elif why == kernel.END and window.start == window.stop:
                 break
             if why != kernel.FULL:
+                before = window.here
                 yield from Damage(self).chunks()
+                if window.here <= before:  # the bytes went away under the reader: go on behind those it had
+                    window.go_to(window.position + window.stop)
+                    if window.here <= before:
+                        break
         yield from self.closing()
 
     def chunk(self, buf: bytearray | None = None, position: int | None = None) -> Chunk:

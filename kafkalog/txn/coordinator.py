@@ -98,8 +98,8 @@ class Coordinator:
                     continue
                 before = entries[number - 1].record if number else None
                 ongoing = before is not None and before.state is TransactionState.ONGOING
-                after = [later.record for later in entries[number + 1 :]]
-                following = next((later for later in after if later.state not in (*_PREPARE, *_COMPLETE)), None)
+                after = entries[number + 1 :]
+                following = next((later for later in after if later.record.state not in (*_PREPARE, *_COMPLETE)), None)
                 yield Decision(
                     name,
                     record.producer_id,
@@ -108,12 +108,17 @@ class Coordinator:
                     _PREPARE[record.state],
                     record.start_timestamp,
                     record.last_update_timestamp,
-                    following.last_update_timestamp if following is not None else None,
+                    None if following is None else _time_of(following),
                     record.partitions or (),
-                    bool(after) and after[0].state in _COMPLETE,
+                    bool(after) and after[0].record.state in _COMPLETE,
                     entry.offset,
                     self.newest[entry.partition],
                 )
+
+
+def _time_of(entry: Entry) -> int:
+    """Return when a transition was made; a tombstone has only its record's time."""
+    return entry.timestamp if entry.record.state is None else entry.record.last_update_timestamp
 
 
 def illegal_transitions(entries: list[Entry], clean_from: int) -> Iterator[tuple[Entry, Entry]]:
@@ -123,7 +128,11 @@ def illegal_transitions(entries: list[Entry], clean_from: int) -> Iterator[tuple
     """
     for before, after in pairwise(entries):
         old, new = before.record.state, after.record.state
-        if before.offset < clean_from or new is None or old is None:
+        if before.offset < clean_from:
             continue
-        if old not in legal_before(new):
+        if new is None:
+            legal = old in (None, TransactionState.EMPTY, *_COMPLETE)
+        else:
+            legal = new is TransactionState.EMPTY if old is None else old in legal_before(new)
+        if not legal:
             yield before, after
