@@ -272,12 +272,6 @@ CATALOGUE: Final[dict[str, Code]] = {
         "A broker would take the whole log directory offline.",
         "See the message; the other files were read.",
     ),
-    "file-empty": Code(
-        _NOTE,
-        "A file holds no bytes.",
-        "Legal for a new active segment and for cleaned ones.",
-        "Nothing to do.",
-    ),
     "file-unknown": Code(
         _WARNING,
         "A file's name or content is that of no Kafka file that is known here.",

@@ -135,7 +135,11 @@ def record(
 
 
 def batch(
-    *records: bytes, codec: int = NONE, pack: Callable[[bytes], bytes] | None = None, crc: int | None = None, **fields: int
+    *records: bytes,
+    codec: int = NONE,
+    pack: Callable[[bytes], bytes] | None = None,
+    crc: int | None = None,
+    **fields: int,
 ) -> bytes:
     """Write a batch around `records`; `fields` are the header's, by name, and what is not said follows from the rest."""
     payload = (pack or PACK[codec])(b"".join(records)) if records or pack else b""
@@ -211,7 +215,9 @@ def snapshot(*entries: Sequence[int], version: int = 1) -> bytes:
     """Write a producer snapshot of `entries`, each the eight numbers of a ProducerStateEntry."""
     rows = [dict(zip(PRODUCER_STATE_ENTRY.names, entry, strict=True)) for entry in entries]
     header = {"version": version, "crc": 0, "entries_count": len(rows)}
-    header["crc"] = crc32c(SNAPSHOT.build({"header": header, "entries": rows})[PRODUCER_SNAPSHOT.position("entries_count") :])
+    header["crc"] = crc32c(
+        SNAPSHOT.build({"header": header, "entries": rows})[PRODUCER_SNAPSHOT.position("entries_count") :]
+    )
     return bytes(SNAPSHOT.build({"header": header, "entries": rows}))
 
 

@@ -13,10 +13,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import build
 import numpy as np
 from hypothesis import strategies as st
 
+import build
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit
 from kafkalog.tables import TABLES

@@ -175,7 +175,7 @@ def test_what_nobody_thought_of_is_70(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> object:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(kafkalog_cli.dumping, "_check_segment", broken)
+    monkeypatch.setattr(kafkalog_cli.dumping, "check_segment", broken)
     ended = kafkalog("dump", SEGMENT)
 
     assert ended.status == 70

@@ -8,7 +8,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-import build
 import plain
 import pytest
 from hypothesis import example, given
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from official import FIXTURES, materialize
 from plain import Batch, Row, table
 
+import build
 from kafkalog.audit.run import Audit, Options, audit
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState, partition_of, state_record

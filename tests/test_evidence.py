@@ -16,16 +16,23 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any, Final
 
-import build
 import pytest
 from official import FIXTURES, materialize
 from scanned import gathered, scanned
 
+import build
 import kafkalog
 from kafkalog import Finding, UnreadableError
 
+pytestmark = pytest.mark.timeout(60)  # what hangs is told soon
 MIB: Final = 1 << 20
-CASES: Final = ("k4-a-interleaved-tv2", "k4-i-cleaner-failed", "k4-j-preallocated", "v0.9-magic0", "v3.9-txn-java-killed")
+CASES: Final = (
+    "k4-a-interleaved-tv2",
+    "k4-i-cleaner-failed",
+    "k4-j-preallocated",
+    "v0.9-magic0",
+    "v3.9-txn-java-killed",
+)
 # What an audit hook sees of a process: every open with its flags, and whatever changes a directory or maps a file.
 HOOKED: Final = """
 import json, os, sys
@@ -61,7 +68,9 @@ def _state(root: Path) -> dict[str, tuple[Any, ...]]:
     return state
 
 
-@pytest.mark.parametrize("arguments", [("--deep-iteration", "--print-data-log"), ("--format", "ndjson"), ("--index-sanity-check",)])
+@pytest.mark.parametrize(
+    "arguments", [("--deep-iteration", "--print-data-log"), ("--format", "ndjson"), ("--index-sanity-check",)]
+)
 @pytest.mark.parametrize("case", CASES)
 def test_a_dump_of_a_whole_directory_only_reads(case: str, arguments: tuple[str, ...], tmp_path: Path) -> None:
     """Every file of a data directory is opened, none to write, none mapped; nothing about the tree changes."""
@@ -70,7 +79,10 @@ def test_a_dump_of_a_whole_directory_only_reads(case: str, arguments: tuple[str,
     before = _state(root)
 
     ended = subprocess.run(
-        [sys.executable, "-c", HOOKED, str(root), "dump", *arguments, *files], capture_output=True, timeout=120, check=False
+        [sys.executable, "-c", HOOKED, str(root), "dump", *arguments, *files],
+        capture_output=True,
+        timeout=120,
+        check=False,
     )
 
     seen = json.loads(ended.stderr.splitlines()[-1])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import build
 import numpy as np
 import pytest
 from hypothesis import given
 from official import FIXTURES, materialize
 from plain import Batch, Row, as_bytes, cut, cuts, logs, missing, table, write_checkpoint, write_epochs, write_segments
 
+import build
 from kafkalog.audit.run import audit
 from kafkalog.format.kernel import NONE
 from kafkalog.log.readers import batches as read_batches

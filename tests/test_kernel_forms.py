@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Final
 
-import build
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kafkalog_cli.render.kafka import KafkaText, Options
 
+import build
 from kafkalog.format import interpreted, kernel, lines
 from kafkalog.format.batch import Block
 from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
-from kafkalog_cli.render.kafka import KafkaText, Options
 
 PLAIN_KERNEL = interpreted("kernel", "tests_interpreted_kernel")
 PLAIN_LINES = interpreted("lines", "tests_interpreted_lines")
@@ -219,7 +219,9 @@ def _java(data: bytes) -> str:
 
 
 pieces = st.sampled_from([bytes([byte]) for byte in (0x41, 0x80, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xE0, 0xED, 0xEF, 0xF0)])
-more_pieces = st.sampled_from([b"\xf4", b"\x8f", b"\x90", b"\xf5", b"\xff", b"\xed\xa0\x80", "é€😀".encode(), b"12345678"])
+more_pieces = st.sampled_from(
+    [b"\xf4", b"\x8f", b"\x90", b"\xf5", b"\xff", b"\xed\xa0\x80", "é€😀".encode(), b"12345678"]
+)
 
 
 @pytest.mark.parametrize("decode", [lines.java_text, PLAIN_LINES.java_text], ids=["in use", "interpreted"])

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import build
 import lz4.frame
 import pytest
 import snappy
@@ -21,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scanned import gathered, scanned
 
+import build
 import kafkalog
 from kafkalog import Limits, StreamSource
 from kafkalog.format.compression import OverLimitError, decompress
@@ -126,7 +126,9 @@ BOMBS: Final[dict[str, tuple[int, Callable[[], bytes]]]] = {
 def test_a_bomb_is_a_finding_and_little_memory(name: str, tmp_path: Path) -> None:
     """With the limits as they are by default, a process that reads a bomb stays under 512 MiB and goes on behind it."""
     codec, make = BOMBS[name]
-    bomb = build.batch(build.record(), codec=codec, pack=lambda _: make(), records_count=2**31 - 1, last_offset_delta=2**31 - 1)
+    bomb = build.batch(
+        build.record(), codec=codec, pack=lambda _: make(), records_count=2**31 - 1, last_offset_delta=2**31 - 1
+    )
     (tmp_path / "0.log").write_bytes(bomb + build.batch(build.record(), base_offset=2**31))
 
     records, codes, memory = _child("take(kafkalog.scan(sys.argv[1]))", tmp_path / "0.log")

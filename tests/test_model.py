@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import aiokafka.record.memory_records as aiokafka_records
-import build
 import kafka.record.memory_records as kafka_records
 import pytest
 import snappy
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from official import FIXTURES
 from scanned import scanned
 
+import build
 import kafkalog
 from kafkalog import Batch, Record
 
@@ -79,7 +79,9 @@ def new_batches(draw: st.DrawFn, offset: int) -> Piece:
         "producer_epoch": draw(st.integers(-1, 2**15 - 1)),
         "base_sequence": sequence,
     }
-    data = build.batch(*encoded, codec=codec, pack=draw(st.sampled_from(PACKERS[codec])), attributes=attributes, **fields)
+    data = build.batch(
+        *encoded, codec=codec, pack=draw(st.sampled_from(PACKERS[codec])), attributes=attributes, **fields
+    )
     records = [
         Record(
             offset + delta, newest if append else base_time + later, _sequence(sequence, delta), key, value, tuple(more),
@@ -103,7 +105,9 @@ def old_messages(draw: st.DrawFn, offset: int, magic: int) -> Piece:
     own = draw(times) if magic else -1
     deltas = [0] if codec == build.NONE else sorted(draw(st.sets(st.integers(0, 40), min_size=1, max_size=5)))
     if codec and magic:
-        deltas = [delta - deltas[0] for delta in deltas]  # the first message's is taken for 0 by the decoders we compare
+        deltas = [
+            delta - deltas[0] for delta in deltas
+        ]  # the first message's is taken for 0 by the decoders we compare
     contents = [(delta, draw(times) if magic else -1, draw(blobs), draw(blobs)) for delta in deltas]
     last = offset + deltas[-1]
     attributes = build.LOG_APPEND_TIME * append
@@ -159,7 +163,8 @@ def test_what_is_written_is_read(pieces: list[Piece]) -> None:
     inner = {batch.position for batch in batches if batch.base_offset is None}
     # Once its messages are read, a wrapper's first offset and their number are known.
     known = [
-        batch._replace(base_offset=None, records_count=None) if batch.position in inner else batch for batch in found.batches
+        batch._replace(base_offset=None, records_count=None) if batch.position in inner else batch
+        for batch in found.batches
     ]
     assert known == batches
     assert found.records == records
@@ -168,7 +173,9 @@ def test_what_is_written_is_read(pieces: list[Piece]) -> None:
 @pytest.mark.parametrize("path", ["file", "columns"])
 @settings(max_examples=60, deadline=None)
 @given(logs())
-def test_the_library_reads_the_same_from_a_file(path: str, tmp_path_factory: pytest.TempPathFactory, pieces: list[Piece]) -> None:
+def test_the_library_reads_the_same_from_a_file(
+    path: str, tmp_path_factory: pytest.TempPathFactory, pieces: list[Piece]
+) -> None:
     """Row by row and as columns, a segment on disk gives what its bytes give."""
     data = b"".join(piece.data for piece in pieces)
     file = tmp_path_factory.mktemp("log") / "a.checkpoint"
@@ -179,7 +186,9 @@ def test_the_library_reads_the_same_from_a_file(path: str, tmp_path_factory: pyt
     if path == "file":
         assert list(kafkalog.records(file, on_finding=ignore)) == found.records
         assert len(list(kafkalog.batches(file, on_finding=ignore))) == len(found.batches)
-        wanted = [r.offset for r in found.records if any(b.is_control and b.position == r.position for b in found.batches)]
+        wanted = [
+            r.offset for r in found.records if any(b.is_control and b.position == r.position for b in found.batches)
+        ]
         controls = kafkalog.control_records(file, on_finding=ignore)
         assert [record.offset for _, record, _ in controls] == wanted
     else:

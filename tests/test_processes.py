@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -95,28 +94,6 @@ def test_a_stream_is_not_kept_in_memory() -> None:
     peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
 
     assert peak < 100 << 10
-
-
-def test_a_stream_is_shown_before_it_ends() -> None:
-    """Of a stream that goes on, what has come is shown, a window of reading (1 MiB) behind at most."""
-    with process("dump", "-", stdin=subprocess.PIPE, bufsize=0) as running:
-        assert running.stdin
-        assert running.stdout
-        shown = threading.Event()
-        out = running.stdout
-
-        def read() -> None:
-            out.read(1)
-            shown.set()
-
-        threading.Thread(target=read, daemon=True).start()
-        for number in range(40):
-            running.stdin.write(one(b"k", bytes(100_000), base_offset=number))
-        early = shown.wait(5)
-        running.stdin.close()
-        shown.wait(10)
-
-    assert early
 
 
 # Standard output and standard error.

@@ -229,14 +229,6 @@ def test_times_are_iso_8601_or_ms(tmp_path: Path, text: str) -> None:
     assert [row["base_offset"] for row in until] == [0, 1]
 
 
-def test_a_header_that_lies_about_its_newest_timestamp_hides_no_record(tmp_path: Path) -> None:
-    """Records newer than their batch's max_timestamp, which old producers and other clients write, are selected."""
-    path = segment(tmp_path, batch(record(b"k", b"v", later=500), timestamp=1000, max_timestamp=1000))
-    rows = rows_of("--table", "records", "--since=1500", path)
-
-    assert [row["timestamp_ms"] for row in rows] == [1500]
-
-
 def test_offsets_that_go_back_hide_no_batch(tmp_path: Path) -> None:
     """A segment whose offsets are out of order, which is damage, still gives what is in the range."""
     far = [one(b"a", bytes(100_000), base_offset=900 + n) for n in range(30)]  # 3 MB: more than one window of reading

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from handmade import batch, each, one, record, segment
+from handmade import batch, each, record, segment
 from invoke import PARTITION, SEGMENT, kafkalog, rows_of
 
 
@@ -89,11 +89,3 @@ def test_side_files_have_their_tables() -> None:
     assert [line for line in lines if re.fullmatch(r"\w+: \d+ rows?", line)] == [
         "batches: 29 rows", "offset_index: 1 row", "time_index: 2 rows", "aborted_transactions: 6 rows",
     ]  # fmt: skip
-
-
-def test_a_part_of_a_table_does_not_look_like_all_of_it(tmp_path: Path) -> None:
-    """A table that is drawn in parts says so: no heading counts fewer rows than there are as if these were all."""
-    path = segment(tmp_path, *(one(b"k", base_offset=number) for number in range(10_050)))
-    headings = [line for line in dump("--columns", "base_offset", path) if line.startswith("batches: ")]
-
-    assert "batches: 10000 rows" not in headings

@@ -239,17 +239,6 @@ def test_a_table_fits_the_terminal(columns: int) -> None:
     assert max(len(line) for line in screen.splitlines()) <= columns
 
 
-@pytest.mark.parametrize("columns", [80, 120])
-@pytest.mark.parametrize("options", [(), ("--print-data-log",)])
-def test_no_number_is_cut_in_a_table(columns: int, options: tuple[str, ...]) -> None:
-    """Where not all columns fit, some are left out and named; offsets and positions with dots in them help nobody."""
-    screen = plain(on_terminal("dump", "--format", "table", *options, SEGMENT, columns=columns)[1])
-    cells = [cell for line in screen.splitlines() if re.match(r"\s*[\d…]", line) for cell in line.split()]
-
-    assert cells
-    assert not [cell for cell in cells if re.fullmatch(r"-?\d*…", cell)]
-
-
 def test_a_key_s_markup_is_text_on_a_terminal(tmp_path: Path) -> None:
     """What looks like rich's markup makes no colour and no link."""
     path = segment(tmp_path, each(b"[red]x[/red]", b"[link=http://x]y[/link]"))

@@ -10,19 +10,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import build
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from official import FIXTURES
 from scanned import gathered, in_small_steps, scanned
 
+import build
 import kafkalog
 from kafkalog import Finding, Limits, StreamSource
 from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
 from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
 from kafkalog.format.snapshot import producer_snapshot
 
+pytestmark = pytest.mark.timeout(120)  # what hangs is told soon
 LIMITS: Final = Limits(max_batch_bytes=1 << 20, max_decompressed_bytes=1 << 16)
 SEEDS: Final = tuple(
     (FIXTURES / name).read_bytes()
@@ -133,14 +134,20 @@ def test_records_that_are_spoiled_under_a_right_checksum_are_read(data: bytes, s
 
 int64s = st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63), 2**62, -(2**62)]) | st.integers(-(2**63), 2**63 - 1)
 old_messages = st.builds(
-    build.message, st.none() | st.binary(max_size=9), offset=int64s, magic=st.integers(0, 1), attributes=st.integers(0, 15)
+    build.message,
+    st.none() | st.binary(max_size=9),
+    offset=int64s,
+    magic=st.integers(0, 1),
+    attributes=st.integers(0, 15),
 )
 
 
 @tries(200)
 @given(st.lists(old_messages, max_size=4), int64s, st.integers(0, 1), st.booleans(), st.binary(max_size=20))
 @example([build.message(offset=2**63 - 1), build.message(offset=-1)], 5, 1, False, b"")
-def test_wrappers_of_any_offsets_are_read(inner: list[bytes], offset: int, magic: int, append: bool, rest: bytes) -> None:
+def test_wrappers_of_any_offsets_are_read(
+    inner: list[bytes], offset: int, magic: int, append: bool, rest: bytes
+) -> None:
     """Offsets inside a wrapper, and its own, may be any numbers: those of magic 1 are added up."""
     _check(build.wrapper(*inner, rest, offset=offset, magic=magic, attributes=8 * append))
 
@@ -206,9 +213,9 @@ READERS: Final[dict[str, Callable[..., Any]]] = {
 }
 side_bytes = (
     st.binary(max_size=200)
-    | st.lists(st.sampled_from(["0", "1", "-1", "t", " ", "\n", "9" * 30, "٣", ":", "=", "{", "[" * 2000]), max_size=12).map(
-        lambda parts: "".join(parts).encode()
-    )
+    | st.lists(
+        st.sampled_from(["0", "1", "-1", "t", " ", "\n", "9" * 30, "٣", ":", "=", "{", "[" * 2000]), max_size=12
+    ).map(lambda parts: "".join(parts).encode())
     | st.binary(max_size=60).map(lambda data: build.snapshot((1, 2, 3, 4, 5, 6, 7, 8))[: len(data)] + data)
 )
 

@@ -100,7 +100,13 @@ def test_v3_is_an_empty_batch() -> None:
 
     assert (found.findings, found.records) == ([], [])
     (batch,) = found.batches
-    assert (batch.size, batch.crc, batch.base_offset, batch.last_offset, batch.records_count) == (61, 129266308, 200, 209, 0)
+    assert (batch.size, batch.crc, batch.base_offset, batch.last_offset, batch.records_count) == (
+        61,
+        129266308,
+        200,
+        209,
+        0,
+    )
     assert (batch.base_timestamp, batch.base_sequence, batch.last_sequence) == (-1, 17, 26)
     assert batch.is_transactional
 

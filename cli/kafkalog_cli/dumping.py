@@ -86,9 +86,8 @@ class _Run:
 
     def begin(self, file: str, name: FileName) -> None:
         """Look at a segment before it is read."""
-        note = check_segment(file, name) if file != STDIN else None
-        if note is not None:
-            self.report(note)
+        if file != STDIN:
+            check_segment(file, name)
 
     def took(self, rows: int) -> None:
         """Count rows given; raises Enough at --limit."""

@@ -17,6 +17,7 @@ __all__ = ["STDIN", "check_segment", "check_side_file", "check_unknown", "chunks
 
 STDIN: Final = "-"
 _HEAD: Final = 512
+_GZIP: Final = b"\x1f\x8b\x08"  # deflate is the only method; as an index's first offset it would be 529 million
 _LOOKS: Final = (
     (b"\x1f\x8b", "gzip-compressed data: decompress it first"),
     (b"\x28\xb5\x2f\xfd", "zstd-compressed data: decompress it first"),
@@ -47,15 +48,14 @@ def chunks_of(file: str, limits: Limits, max_bytes: int | None) -> Iterator[Chun
 
 def _refuse(file: str, head: bytes) -> None:
     """Raise UnreadableError for bytes that no segment begins with, naming what they are."""
-    shown = "standard input" if file == STDIN else file
     if not head:
-        raise UnreadableError(f"{shown}: an empty file" if file != STDIN else f"{shown}: nothing came")
+        raise UnreadableError(f"{file}: an empty file")
     for magic, what in _LOOKS:
         if head.startswith(magic):
-            raise UnreadableError(f"{shown}: {what}")
+            raise UnreadableError(f"{file}: {what}")
     if _is_text(head):
         what = "the text of a dump" if head.startswith(b"Dumping ") else "a text file"
-        raise UnreadableError(f"{shown}: {what}, no segment")
+        raise UnreadableError(f"{file}: {what}, no segment")
 
 
 def _is_text(head: bytes) -> bool:
@@ -76,16 +76,14 @@ def _head(file: str) -> bytes:
         return source.read(0, _HEAD)
 
 
-def check_segment(file: str, name: FileName) -> Finding | None:
-    """Refuse what cannot be a segment; an empty one that a broker's files stand beside is a note.
+def check_segment(file: str, name: FileName) -> None:
+    """Refuse what cannot be a segment; an empty one that a broker's files stand beside is legal.
 
     Raises UnreadableError with what was found.
     """
     head = _head(file)
-    if not head and (name.removed or _has_company(file)):
-        return Finding.of("file-empty", file, "an empty segment")
-    _refuse(file, head)
-    return None
+    if head or not (name.removed or _has_company(file)):
+        _refuse(file, head)
 
 
 def _has_company(file: str) -> bool:
@@ -96,11 +94,13 @@ def _has_company(file: str) -> bool:
 
 
 def check_side_file(file: str) -> None:
-    """Refuse what is no regular file.
+    """Refuse what is no regular file, or compressed.
 
     Raises UnreadableError with what was found.
     """
-    _head(file)
+    head = _head(file)
+    if head.startswith(_GZIP):
+        raise UnreadableError(f"{file}: gzip-compressed data: decompress it first")
 
 
 def check_unknown(file: str) -> Finding:

@@ -99,6 +99,7 @@ def main() -> NoReturn:
 
 
 def _run() -> int:
+    stdout, stderr = sys.stdout, sys.stderr
     try:
         result = cli.main(prog_name="kafkalog", standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -110,10 +111,11 @@ def _run() -> int:
         return Exit.INTERRUPTED
     except (BrokenPipeError, PipeClosedError):
         return Exit.CLOSED_PIPE
-    except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # click's own way with it
-            return Exit.CLOSED_PIPE
-        raise
+    except SystemExit:
+        if sys.stdout is stdout:
+            raise
+        sys.stdout, sys.stderr = stdout, stderr  # click's own way with a closed pipe is to wrap them and to exit with 1
+        return Exit.CLOSED_PIPE
     except OutputError as error:
         print(f"kafkalog: error: {error}", file=sys.stderr)
         return Exit.OUTPUT_FAILED

@@ -85,7 +85,7 @@ def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryI
     folder = output.absolute().parent.resolve()
     for path in inputs:
         home = path.resolve() if path.is_dir() else path.resolve().parent
-        if any(folder.is_relative_to(place) for place in (home, path.absolute().parent.resolve())):
+        if folder in (home, path.absolute().parent.resolve()) or (path.is_dir() and folder.is_relative_to(home)):
             raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=folder)

@@ -147,6 +147,8 @@ class FileSource:
         if now.st_size != self._status.st_size:
             verb = "grew" if now.st_size > self._status.st_size else "shrank"
             return f"{verb} from {self._status.st_size} to {now.st_size} bytes while it was read"
+        if now.st_mtime_ns != self._status.st_mtime_ns:
+            return "was written to while it was read"
         try:
             there = os.stat(self._path)
         except OSError:

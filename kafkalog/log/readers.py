@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
@@ -87,9 +88,13 @@ def segment_chunks(path: PathLike, *, limits: Limits | None = None, max_bytes: i
 def _hints(path: Path) -> list[int]:
     """Return the positions in the offset index beside a segment, none where there is none."""
     index = path.with_name(path.name.partition(".")[0] + ".index")
-    if parse_name(path.name).kind is not FileKind.LOG or not index.is_file():
+    if parse_name(path.name).kind is not FileKind.LOG or not os.path.isfile(index):
         return []
-    return sorted({entry.position for entry in check_offset_index(index).listed if entry.position > 0})
+    try:
+        listed = check_offset_index(index).listed
+    except UnreadableError:  # hints only
+        return []
+    return sorted({entry.position for entry in listed if entry.position > 0})
 
 
 def batches(path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None) -> Iterator[Batch]:
@@ -235,11 +240,13 @@ def time_index(path: PathLike, *, on_finding: OnFinding | None = None) -> list[T
 def read_aborted_transactions(path: PathLike, *, on_finding: OnFinding | None = None) -> list[AbortedTransaction]:
     """Return the entries of a ``.txnindex`` (TransactionIndex)."""
     entries = _aborted(read_small(path))
-    findings = [
-        _simple(path, "version-unknown", number * ABORTED_TXN.size, f"an entry's version is {row.version}, not 0")
-        for number, row in enumerate(entries.rows)
-        if row.version != 0
-    ]
+    odd = [(number, row.version) for number, row in enumerate(entries.rows) if row.version != 0]
+    findings = []
+    if odd:
+        number, version = odd[0]
+        more = f", and {len(odd) - 1} more are not" if len(odd) > 1 else ""
+        message = f"an entry's version is {version}, not 0{more}"
+        findings.append(_simple(path, "version-unknown", number * ABORTED_TXN.size, message))
     if entries.rest:
         position = entries.slots * ABORTED_TXN.size
         message = f"{entries.rest} bytes behind the last entry, an entry has {ABORTED_TXN.size}"

@@ -1,0 +1,116 @@
+"""Importing stays cheap: what a command or the library doesn't need, it doesn't import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import build
+import kafkalog
+
+NAME: Final = "00000000000000000000.log"
+SLOW = {"numpy", "pyarrow", "rich", "construct", "pyspark", "pandas"}
+# crc32c takes long, too, and the compiled kernel has its own.
+SLOW |= {"crc32c"} if kafkalog.kernel_form() == "compiled" else set()
+# The packages of codecs are for those files that use them.
+CODECS: Final = {"lz4": build.LZ4, "snappy": build.SNAPPY, "zstandard": build.ZSTD}
+COMMAND: Final = """
+import sys
+from kafkalog_cli.main import main
+sys.argv = ["kafkalog", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def _imported(code: str, *arguments: str | Path) -> set[str]:
+    """Run `code` in a fresh interpreter; it writes the top-level names of its modules as its last line of stderr."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    ended = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    return set(ended.stderr.decode().splitlines()[-1].split())
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Path:
+    """Write a small segment, of each codec that Python itself knows, with an index beside it."""
+    path = tmp_path / NAME
+    gzipped = build.batch(build.record(b"value", b"key", [(b"h", b"x")]), codec=build.GZIP, base_offset=1)
+    path.write_bytes(build.log(5)[0] + gzipped + build.marker(base_offset=2, producer_id=1, producer_epoch=0))
+    path.with_suffix(".index").write_bytes(
+        (2).to_bytes(4, "big") + (len(build.log(5)[0]) + len(gzipped)).to_bytes(4, "big")
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--deep-iteration", "--print-data-log"),
+        ("--dialect", "4.2", "--print-data-log"),
+        ("--format", "ndjson"),
+        ("--format", "json"),
+        ("--format", "csv"),
+        ("--offset", "1..2", "--print-data-log"),
+    ],
+    ids=" ".join,
+)
+def test_a_dump_imports_nothing_slow(options: tuple[str, ...], segment: Path) -> None:
+    """Neither numpy, pyarrow, rich, construct nor pyspark, nor a codec that the file does not use."""
+    imported = _imported(COMMAND, "dump", *options, segment)
+
+    assert "kafkalog" in imported
+    assert imported & (SLOW | set(CODECS)) == set()
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
+def test_a_dump_of_a_side_file_imports_nothing_slow(suffix: str, segment: Path) -> None:
+    """The same of the files beside a segment."""
+    path = segment.with_suffix(suffix)
+    path.touch()
+    if suffix == ".snapshot":
+        path.write_bytes(build.snapshot((1, 2, 3, 4, 5, 6, 7, 8)))
+
+    assert _imported(COMMAND, "dump", path) & SLOW == set()
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_codec_s_package_is_imported_where_it_is_needed(codec: str, segment: Path) -> None:
+    """Records of that codec bring it in, so that the tests above can see it; headers alone do not."""
+    segment.write_bytes(build.batch(build.record(), codec=CODECS[codec]))
+
+    assert codec in _imported(COMMAND, "dump", "--print-data-log", segment)
+    assert codec not in _imported(COMMAND, "dump", segment)
+
+
+def test_the_library_imports_nothing_slow(segment: Path) -> None:
+    """``import kafkalog``, and reading batches, records and side files row by row."""
+    code = """
+import sys, kafkalog
+list(kafkalog.batches(sys.argv[1])), list(kafkalog.records(sys.argv[1])), list(kafkalog.control_records(sys.argv[1]))
+kafkalog.offset_index(sys.argv[1].replace(".log", ".index"))
+print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+    assert _imported(code, segment) & (SLOW | {"click"} | set(CODECS)) == set()
+
+
+def test_columns_import_numpy_and_only_that() -> None:
+    """NumPy comes in where columns are asked for: the test above would see it."""
+    code = """
+import sys, tempfile, kafkalog
+with tempfile.NamedTemporaryFile(suffix=".log") as file:
+    kafkalog.batch_columns(file.name)
+print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+    assert _imported(code) & SLOW == {"numpy"}
+
+
+def test_the_version_imports_nothing_slow() -> None:
+    """``--version`` is asked for in scripts, again and again."""
+    assert _imported(COMMAND, "--version") & (SLOW | set(CODECS)) == set()
