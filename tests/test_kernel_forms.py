@@ -53,9 +53,18 @@ odd_batches = st.builds(
     int32s,
     st.integers(0, 4),
 )
+# Record bytes that no writer makes: numbers of too many bytes, lengths that lie, under a checksum that holds.
+crumbs = st.sampled_from(
+    [b"\0", b"\x01", b"\x02", b"\x0c", b"\x7f", b"\x80", b"\xff", b"\x80" * 4, b"\xff" * 5, b"\x80" * 9]
+)
+raw_batches = st.builds(
+    lambda crumbs, count: build.batch(pack=lambda _: b"".join(crumbs), records_count=count, last_offset_delta=9),
+    st.lists(crumbs | records, min_size=1, max_size=14),
+    st.integers(1, 3),
+)
 messages = st.builds(build.message, contents, contents, offset=int64s, magic=st.integers(0, 1), timestamp=int64s)
 markers = st.builds(build.marker, st.integers(0, 6), coordinator_epoch=int32s, base_offset=int64s)
-windows = st.lists(batches | odd_batches | messages | markers, max_size=5).map(b"".join)
+windows = st.lists(batches | odd_batches | raw_batches | messages | markers, max_size=5).map(b"".join)
 
 
 @st.composite
@@ -278,6 +287,41 @@ def test_records_are_those_of_the_specification(data: bytes) -> None:
             assert (data[key : key + key_size] if key_size >= 0 else None) == wanted.key
             assert (data[value : value + value_size] if value_size >= 0 else None) == wanted.value
             assert headers == len(wanted.headers)
+
+
+ONE_RECORD: Final = b"\0%(time)s%(offset)s\x01\x01\0"  # attributes, no key, no value, no headers
+
+
+@pytest.mark.parametrize("form", [kernel, PLAIN_KERNEL], ids=["in use", "interpreted"])
+@pytest.mark.parametrize(
+    ("time", "offset", "read"),
+    [
+        (b"\x02", b"\x04", (1, 2)),
+        (b"\x03", b"\x05", (-2, -3)),
+        (b"\x82\x00", b"\x84\x80\x80\x80\x00", (1, 2)),  # longer than need be
+        (b"\x82" + b"\x80" * 8 + b"\x7e", b"\x84\x80\x80\x80\x70", (1, 2)),  # bits above the highest are dropped
+        (b"\xff" * 9 + b"\x01", b"\xff\xff\xff\xff\x0f", (-(2**63), -(2**31))),
+        (b"\xfe" + b"\xff" * 8 + b"\x01", b"\xfe\xff\xff\xff\x0f", (2**63 - 1, 2**31 - 1)),
+        (b"\x02", b"\x84\x80\x80\x80\x80\x00", None),  # a byte too many
+        (b"\x82" + b"\x80" * 9 + b"\x00", b"\x04", None),
+        (b"\x82" + b"\x80" * 8, b"", None),
+    ],
+)
+def test_numbers_are_read_as_kafka_reads_them(
+    form: ModuleType, time: bytes, offset: bytes, read: tuple[int, int] | None
+) -> None:
+    """Five bytes at most, ten for a long; the last may say that another follows in neither (ByteUtils)."""
+    body = ONE_RECORD % {b"time": time, b"offset": offset}
+    data = build.batch(
+        pack=lambda _: build.VARINT.build(len(body)) + body, records_count=1, base_timestamp=0, last_offset_delta=0
+    )
+    heads, recs = Block(len(form.BATCH_COLUMNS), 1), Block(len(form.RECORD_COLUMNS), 1)
+    assert form.headers(data, 0, len(data), 0, heads.cells, 1, 0) == (1, len(data), form.FULL)
+    count, _, _, errors = form.records(data, heads.cells, 1, 0, 1, False, recs.cells, 1)
+
+    assert (count, errors) == ((0, 1) if read is None else (1, 0))
+    if read is not None:
+        assert (recs.cell(form.TIMESTAMP, 0), recs.cell(form.OFFSET, 0)) == read
 
 
 def test_the_interpreted_form_needs_no_cython(monkeypatch: pytest.MonkeyPatch) -> None:

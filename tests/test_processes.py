@@ -99,7 +99,7 @@ def test_a_stream_is_not_kept_in_memory() -> None:
 # Standard output and standard error.
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "table"])  # a table comes in one piece at the end
 def test_a_reader_that_has_seen_enough_is_141(long: Path, form: str) -> None:
     """``| head -1``: no stack trace, nothing said, and the status of who dies of SIGPIPE."""
     with process("dump", "--format", form, long, bufsize=0) as running:
@@ -191,7 +191,8 @@ def test_the_data_is_written_when_standard_error_fails(tmp_path: Path, how: str)
 def test_standard_output_is_data_alone(tmp_path: Path, form: str) -> None:
     """With both streams in one pipe or apart, every line on standard output is of the format."""
     (tmp_path / "x.index").write_bytes(bytes(7))
-    arguments = ("dump", "--deep-iteration", "--format", form, SEGMENT, tmp_path / "x.index", tmp_path / "missing.log")
+    side = [] if form == "csv" else [tmp_path / "x.index"]  # a csv holds one table
+    arguments = ("dump", "--deep-iteration", "--format", form, SEGMENT, *side, tmp_path / "missing.log")
     apart = processed(*arguments, environment={"FORCE_COLOR": "1", "PYTHONUNBUFFERED": "1"})
 
     assert b"kafkalog: " not in apart.out

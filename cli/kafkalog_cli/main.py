@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 import click
 
 from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
+from kafkalog_cli.render.escape import escape
 
 __all__ = ["cli", "main"]
 
@@ -105,7 +106,8 @@ def _run() -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:
-        error.show()
+        shown = "\n".join(map(escape, error.format_message().split("\n")))  # arguments come back in it
+        click.UsageError(shown, error.ctx).show()
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED

@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 NONE: Final = -(2**63)  # a cell that has no value
+TOP: Final = 2**63 - 1
 
 BATCH_COLUMNS: Final = (
     "position",
@@ -304,6 +305,7 @@ def order(
     """
     i: cython.Py_ssize_t
     rule: cython.int
+    top: cython.longlong = TOP
     first: cython.longlong
     last: cython.longlong
     epoch: cython.longlong
@@ -321,6 +323,8 @@ def order(
         elif state[0] != none and first > state[0] and add64(first, -1) != state[0]:
             state[4] += 1
             state[5] = add64(state[5], add64(add64(first, -1), -state[0]))
+            if state[5] < 0:  # more than can be counted
+                state[5] = top
             if state[4] == 1:
                 state[6] = heads[i]
         if state[0] != none and first <= state[0]:

@@ -24,7 +24,7 @@ _PIECE: Final = 1 << 20
 _CRC_FROM: Final = 21  # of a magic 2 batch
 # Of each byte that can tell a header of magic 2: length at most 128 MiB, magic, attributes, last offset delta, count.
 _PLAUSIBLE: Final = re.compile(rb"(?s)(?=.{8}[\x00-\x08].{7}\x02.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
-_PLAUSIBLE_LEGACY: Final = re.compile(rb"(?s)(?=.{8}[\x00-\x08].{7}[\x00\x01][\x00-\x0f])")
+_PLAUSIBLE_LEGACY: Final = re.compile(rb"(?s)(?=.{8}(?!\x00{4})[\x00-\x08].{7}[\x00\x01][\x00-\x0f])")
 _LEGACY_WORK: Final = 256 << 20  # bytes of old messages whose checksums are tried in one file
 
 
@@ -51,7 +51,7 @@ class Resync:
         self._prefixes = array("Q")
         self._anchor = 0
         self._legacy_work = _LEGACY_WORK
-        self._answer: tuple[int, int, int, bool, Extent | None] | None = None
+        self._answer: tuple[int, int, int | None, bool, Extent | None] | None = None
 
     def whole(self, position: int, *, legacy: bool = True) -> Extent | None:
         """Return the batch at `position` if it is whole and its checksum holds."""
@@ -81,23 +81,14 @@ class Resync:
                 if start <= extent.position:
                     return extent if extent.position < stop else None
         extent = self._search(start, stop, above, legacy)
-        self._answer = (start, stop, above or 0, legacy, extent) if above is not None else None
+        self._answer = (start, stop, above, legacy, extent)
         return extent
-
-    def chain_reaches(self, extent: Extent | None, end: int) -> bool:
-        """Say whether whole batches follow each other from `extent` on and end exactly at `end`."""
-        while extent is not None and extent.position + extent.size < end:
-            following = self.whole(extent.position + extent.size)
-            if following is not None and following.last_offset <= extent.last_offset:
-                return False
-            extent = following
-        return extent is not None and extent.position + extent.size == end
 
     def _search(self, start: int, stop: int, above: int | None, legacy: bool) -> Extent | None:
         for hint in self._hints:
             if start < hint < stop and (known := self._usable(self.whole(hint, legacy=legacy), above)):
                 inside = self._scan(start, hint, above, legacy)
-                return inside if inside is not None and self.chain_reaches(inside, hint) else known
+                return inside if inside is not None and inside.position + inside.size <= hint else known
         return self._scan(start, stop, above, legacy)
 
     @staticmethod

@@ -43,8 +43,13 @@ class Damage:
         magic = head[16] if len(head) >= _SHORTEST else -1
         whole = size > 0 and len(self.scan.source.read(here + size - 1, 1)) == 1
         self.scan.heads.count = 0
+        if magic in (0, 1):
+            self.scan.legacy = True
         if magic != 2 and whole and self.scan.resync.holds(here, size):
-            yield self.wrong_magic(here, size, magic)
+            if size > self.scan.limits.max_batch_bytes:
+                yield from self.over_limit(here, size, head[:16] + b"\x02" + head[17:])
+            else:
+                yield self.wrong_magic(here, size, magic)
             return
         if not any(head) and (zeros := self.zeros(here)) is not None:
             yield self.lone(self.preallocated(here, zeros))
@@ -170,7 +175,7 @@ class Damage:
 
     def over_limit(self, here: int, size: int, head: bytes) -> Iterator[Chunk]:
         """A batch above the limit: its checksum is taken in pieces, its records are not read."""
-        if not (head[16] == 2 and self.scan.resync.holds(here, size)):
+        if not self.holds(here, size, legacy=head[16] < 2):
             yield from self.broken(here, size, head, whole=True)
             return
         self.header_row(here, size, head)
