@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Final
 
+import build
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kafkalog_cli.render.kafka import KafkaText, Options
 
-import build
 from kafkalog.format import interpreted, kernel, lines
 from kafkalog.format.batch import Block
 from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
@@ -57,9 +57,14 @@ odd_batches = st.builds(
 crumbs = st.sampled_from(
     [b"\0", b"\x01", b"\x02", b"\x0c", b"\x7f", b"\x80", b"\xff", b"\x80" * 4, b"\xff" * 5, b"\x80" * 9]
 )
+raw_records = (
+    st.lists(crumbs, min_size=5, max_size=14)
+    .map(b"".join)
+    .map(lambda body: bytes(build.VARINT.build(len(body) + 1)) + b"\0" + body)
+)
 raw_batches = st.builds(
-    lambda crumbs, count: build.batch(pack=lambda _: b"".join(crumbs), records_count=count, last_offset_delta=9),
-    st.lists(crumbs | records, min_size=1, max_size=14),
+    lambda pieces, count: build.batch(pack=lambda _: b"".join(pieces), records_count=count, last_offset_delta=9),
+    st.lists(raw_records | records | crumbs, min_size=1, max_size=4),
     st.integers(1, 3),
 )
 messages = st.builds(build.message, contents, contents, offset=int64s, magic=st.integers(0, 1), timestamp=int64s)
