@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from crc32c import crc32c
+
 from shapes import CODECS, SEGMENT_NAME, SHAPES, Shape, parse_size
 from templates import COMMIT_MARKER, HEADER_SIZE, templates
 

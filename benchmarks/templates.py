@@ -15,6 +15,7 @@ from random import Random
 import lz4.frame
 import snappy
 import zstandard
+
 from shapes import Shape
 
 __all__ = ["COMMIT_MARKER", "HEADER_SIZE", "Template", "templates"]

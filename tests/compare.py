@@ -7,8 +7,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-import official
 import pytest
+
+import official
 
 
 def _first_difference(ours: str, theirs: str) -> str:

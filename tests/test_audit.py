@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from official import CORPUS, FIXTURES, cases
 
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit, audit
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
+from official import CORPUS, FIXTURES, cases
 
 # What must be said of the cases that are not healthy: codes above note.
 SAYS = {

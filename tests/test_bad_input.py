@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+
 from handmade import one, segment
 from invoke import SEGMENT, Ended, finish, kafkalog, process
 

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+
 from handmade import damaged, one, segment
 from invoke import PARTITION, SEGMENT, kafkalog, processed
-
 from kafkalog.version import VERSION
 
 INDEX = PARTITION / "00000000000000000000.index"

@@ -8,18 +8,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-import plain
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from official import FIXTURES, materialize
-from plain import Batch, Row, table
 
 import build
+import plain
 from kafkalog.audit.run import Audit, Options, audit
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState, partition_of, state_record
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
+from official import FIXTURES, materialize
+from plain import Batch, Row, table
 
 S = TransactionState
 KEY: Final = bytes.fromhex("0000 0004 74782d31")

@@ -8,13 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import official
 import pytest
+
+import official
 from handmade import damaged, each, one, segment
 from invoke import PARTITION, SEGMENT, files_of, kafkalog, rows_of
-from official import FIXTURES
-
 from kafkalog.tables import TABLES
+from official import FIXTURES
 
 CASES = official.cases(FIXTURES)
 

@@ -9,15 +9,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-import plain
 import pytest
-from official import FIXTURES, cases, materialize
-from plain import Batch, Broker, Row, table
 
+import plain
 from kafkalog.audit.run import Options, audit
 from kafkalog.log.logdir import PartitionDirectory, open_log_directory
 from kafkalog.log.readers import batches as read_batches
 from kafkalog.log.readers import records
+from official import FIXTURES, cases, materialize
+from plain import Batch, Broker, Row, table
 
 TABLES: Final = ("transactions", "producers", "coordinator", "visible", "gaps")
 ELSEWHERE: Final = (

@@ -9,12 +9,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-import build
 import pytest
-from scanned import HARMLESS, Scanned, gathered, scanned
 
+import build
 import kafkalog
 from kafkalog import BytesSource
+from scanned import HARMLESS, Scanned, gathered, scanned
 
 LOG: Final = build.log(5, 40, 5, 300, 0, 5, 5, 80, 5, 17)
 LENGTH_AT: Final = 8

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from official import FIXTURES, materialize
-from scanned import gathered, scanned
 
 import build
 import kafkalog
 from kafkalog import Finding, UnreadableError
+from official import FIXTURES, materialize
+from scanned import gathered, scanned
 
 pytestmark = pytest.mark.timeout(60)  # what hangs is told soon
 MIB: Final = 1 << 20

@@ -10,6 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from kafkalog.audit import scan
+from kafkalog.audit.run import audit
+from kafkalog.log import segment
+from kafkalog.txn import producers
+from kafkalog.txn.columns import Columns
+from kafkalog.txn.extents import COLUMNS, adopt, collapse
 from plain import (
     LEGAL,
     Batch,
@@ -27,13 +34,6 @@ from plain import (
     visible,
     write_segments,
 )
-
-from kafkalog.audit import scan
-from kafkalog.audit.run import audit
-from kafkalog.log import segment
-from kafkalog.txn import producers
-from kafkalog.txn.columns import Columns
-from kafkalog.txn.extents import COLUMNS, adopt, collapse
 
 choices = st.lists(st.integers(0, 5), max_size=6)
 EMPTY = Columns.empty(COLUMNS)

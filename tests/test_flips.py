@@ -12,14 +12,14 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import pytest
-from official import FIXTURES
-from scanned import EXTENTS, HARMLESS, in_small_steps
 
 import kafkalog
 from build import flipped
 from kafkalog import Finding
 from kafkalog.format import kernel
 from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
+from official import FIXTURES
+from scanned import EXTENTS, HARMLESS, in_small_steps
 
 # Segments of 2 to 8 KiB, and what each is here for.
 SEGMENTS: Final = {

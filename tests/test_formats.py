@@ -8,14 +8,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import official
 import pytest
-from handmade import batch, damaged, each, one, record, segment
-from invoke import PARTITION, SEGMENT, Ended, Row, files_of, kafkalog, rows_of
-from official import FIXTURES
 
 import kafkalog as library
+import official
+from handmade import batch, damaged, each, one, record, segment
+from invoke import PARTITION, SEGMENT, Ended, Row, files_of, kafkalog, rows_of
 from kafkalog.tables import SCHEMA_VERSION, TABLES, Column
+from official import FIXTURES
 
 CASES = official.cases(FIXTURES)
 M = 2**63 - 1

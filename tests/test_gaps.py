@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
-from official import FIXTURES, materialize
-from plain import Batch, Row, as_bytes, cut, cuts, logs, missing, table, write_checkpoint, write_epochs, write_segments
 
 import build
 from kafkalog.audit.run import audit
 from kafkalog.format.kernel import NONE
 from kafkalog.log.readers import batches as read_batches
 from kafkalog.txn.gaps import COLUMNS, gaps
+from official import FIXTURES, materialize
+from plain import Batch, Row, as_bytes, cut, cuts, logs, missing, table, write_checkpoint, write_epochs, write_segments
 
 
 def found(batches: list[Batch], before: int | None = None, segment: int = 0) -> list[tuple[int, int, int, int]]:

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Final
 
-import build
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from kafkalog_cli.render.kafka import KafkaText, Options
 
+import build
 from kafkalog.format import interpreted, kernel, lines
 from kafkalog.format.batch import Block
 from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
+from kafkalog_cli.render.kafka import KafkaText, Options
 
 PLAIN_KERNEL = interpreted("kernel", "tests_interpreted_kernel")
 PLAIN_LINES = interpreted("lines", "tests_interpreted_lines")

@@ -18,12 +18,12 @@ import snappy
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
-from scanned import gathered, scanned
 
 import build
 import kafkalog
 from kafkalog import Limits, StreamSource
 from kafkalog.format.compression import OverLimitError, decompress
+from scanned import gathered, scanned
 
 MIB: Final = 1 << 20
 CHILD: Final = """

@@ -12,12 +12,12 @@ import pytest
 import snappy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from official import FIXTURES
-from scanned import scanned
 
 import build
 import kafkalog
 from kafkalog import Batch, Record
+from official import FIXTURES
+from scanned import scanned
 
 INT32: Final = 2**31 - 1
 PACKERS: Final[dict[int, list[Callable[[bytes], bytes]]]] = {

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import official
 import pytest
+
+import official
 from compare import differences, show
 from handmade import one, segment
 from invoke import kafkalog

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from handmade import damaged, one, segment
 from invoke import SEGMENT, finish, kafkalog, process, processed
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+
 from handmade import one, segment
 from invoke import PROGRAM, SEGMENT, finish, kafkalog, process, processed
 

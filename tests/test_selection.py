@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
 from handmade import batch, each, one, record, segment
 from invoke import SEGMENT, Row, kafkalog, rows_of
 from official import FIXTURES

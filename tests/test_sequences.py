@@ -10,12 +10,12 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain import LEGAL, WRAP, Batch, as_data, breaks, cut, cuts, logs, table, tree, write_checkpoint, write_segments
 
 from kafkalog.audit import scan
 from kafkalog.audit.run import audit
 from kafkalog.log import segment
 from kafkalog.txn.sequences import BREAKS, Sequences
+from plain import LEGAL, WRAP, Batch, as_data, breaks, cut, cuts, logs, table, tree, write_checkpoint, write_segments
 
 choices = st.lists(st.integers(0, 5), max_size=6)
 

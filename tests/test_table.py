@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from handmade import batch, each, record, segment
 from invoke import PARTITION, SEGMENT, kafkalog, rows_of
 

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from handmade import batch, each, one, record, segment
 from invoke import PARTITION, SEGMENT, kafkalog, processed
 from kafkalog_cli.render.escape import escape, escape_bytes

@@ -13,8 +13,6 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from official import FIXTURES
-from scanned import gathered, in_small_steps, scanned
 
 import build
 import kafkalog
@@ -22,6 +20,8 @@ from kafkalog import Finding, Limits, StreamSource
 from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
 from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
 from kafkalog.format.snapshot import producer_snapshot
+from official import FIXTURES
+from scanned import gathered, in_small_steps, scanned
 
 pytestmark = pytest.mark.timeout(120)  # what hangs is told soon
 LIMITS: Final = Limits(max_batch_bytes=1 << 20, max_decompressed_bytes=1 << 16)

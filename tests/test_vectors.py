@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scanned import scanned
 
 import build
 import kafkalog
@@ -14,6 +13,7 @@ from kafkalog.format.compression import DecompressionError, decompress
 from kafkalog.format.index import aborted_transactions
 from kafkalog.format.message import Array, Field, Message, Struct, decode
 from kafkalog.format.snapshot import producer_snapshot
+from scanned import scanned
 
 V1 = bytes.fromhex(
     "000000000000002a00000042 00000007 02 0e5f7535 0030 00000000 0000018bcfe56800 0000018bcfe56800 00000000000003e8 0005"
