@@ -16,8 +16,8 @@ __all__ = ["interpreted"]
 
 
 def interpreted(name: str, as_name: str) -> ModuleType:
-    """Load a half of the kernel from its Python source, as the module `as_name`."""
-    path = Path(__file__).with_name(f"{name}.py")
+    """Load a module that may be compiled, such as ``format.kernel``, from its Python source, as `as_name`."""
+    path = Path(__file__).parents[1].joinpath(*name.split(".")).with_suffix(".py")
     spec = importlib.util.spec_from_file_location(as_name, path)
     assert spec is not None  # a .py file has both
     assert spec.loader is not None
@@ -29,4 +29,4 @@ def interpreted(name: str, as_name: str) -> ModuleType:
 
 if os.environ.get("KAFKALOG_PURE"):
     for _name in ("kernel", "lines"):
-        globals()[_name] = interpreted(_name, f"{__name__}.{_name}")
+        globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")
