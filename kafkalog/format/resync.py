@@ -24,8 +24,10 @@ _PIECE: Final = 1 << 20
 _CRC_FROM: Final = 21  # of a magic 2 batch
 _SMALLEST_MESSAGE: Final = 26
 # Of each byte that can tell a header of magic 2: length at most 128 MiB, magic, attributes, last offset delta, count.
-_PLAUSIBLE: Final = re.compile(rb"(?s)(?=.{8}[\x00-\x08].{7}\x02.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
-_PLAUSIBLE_LEGACY: Final = re.compile(rb"(?s)(?=.{8}(?!\x00{4})[\x00-\x08].{7}[\x00\x01][\x00-\x0f])")
+# They begin with the magic, because a search for a literal is fast; what lies before it is looked back at.
+_MAGIC_AT: Final = 16
+_PLAUSIBLE: Final = re.compile(rb"(?s)\x02(?<=[\x00-\x08].{8})(?=.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
+_PLAUSIBLE_LEGACY: Final = re.compile(rb"(?s)[\x00\x01](?=[\x00-\x0f])(?<=(?!\x00{4})[\x00-\x08].{8})")
 _LEGACY_WORK: Final = 256 << 20  # bytes of old messages whose checksums are tried in one file
 _LEGACY_EXTENTS: Final = 4 << 30  # the same of extents that a damaged or big old message may have
 
@@ -88,7 +90,7 @@ class Resync:
     def forget(self, position: int) -> None:
         """Say that nothing before `position` will be asked for again."""
         blocks = (position - self._anchor) // _BLOCK
-        if blocks >= len(self._prefixes):
+        if position > self._anchor + (len(self._prefixes) - 1) * _BLOCK:  # the sums do not reach so far
             self._anchor, self._prefixes = position, array("Q", [0])
         elif 2 * blocks > len(self._prefixes):
             del self._prefixes[:blocks]
@@ -125,17 +127,17 @@ class Resync:
             if not piece:
                 return None
             best: Extent | None = None
-            for match in _PLAUSIBLE.finditer(piece):
-                at = match.start()
+            for match in _PLAUSIBLE.finditer(piece, _MAGIC_AT):
+                at = match.start() - _MAGIC_AT
                 if at >= step or start + at >= stop:
                     break
                 best = self._usable(self._batch(start + at, piece[at : at + RECORD_BATCH.size]), above)
                 if best is not None:
                     break
-            if legacy:
+            if legacy and piece.count(0) != len(piece):
                 limit = best.position if best is not None else stop
-                for match in _PLAUSIBLE_LEGACY.finditer(piece):
-                    at = match.start()
+                for match in _PLAUSIBLE_LEGACY.finditer(piece, _MAGIC_AT):
+                    at = match.start() - _MAGIC_AT
                     if at >= step or start + at >= limit:
                         break
                     found = self._usable(self._message(start + at, piece[at : at + RECORD_BATCH.size]), above)
@@ -185,7 +187,11 @@ class Resync:
         if stop - start <= 4 * _BLOCK:
             data = self._read(start, stop - start)
             return int(kernel.crc32c(data, 0, len(data)))
-        return int(self._prefix(stop) ^ kernel.shift(self._prefix(start), stop - start))
+        edge = start + (self._anchor - start) % _BLOCK
+        data = self._read(start, edge - start)
+        return int(
+            self._prefix(stop) ^ kernel.shift(self._prefix(edge) ^ kernel.crc32c(data, 0, len(data)), stop - edge)
+        )
 
     def _prefix(self, stop: int) -> int:
         """Return the CRC-32C of everything from the anchor to `stop`."""

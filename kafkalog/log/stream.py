@@ -176,7 +176,7 @@ class _Spill:
         at = 0
         while at < len(data):
             block = bytes(data[at : at + _BLOCK])
-            is_hole = not block.strip(b"\0")
+            is_hole = block.count(0) == len(block)
             at += len(block) if is_hole else os.pwrite(descriptor, block, self._stop - self._start + at)
         self._stop += len(data)
         os.ftruncate(descriptor, self._stop - self._start)
