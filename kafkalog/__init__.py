@@ -15,7 +15,7 @@ from kafkalog.format.kernel import form as kernel_form
 from kafkalog.format.message import MalformedError
 from kafkalog.format.snapshot import ProducerState
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.files import BytesSource, FileSource, Source, StreamSource
+from kafkalog.log.files import BytesSource, FileSource, Source
 from kafkalog.log.indexes import (
     OffsetIndexCheck,
     TimeIndexCheck,
@@ -43,6 +43,7 @@ from kafkalog.log.readers import (
 )
 from kafkalog.log.records import RecordBlock
 from kafkalog.log.segment import scan, scan_source
+from kafkalog.log.stream import StreamSource
 from kafkalog.version import VERSION
 
 __version__ = VERSION
