@@ -29,9 +29,9 @@ __all__ = ["GAP_COLUMNS", "Break", "Fold", "Stretch"]
 
 GAP_COLUMNS: Final = ("first_offset", "last_offset", "position")
 
-_ROOM: Final = 4104  # finished rows until they are packed
-_EVENT_ROOM: Final = 1024
-_FIRST_BITS: Final = 9
+_ROOM: Final = 1032  # finished rows until they are packed
+_EVENT_ROOM: Final = 256
+_FIRST_BITS: Final = 7  # half as many states as slots
 _IS_OPEN: Final = len(EXTENT_COLUMNS)
 _CELLS: Final = {name: number for number, name in enumerate(loops.STRETCH_CELLS)}
 _NONE_YET: Final = {"first_offset": NONE, "last_offset": NONE, "newest": -1, "newest_broker": -1, "leader_epoch": NONE}
