@@ -19,6 +19,7 @@ from kafkalog.log.window import Window
 __all__ = ["scan", "scan_source"]
 
 _CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
+_SMALLEST_BATCH: Final = 26  # a message of magic 0
 _INT64: Final = (-(2**63), 2**63 - 1)
 
 
@@ -63,7 +64,7 @@ class Scan:
         self.source = source
         self.limits = limits
         self.window = Window(source, limits.max_batch_bytes)
-        self.heads = Block(len(kernel.BATCH_COLUMNS), _CAPACITY)
+        self.heads = Block(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // _SMALLEST_BATCH + 1))
         low, high = _INT64 if base_offset is None else (base_offset, base_offset + 2**31 - 1)
         self.state = array("q", [kernel.NONE, -1, low, min(high, _INT64[1]), 0, 0, 0])
         self.make_hints = hints

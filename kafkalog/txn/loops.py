@@ -155,8 +155,8 @@ STRETCH_CELLS: Final = (
 # What is told of a place, in rows of EVENT_CELLS: first its kind, then
 #   GAP              first and last offset missing, position of the batch behind
 #   LEADER_EPOCH     epoch, first offset
-#   BREAK            log, producer; epoch, last sequence, last offset and newest time before; epoch, first sequence, first
-#                    offset and newest time behind
+#   BREAK            log, producer; epoch, last sequence, last offset and newest time before; epoch, first sequence,
+#                    first offset and newest time behind
 #   MARKER_UNREADABLE  offset, position, size
 EVENTS: Final = ("gap", "leader_epoch", "break", "marker_unreadable")
 GAP, LEADER_EPOCH, BREAK, MARKER_UNREADABLE = range(len(EVENTS))
