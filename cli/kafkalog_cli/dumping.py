@@ -201,10 +201,8 @@ def _selected(text: KafkaText, chunk: Chunk, request: Request, run: _Run) -> Non
             chunk.skip(row)
     written = -1
     for block in chunk.records() if decode else ():
-        for number in range(block.recs.count):
+        for number in selection.numbers(block):
             row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
-            if not selection.holds(block.record(number, batches[row].position)):
-                continue
             if row != written:
                 for other in range(written + 1, row if not selection.looks_at_records else written + 1):
                     if chosen[other]:

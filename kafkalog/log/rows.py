@@ -124,12 +124,10 @@ def _record_rows(
 ) -> Iterator[tuple[Table, Row] | Finding]:
     told = -1  # the last batch whose row was given because a record of it is selected
     for block in chunk.records():
-        for number in range(block.recs.count):
+        for number in selection.numbers(block):
             row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
             batch = batches[row]
             record = block.record(number, batch.position)
-            if not selection.holds(record):
-                continue
             if "batches" in wanted and selection.looks_at_records and row != told:
                 yield tables.BATCHES, _batch_row(file, batch)
                 told = row
