@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import kafkalog
 from kafkalog import Batch, Chunk, FileKind, FileName, Finding, Limits, UnreadableError
@@ -17,7 +17,9 @@ from kafkalog_cli.inputs import STDIN, check_segment, check_side_file, check_unk
 from kafkalog_cli.output import say, say_official
 from kafkalog_cli.progress import Progress
 from kafkalog_cli.render.kafka import KafkaText, Options, java_path
-from kafkalog_cli.render.rows import RowSink
+
+if TYPE_CHECKING:
+    from kafkalog_cli.render.rows import RowSink
 
 __all__ = ["Request", "dump_rows", "dump_text"]
 
