@@ -6,6 +6,7 @@ frame, zstd frames. What follows a stream's end is ignored where Kafka ignores i
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections.abc import Callable
 from typing import Final
@@ -20,6 +21,8 @@ _XERIAL_AGAIN: Final = 0x82534E41  # a chunk length that is the first four bytes
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _MAX_ZSTD_WINDOW: Final = 128 << 20
 _ZSTD_STEP: Final = 1 << 16
+_LZ4_STEP: Final = 1 << 14
+_of_thread = threading.local()
 
 
 class DecompressionError(ValueError):
@@ -117,12 +120,19 @@ def _lz4(payload: memoryview, limit: int, magic: int) -> bytes:
     if magic == 0 and bytes(payload[:4]) == _LZ4_MAGIC and len(payload) >= 7:
         frame = _with_right_lz4_checksum(payload)
     decoder = lz4.frame.LZ4FrameDecompressor()
-    data: bytes = decoder.decompress(frame, limit + 1)
-    if len(data) > limit:
+    step = max(_LZ4_STEP, 4 * len(payload))  # the decoder makes room for all that it may give
+    data: bytes = decoder.decompress(frame, min(limit + 1, step))
+    parts, size = [data], len(data)
+    while not decoder.eof and not decoder.needs_input and size <= limit:
+        step *= 2
+        data = decoder.decompress(b"", min(limit + 1 - size, step))
+        parts.append(data)
+        size += len(data)
+    if size > limit:
         raise OverLimitError
     if not decoder.eof:
         raise DecompressionError("lz4: the frame does not end")
-    return data
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _with_right_lz4_checksum(frame: memoryview) -> bytes:
@@ -150,9 +160,9 @@ def _xxh32(data: bytes) -> int:
 def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
     import zstandard
 
-    reader = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).stream_reader(
-        payload, read_across_frames=True
-    )
+    if (decompressor := getattr(_of_thread, "zstd", None)) is None:  # one costs more to make than a batch to unpack
+        decompressor = _of_thread.zstd = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
+    reader = decompressor.stream_reader(payload, read_across_frames=True)
     out = bytearray(min(limit + 1, max(_ZSTD_STEP, 4 * len(payload))))  # never as large as a frame may say
     size = 0
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 from kafkalog.findings import Finding
@@ -12,7 +12,8 @@ from kafkalog.format.compression import CODECS, DecompressionError, OverLimitErr
 
 __all__ = ["RecordBlock", "decode_records"]
 
-_ROOM: Final = 4096
+_ROOM: Final = 1048  # as many as of batches in a chunk, for the same reason
+_ENOUGH: Final = 1 << 18  # decompressed bytes that are decoded at once
 
 
 class RecordBlock:
@@ -101,10 +102,10 @@ def decode_records(file: str, buf: memoryview, heads: Block, max_decompressed_by
         n, row, why, errors = kernel.records(
             buf, heads.cells, heads.capacity, row, heads.count, False, decoder.recs.cells, _ROOM
         )
-        yield decoder.block(buf, n, range(first, min(row + 1, heads.count)) if errors else ())
+        if n or errors:
+            yield decoder.block(buf, n, range(first, min(row + 1, heads.count)) if errors else ())
         if why == kernel.PACKED and heads.cell(kernel.MAGIC, row) >= 2:
-            yield from decoder.packed(buf, row)
-            row += 1
+            row = yield from decoder.packed(buf, row)
 
 
 class _Decoder:
@@ -169,24 +170,48 @@ class _Decoder:
                 found = self.finding("decompression-failed", row, str(error))
         return found if self.heads.cell(kernel.VALID, row) else None
 
-    def packed(self, buf: memoryview, row: int) -> Iterator[RecordBlock]:
-        """Decode the compressed records of a magic 2 batch."""
-        start, stop = self.heads.cell(kernel.SECTION_START, row), self.heads.cell(kernel.SECTION_STOP, row)
-        data = b"" if start == stop and not self.heads.cell(kernel.COUNT, row) else self.unpack(buf[start:stop], row, 2)
-        if data is None or isinstance(data, Finding):
-            block = self.block(b"", 0, ())
-            block.findings += [data] if data is not None else []
-            yield block
-            return
-        self.heads.set(kernel.SECTION_START, row, 0)
-        self.heads.set(kernel.SECTION_STOP, row, len(data))
-        while True:
-            n, _, why, errors = kernel.records(
-                data, self.heads.cells, self.heads.capacity, row, row + 1, True, self.recs.cells, _ROOM
+    def packed(self, buf: memoryview, first: int) -> Generator[RecordBlock, None, int]:
+        """Decode the compressed records of the magic 2 batches from row `first` on, some at once; answer what follows.
+
+        A call for each batch would cost more than its records.
+        """
+        cell, put = self.heads.cell, self.heads.set
+        parts: list[bytes | bytearray] = []
+        findings: list[Finding] = []
+        row, size = first, 0
+        while row < self.heads.count and size < _ENOUGH and self.is_packed(row):
+            start, stop = cell(kernel.SECTION_START, row), cell(kernel.SECTION_STOP, row)
+            data = b"" if start == stop and not cell(kernel.COUNT, row) else self.unpack(buf[start:stop], row, 2)
+            if isinstance(data, bytes | bytearray):
+                put(kernel.SECTION_START, row, size)
+                size += len(data)
+                put(kernel.SECTION_STOP, row, size)
+                parts.append(data)
+            else:
+                put(kernel.SECTION_START, row, -1)
+                findings += [data] if data is not None else []
+            row += 1
+        joined = parts[0] if len(parts) == 1 else b"".join(parts)
+        at, why = first, kernel.NO_ROOM
+        while why == kernel.NO_ROOM:
+            n, at, why, errors = kernel.records(
+                joined, self.heads.cells, self.heads.capacity, at, row, True, self.recs.cells, _ROOM
             )
-            yield self.block(data, n, range(row, row + 1) if errors else ())
-            if why != kernel.NO_ROOM:
-                return
+            block = self.block(joined, n, range(first, row) if errors else ())
+            block.findings += findings
+            findings = []
+            yield block
+        return row
+
+    def is_packed(self, row: int) -> bool:
+        """Say whether a row is a magic 2 batch with compressed records that are wanted."""
+        cell = self.heads.cell
+        return (
+            cell(kernel.SECTION_START, row) >= 0
+            and cell(kernel.ATTRIBUTES, row) & CODEC_MASK != 0
+            and cell(kernel.MAGIC, row) >= 2
+            and not cell(kernel.ERROR, row)
+        )
 
     def wrapper(self, buf: memoryview, row: int) -> Iterator[RecordBlock]:
         """Decode the messages inside a wrapper of magic 0 or 1."""

@@ -21,7 +21,7 @@ from kafkalog.log.window import Window
 
 __all__ = ["scan", "scan_source", "segment_chunks"]
 
-_CAPACITY: Final = 4096
+_CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
 _INT64: Final = (-(2**63), 2**63 - 1)
 
 
