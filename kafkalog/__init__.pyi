@@ -1,3 +1,5 @@
+# The package for type checkers and editors; __init__.py says at run time where each name lives.
+
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
 from kafkalog.findings import CATALOGUE, Code, Finding, Severity
 from kafkalog.format.batch import Batch, Record
@@ -97,4 +99,3 @@ __all__ = [
 ]
 
 def kernel_form() -> str: ...
-def __dir__() -> list[str]: ...

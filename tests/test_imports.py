@@ -60,6 +60,7 @@ def segment(tmp_path: Path) -> Path:
         ("--format", "ndjson"),
         ("--format", "json"),
         ("--format", "csv"),
+        ("--format", "table"),
         ("--offset", "1..2", "--print-data-log"),
     ],
     ids=" ".join,
