@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: test check format lint types layers tests corpus exhaustive bench lock clean
 
-$(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/format/*.py kafkalog/format/*.pxd kafkalog/format/*.h)
+$(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -49,4 +49,4 @@ lock:
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	rm -f kafkalog/format/*.c kafkalog/format/*.so
+	rm -f kafkalog/*/*.c kafkalog/*/*.so

@@ -4,9 +4,11 @@ import os
 
 from setuptools import Extension, setup
 
+_FLAGS = ["-O3", "-fwrapv"]
+
 
 def extensions() -> list[Extension]:
-    """The two halves of the kernel, or none where KAFKALOG_PURE is set or Cython is missing."""
+    """The kernel's halves and the folds' loops, or none where KAFKALOG_PURE is set or Cython is missing."""
     if os.environ.get("KAFKALOG_PURE"):
         return []
     try:
@@ -15,8 +17,8 @@ def extensions() -> list[Extension]:
         return []
     modules = cythonize(
         [
-            Extension(f"kafkalog.format.{name}", [f"kafkalog/format/{name}.py"], extra_compile_args=["-O3", "-fwrapv"])
-            for name in ("kernel", "lines")
+            Extension(f"kafkalog.{name}", [f"kafkalog/{name.replace('.', '/')}.py"], extra_compile_args=_FLAGS)
+            for name in ("format.kernel", "format.lines", "txn.loops")
         ],
         quiet=True,
     )

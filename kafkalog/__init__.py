@@ -27,7 +27,7 @@ _HOMES: Final = {
     "format.message": ("MalformedError",),
     "format.snapshot": ("ProducerState",),
     "log.chunk": ("Chunk", "Limits"),
-    "log.files": ("BytesSource", "FileSource", "Source", "StreamSource"),
+    "log.files": ("BytesSource", "FileSource", "Source"),
     "log.indexes": ("OffsetIndexCheck", "TimeIndexCheck", "TimeIndexErrors", "check_offset_index", "check_time_index"),
     "log.names": ("FileKind", "FileName", "parse_name"),
     "log.readers": (
@@ -48,6 +48,7 @@ _HOMES: Final = {
     ),
     "log.records": ("RecordBlock",),
     "log.segment": ("scan", "scan_source", "segment_chunks"),
+    "log.stream": ("StreamSource",),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -10,7 +10,7 @@ from kafkalog.format.index import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.format.message import MalformedError
 from kafkalog.format.snapshot import ProducerState
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.files import BytesSource, FileSource, Source, StreamSource
+from kafkalog.log.files import BytesSource, FileSource, Source
 from kafkalog.log.indexes import (
     OffsetIndexCheck,
     TimeIndexCheck,
@@ -37,6 +37,7 @@ from kafkalog.log.readers import (
 )
 from kafkalog.log.records import RecordBlock
 from kafkalog.log.segment import scan, scan_source, segment_chunks
+from kafkalog.log.stream import StreamSource
 
 __version__: str
 

@@ -7,7 +7,9 @@ sequences no leader would have taken. Strategies draw logs that a broker writes,
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -19,13 +21,15 @@ from hypothesis import strategies as st
 import build
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit
+from kafkalog.format import kernel
+from kafkalog.format.batch import Block
 from kafkalog.tables import TABLES
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.fold import Fold, Stretch
 
 Row: TypeAlias = dict[str, Any]
 
-TOP: Final = 2**63 - 1
 WRAP: Final = 2**31  # behind the last sequence comes 0
 ABORT, COMMIT = "abort", "commit"
 TYPES: Final = {ABORT: 0, COMMIT: 1}
@@ -79,11 +83,6 @@ class Transaction:
     marker: Batch | None = None
 
     @property
-    def adopted(self) -> bool:
-        """Whether its data has several epochs: the first part is late data of another transaction."""
-        return len({batch.epoch for batch in self.batches}) > 1
-
-    @property
     def row(self) -> dict[str, int]:
         """The row of extents that it must come out as."""
         first = self.batches[0] if self.batches else None
@@ -98,22 +97,17 @@ class Transaction:
             "batches": len(self.batches),
             "records": sum(batch.records for batch in self.batches),
             "size": sum(batch.size for batch in self.batches),
-            "min_timestamp": min(times, default=TOP),
+            "min_timestamp": min(times, default=NONE),
             "max_timestamp": max(times, default=NONE),
             "first_epoch": first.epoch if first else NONE,
             "last_epoch": last.epoch if last else NONE,
-            "first_sequence": first.sequence if first else NONE,
-            "last_sequence": last.last_sequence if last else NONE,
-            "segment": 0 if first else NONE,
+            "epoch_changes": sum(a.epoch != b.epoch for a, b in pairwise(self.batches)),
             "position": first.position if first else NONE,
             "marker_type": TYPES[marker.kind] if marker else -1,
             "marker_offset": marker.offset if marker else NONE,
             "marker_epoch": marker.epoch if marker else NONE,
             "coordinator_epoch": marker.coordinator_epoch if marker else NONE,
             "marker_timestamp": marker.timestamp if marker else NONE,
-            "marker_segment": 0 if marker else NONE,
-            "marker_position": marker.position if marker else NONE,
-            "adopted": int(self.adopted),
         }
 
 
@@ -392,35 +386,47 @@ def as_extents(batches: Sequence[Batch]) -> Columns:
     return Columns({name: np.array([row[name] for row in rows], np.int64) for name in extents.COLUMNS})
 
 
-def as_data(batches: Iterable[Batch]) -> Columns:
-    """Each data batch of a producer as the row that is made from its header."""
-    rows = [
-        {
+def as_heads(batches: Sequence[Batch]) -> tuple[Block, array[int], array[int]]:
+    """The batches of one log as the kernel's table, with the types and coordinator epochs of its markers."""
+    heads = Block(len(kernel.BATCH_COLUMNS), max(1, len(batches)))
+    heads.count = len(batches)
+    for row, batch in enumerate(batches):
+        transactional = 0 if batch.kind == "plain" else build.TRANSACTIONAL
+        cells = {
+            "position": batch.position,
+            "size": batch.size,
+            "base_offset": batch.offset,
+            "last_offset": batch.last_offset,
+            "magic": 2,
+            "valid": 1,
+            "attributes": transactional | (0 if batch.has_data else build.CONTROL),
+            "base_timestamp": batch.timestamp,
+            "max_timestamp": batch.timestamp,
             "producer_id": batch.producer,
             "producer_epoch": batch.epoch,
             "base_sequence": batch.sequence,
             "last_sequence": batch.last_sequence,
-            "base_offset": batch.offset,
-            "last_offset": batch.last_offset,
-            "position": batch.position,
-            "count": batch.records,
-            "max_timestamp": batch.timestamp,
+            "count": 1 if batch.kind in TYPES else 0 if batch.kind == "emptied" else batch.records,
         }
-        for batch in batches
-        if batch.has_data and batch.producer >= 0
-    ]
-    names = (
-        "producer_id",
-        "producer_epoch",
-        "base_sequence",
-        "last_sequence",
-        "base_offset",
-        "last_offset",
-        "position",
-    )
-    return Columns(
-        {name: np.array([row[name] for row in rows], np.int64) for name in (*names, "count", "max_timestamp")}
-    )
+        for name, value in cells.items():
+            heads.set(kernel.BATCH_COLUMNS.index(name), row, value)
+    types = array("q", [TYPES.get(batch.kind, -1) for batch in batches] or [0])
+    return heads, types, array("q", [batch.coordinator_epoch for batch in batches] or [0])
+
+
+def stretch(batches: Sequence[Batch]) -> Stretch:
+    """What a fold makes of batches of one log."""
+    fold = Fold()
+    fold.batches(*as_heads(batches))
+    return fold.result()
+
+
+def joined(*stretches: Stretch) -> Stretch:
+    """Join stretches, which stay as they are."""
+    fold = Fold()
+    for one in stretches:
+        fold.stretch(deepcopy(one))
+    return fold.result()
 
 
 # As files.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tempfile
 from pathlib import Path
 from unittest import mock
@@ -11,23 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.audit import scan
 from kafkalog.audit.run import audit
 from kafkalog.log import segment
-from kafkalog.txn import producers
-from kafkalog.txn.columns import Columns
-from kafkalog.txn.extents import COLUMNS, adopt, collapse
+from kafkalog.txn.columns import Columns, Packed
+from kafkalog.txn.extents import COLUMNS, collapse
 from plain import (
     LEGAL,
     Batch,
     Step,
-    as_data,
     as_extents,
     brokers,
     cut,
     cuts,
+    joined,
     logs,
     played,
+    stretch,
     table,
     transaction_rows,
     tree,
@@ -36,6 +36,7 @@ from plain import (
 )
 
 choices = st.lists(st.integers(0, 5), max_size=6)
+int64s = st.integers(-(2**63), 2**63 - 1)
 EMPTY = Columns.empty(COLUMNS)
 
 
@@ -51,7 +52,7 @@ def marker(offset: int, epoch: int = 0, producer: int = 1000, kind: str = "commi
 
 def folded(*batches: Batch) -> list[dict[str, int]]:
     """The final rows of batches."""
-    return list(adopt(collapse(as_extents(batches))))
+    return list(collapse(as_extents(batches)))
 
 
 def brief(*batches: Batch) -> list[tuple[int, int, int, int]]:
@@ -91,12 +92,11 @@ def test_what_is_collapsed_stays(batches: list[Batch]) -> None:
 
 @given(logs())
 def test_nothing_is_neutral(batches: list[Batch]) -> None:
-    """Empty stretches before or behind change nothing, and nothing collapses and adopts to nothing."""
+    """Empty stretches before or behind change nothing, and nothing collapses to nothing."""
     rows = as_extents(batches)
 
     assert collapse(EMPTY + rows) == collapse(rows) == collapse(rows + EMPTY)
-    assert len(collapse(EMPTY)) == len(adopt(EMPTY)) == 0
-    assert adopt(EMPTY).names == (*COLUMNS, "adopted")
+    assert collapse(EMPTY) == EMPTY
 
 
 @given(logs())
@@ -120,38 +120,40 @@ def test_stretches_do_not_join_in_another_order() -> None:
 
 @given(logs())
 def test_the_fold_agrees_with_a_broker(batches: list[Batch]) -> None:
-    """Collapsed and adopted rows are the broker's transactions: those ended, bare markers, and those open."""
-    assert list(adopt(collapse(as_extents(batches)))) == transaction_rows(batches)
+    """Collapsed rows are the broker's transactions: those ended, bare markers, and those open."""
+    assert list(collapse(as_extents(batches))) == transaction_rows(batches)
 
 
-@given(logs(), cuts, choices)
-def test_late_data_is_adopted_however_the_log_was_cut(
+@given(logs(count=1), cuts, choices)
+def test_batches_fold_to_what_their_extents_collapse_to(
     batches: list[Batch], places: list[int], turns: list[int]
 ) -> None:
-    """Adopting rows that were joined from stretches is adopting those of the whole log."""
-    parts = [collapse(as_extents(batches[start:stop])) for start, stop in cut(places, len(batches))]
+    """A fold of headers, cut anywhere and joined in any grouping, gives the broker's transactions too."""
+    parts = [stretch(batches[start:stop]) for start, stop in cut(places, len(batches))]
+    whole = tree(parts, joined, turns)
 
-    assert list(adopt(tree([*parts, EMPTY], lambda a, b: collapse(a + b), turns))) == transaction_rows(batches)
+    assert list(collapse(Columns.concat(list(whole.extents.blocks()), COLUMNS))) == transaction_rows(batches)
+    assert len(whole.extents) == len(transaction_rows(batches))
 
 
 @given(logs(count=1), cuts, choices)
 def test_producers_join_in_any_grouping(batches: list[Batch], places: list[int], turns: list[int]) -> None:
     """What each producer wrote is counted alike however the log was cut, and as a plain count does."""
-    parts = [producers.of_batches(as_data(batches[start:stop])) for start, stop in cut(places, len(batches))]
-    found = list(tree([*parts, Columns.empty(producers.COLUMNS)], lambda a, b: producers.collapse(a + b), turns))
+    parts = [stretch(batches[start:stop]) for start, stop in cut(places, len(batches))]
+    found = tree(parts, joined, turns).producers
     own: dict[int, list[Batch]] = {}
     for batch in batches:
         if batch.has_data and batch.producer >= 0:
             own.setdefault(batch.producer, []).append(batch)
-
-    assert found == [
+    wanted = [
         {
+            "log_id": 0,
             "producer_id": number,
+            "batches": len(its),
+            "records": sum(batch.records for batch in its),
             "first_epoch": its[0].epoch,
             "last_epoch": its[-1].epoch,
             "last_sequence": its[-1].last_sequence,
-            "batches": len(its),
-            "records": sum(batch.records for batch in its),
             "first_offset": its[0].offset,
             "last_offset": its[-1].last_offset,
             "first_timestamp": min(batch.timestamp for batch in its),
@@ -160,6 +162,37 @@ def test_producers_join_in_any_grouping(batches: list[Batch], places: list[int],
         for number, its in sorted(own.items())
     ]
 
+    assert [{name: row[name] for name in wanted[0]} for row in found] == wanted
+
+
+@given(st.lists(st.tuples(int64s, int64s, st.sampled_from([0, 7, NO, 2**62])), max_size=20), st.integers(1, 7))
+def test_packed_rows_are_the_same_rows(rows: list[tuple[int, int, int]], size: int) -> None:
+    """Columns packed in blocks of any size come out as they went in: whole, by column, by block and by place."""
+    names = ("a", "b", "c")
+    whole = Columns({name: np.array([row[i] for row in rows], np.int64) for i, name in enumerate(names)})
+    packed = Packed(names)
+    for start in range(0, len(rows), size):
+        packed.append(whole.take(slice(start, start + size)))
+    places = np.arange(len(rows))[::-1]
+
+    assert len(packed) == len(rows)
+    assert Columns.concat(list(packed.blocks()), names) == whole
+    assert [packed[name].tolist() for name in names] == [whole[name].tolist() for name in names]
+    assert packed.take(places) == whole.take(places)
+    assert Columns.concat(list(packed.drain()), names) == whole
+    assert len(packed) == 0
+
+
+def test_a_packed_transaction_is_small() -> None:
+    """Finished transactions of many producers take less than half of what plain columns would."""
+    rows = collapse(
+        as_extents([batch for n in range(500) for batch in (data(2 * n, producer=n), marker(2 * n + 1, producer=n))])
+    )
+    packed = Packed(COLUMNS)
+    packed.append(rows)
+
+    assert len(pickle.dumps(packed)) < 64 * len(rows) < 8 * len(COLUMNS) * len(rows)
+
 
 @given(logs(count=1, max_size=30), cuts)
 def test_files_agree_with_a_broker(batches: list[Batch], places: list[int]) -> None:
@@ -167,11 +200,7 @@ def test_files_agree_with_a_broker(batches: list[Batch], places: list[int]) -> N
     pieces = [batches[start:stop] for start, stop in cut(places, len(batches)) if start < stop]
     if not pieces:
         return
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(segment, "_CAPACITY", 2),
-        mock.patch.object(scan, "_BATCHES", 1),
-    ):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(segment, "_CAPACITY", 2):
         found = audit([write_segments(Path(folder) / "t-0", *pieces)])
         rows = table(found, "transactions")
         seen = {
@@ -180,8 +209,9 @@ def test_files_agree_with_a_broker(batches: list[Batch], places: list[int]) -> N
     (log,) = found.clusters[0].logs
     (broker,) = brokers(batches)
 
-    kept = [name for name in COLUMNS if "segment" not in name and "position" not in name]
-    assert [{name: row[name] for name in kept} for row in log.partition.transactions] == [
+    kept = [name for name in COLUMNS if name != "position"]
+    found_rows = collapse(Columns.concat(list(log.partition.transactions.blocks()), COLUMNS))
+    assert [{name: row[name] for name in kept} for row in found_rows] == [
         {name: row[name] for name in kept} for row in transaction_rows(batches)
     ]
     assert log.partition.last_stable_offset == max(broker.last_stable_offset, batches[0].offset)
@@ -220,11 +250,11 @@ def test_a_bare_marker_is_a_row_of_no_batches() -> None:
 
 
 def test_what_a_bare_marker_lacks_does_not_overwrite_data() -> None:
-    """The last epoch, sequence and times of a transaction are those of its data, not the marker's."""
+    """The last epoch and times of a transaction are those of its data, not the marker's."""
     (row,) = folded(data(0, epoch=7, timestamp=500), marker(1, epoch=8))
 
-    names = ("last_epoch", "marker_epoch", "last_sequence", "min_timestamp", "max_timestamp")
-    assert [row[name] for name in names] == [7, 8, 0, 500, 500]
+    names = ("last_epoch", "marker_epoch", "min_timestamp", "max_timestamp")
+    assert [row[name] for name in names] == [7, 8, 500, 500]
 
 
 def test_a_marker_ends_nobody_elses() -> None:
@@ -237,10 +267,10 @@ def test_a_marker_ends_nobody_elses() -> None:
 
 
 def test_data_of_two_epochs_before_a_marker_is_one_transaction() -> None:
-    """Late data is ended by the next transaction's marker: one row, marked as adopted."""
+    """Late data is ended by the next transaction's marker: one row, which tells of it."""
     (row,) = folded(data(0, epoch=1), data(1, epoch=2), marker(2, epoch=2, kind="abort"))
 
-    assert (row["adopted"], row["first_epoch"], row["last_epoch"]) == (1, 1, 2)
+    assert (row["epoch_changes"], row["first_epoch"], row["last_epoch"]) == (1, 1, 2)
     assert (row["first_offset"], row["marker_offset"], row["batches"], row["marker_type"]) == (0, 2, 2, 0)
 
 
@@ -249,24 +279,17 @@ def test_data_of_two_epochs_without_a_marker_is_one_open_transaction() -> None:
     assert brief(data(0, epoch=1), data(1, epoch=2)) == [(2, 0, 1, NO)]
 
 
-def test_before_the_last_pass_epochs_stand_apart() -> None:
-    """collapse alone keeps data of different epochs in rows of their own, so that the seam is not lost."""
-    rows = list(collapse(as_extents([data(0, epoch=1), data(1, epoch=2), marker(2, epoch=2)])))
-
-    assert [(row["first_epoch"], row["marker_type"]) for row in rows] == [(1, -1), (2, 1)]
-
-
-def test_epochs_that_come_back_stand_apart() -> None:
-    """Data of an epoch, of another and of the first again is three rows, joined in any grouping."""
+def test_epochs_that_come_back_are_counted() -> None:
+    """Data of an epoch, of another and of the first again has changed twice, joined in any grouping."""
     a, b, c = (as_extents([data(offset, epoch=epoch)]) for offset, epoch in ((0, 1), (1, 2), (2, 1)))
 
-    assert len(collapse(a + b + c)) == 3
+    assert [row["epoch_changes"] for row in collapse(a + b + c)] == [2]
     assert collapse(a + b + c) == collapse(collapse(a + b) + c) == collapse(a + collapse(b + c))
 
 
-def test_only_data_of_several_epochs_is_adopted() -> None:
-    """A plain transaction and an open one of one epoch are not marked."""
-    assert [row["adopted"] for row in folded(data(0), marker(1), data(2))] == [0, 0]
+def test_data_of_one_epoch_has_no_change() -> None:
+    """A plain transaction and an open one of one epoch tell of none, whatever their marker's epoch."""
+    assert [row["epoch_changes"] for row in folded(data(0), marker(1), data(2))] == [0, 0]
 
 
 def test_what_is_not_transactional_does_not_enter() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 
@@ -13,20 +12,32 @@ import build
 from kafkalog.audit.run import audit
 from kafkalog.format.kernel import NONE
 from kafkalog.log.readers import batches as read_batches
-from kafkalog.txn.gaps import COLUMNS, gaps
+from kafkalog.txn.fold import GAP_COLUMNS, Fold
 from official import FIXTURES, materialize
-from plain import Batch, Row, as_bytes, cut, cuts, logs, missing, table, write_checkpoint, write_epochs, write_segments
+from plain import (
+    Batch,
+    Row,
+    as_bytes,
+    as_heads,
+    cut,
+    cuts,
+    logs,
+    missing,
+    table,
+    write_checkpoint,
+    write_epochs,
+    write_segments,
+)
 
 
-def found(batches: list[Batch], before: int | None = None, segment: int = 0) -> list[tuple[int, int, int, int]]:
-    """The gaps in front of batches, as rows."""
-    first, last, position = (
-        np.array([getattr(batch, name) for batch in batches], np.int64)
-        for name in ("offset", "last_offset", "position")
-    )
-    rows = gaps(first, last, segment, position, before)
-    assert rows.names == COLUMNS
-    return [(row["first_offset"], row["last_offset"], row["segment"], row["position"]) for row in rows]
+def found(*stretches: list[Batch]) -> list[tuple[int, int, int]]:
+    """The gaps between batches that a fold takes in one stretch behind the other."""
+    fold = Fold()
+    for batches in stretches:
+        fold.batches(*as_heads(batches))
+    rows = fold.result().gaps
+    assert rows.names == GAP_COLUMNS
+    return [(row["first_offset"], row["last_offset"], row["position"]) for row in rows]
 
 
 # The fold.
@@ -37,23 +48,18 @@ def test_gaps_are_what_a_plain_loop_finds(batches: list[Batch]) -> None:
     """Every range of offsets between two batches, with the position of the batch behind it."""
     positions = {batch.offset - 1: batch.position for batch in batches}
 
-    assert found(batches) == [(first, last, 0, positions[last]) for first, last in missing(batches)]
+    assert found(batches) == [(first, last, positions[last]) for first, last in missing(batches)]
 
 
 @given(logs(count=1), cuts)
-def test_gaps_are_the_same_however_the_log_was_cut(batches: list[Batch], places: list[int]) -> None:
-    """A stretch that knows the last offset before it finds what the whole log does."""
-    parts, before = [], None
-    for start, stop in cut(places, len(batches)):
-        parts += found(batches[start:stop], before)
-        before = batches[stop - 1].last_offset if stop else None
-
-    assert parts == found(batches)
+def test_gaps_are_the_same_however_the_log_is_taken_in(batches: list[Batch], places: list[int]) -> None:
+    """A fold that takes in a log in parts finds what it finds at once."""
+    assert found(*(batches[start:stop] for start, stop in cut(places, len(batches)))) == found(batches)
 
 
 def test_nothing_has_no_gaps() -> None:
-    """An empty stretch has no gaps, whatever came before it."""
-    assert found([]) == found([], before=7) == []
+    """A fold without batches has no gaps."""
+    assert found([]) == found([], []) == []
 
 
 def test_a_stretch_alone_begins_without_a_gap() -> None:
@@ -61,9 +67,11 @@ def test_a_stretch_alone_begins_without_a_gap() -> None:
     assert found([Batch(0, 5, 6, "plain")]) == []
 
 
-def test_a_gap_in_front_of_a_stretch_is_counted_from_the_offset_before() -> None:
-    """The last offset before a stretch tells what is missing at the seam."""
-    assert found([Batch(0, 5, 6, "plain", position=9)], before=2, segment=5) == [(3, 4, 5, 9)]
+def test_a_gap_may_reach_over_all_offsets() -> None:
+    """Offsets at both ends of int64 have a gap between them that is told without a sum that overflows."""
+    ends = [Batch(0, -(2**62), -(2**62), "plain"), Batch(0, 2**62, 2**62, "plain", position=9)]
+
+    assert found(ends) == [(-(2**62) + 1, 2**62 - 1, 9)]
 
 
 def test_offsets_that_go_back_are_no_gap() -> None:

@@ -8,8 +8,10 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from types import ModuleType
 from typing import Any, Final
+from unittest import mock
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,10 +21,12 @@ import build
 from kafkalog.format import interpreted, kernel, lines
 from kafkalog.format.batch import Block
 from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
+from kafkalog.txn import fold, loops
 from kafkalog_cli.render.kafka import KafkaText, Options
 
-PLAIN_KERNEL = interpreted("kernel", "tests_interpreted_kernel")
-PLAIN_LINES = interpreted("lines", "tests_interpreted_lines")
+PLAIN_KERNEL = interpreted("format.kernel", "tests_interpreted_kernel")
+PLAIN_LINES = interpreted("format.lines", "tests_interpreted_lines")
+PLAIN_LOOPS = interpreted("txn.loops", "tests_interpreted_loops")
 TEXT: Final = KafkaText(io.BytesIO(), Options(), lambda _: None)
 EDGES: Final = (0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63) + 1, -(2**63), 2**62, -(2**62))
 needs_compiled = pytest.mark.skipif(kernel.form() != "compiled", reason="there is no compiled form to compare with")
@@ -332,9 +336,60 @@ def test_numbers_are_read_as_kafka_reads_them(
 def test_the_interpreted_form_needs_no_cython(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where Cython is not installed, its stand-in has every name that the kernel uses."""
     monkeypatch.setitem(sys.modules, "cython", None)
-    form = interpreted("kernel", "tests_kernel_without_cython")
-    plain = interpreted("lines", "tests_lines_without_cython")
+    form = interpreted("format.kernel", "tests_kernel_without_cython")
+    plain = interpreted("format.lines", "tests_lines_without_cython")
 
     data = build.batch(build.record())
     assert list(_tables(form, data, 2, 2)) == list(_tables(PLAIN_KERNEL, data, 2, 2))
     assert plain.java_text(b"\xed\xa0\x80") == "\ufffd"
+
+
+_heads = st.lists(
+    st.tuples(
+        *[int64s] * 4,  # position, size, first and last offset
+        int32s,  # leader epoch
+        st.integers(0, 3),  # magic
+        st.sampled_from([1, 1, 1, 0]),  # valid
+        st.sampled_from([0, 16, 16, 48, 48, 8, 64, 112]),  # attributes
+        *[int64s] * 2,  # timestamps
+        st.integers(-1, 3) | int64s,  # producer
+        st.integers(-1, 2),  # epoch
+        *[st.integers(-1, 4) | int32s] * 2,  # sequences
+        st.integers(0, 3) | st.just(kernel.NONE),  # records
+        st.integers(-2, 1),  # marker type
+        int32s,  # coordinator epoch
+    ),
+    max_size=12,
+)
+
+
+@needs_compiled
+@given(_heads, _heads)
+def test_both_forms_fold_the_same(first: list[tuple[int, ...]], later: list[tuple[int, ...]]) -> None:
+    """Batches of any numbers, and what two folds of them give to a third: equal rows, events and sums."""
+    answers = []
+    for form in (loops, PLAIN_LOOPS):
+        with mock.patch.multiple(fold, loops=form, _ROOM=3, _EVENT_ROOM=8, _FIRST_BITS=2):
+            stretches = [_folded(rows) for rows in (first, later)]
+            whole = fold.Fold()
+            for stretch in stretches:
+                whole.stretch(deepcopy(stretch))
+        answers.append([_plain(stretch) for stretch in (*stretches, whole.result())])
+    assert answers[0] == answers[1]
+
+
+def _folded(rows: list[tuple[int, ...]]) -> fold.Stretch:
+    heads = Block(len(kernel.BATCH_COLUMNS), max(1, len(rows)))
+    heads.count = len(rows)
+    for row, cells in enumerate(rows):
+        for column, cell in zip(fold._HEADS, cells, strict=False):
+            heads.set(column, row, cell)
+    types, epochs = (array("q", [cells[at] for cells in rows] or [0]) for at in (-2, -1))
+    folded = fold.Fold()
+    folded.batches(heads, types, epochs)
+    return folded.result()
+
+
+def _plain(stretch: fold.Stretch) -> dict[str, Any]:
+    found = {name: getattr(stretch, name) for name in fold.Stretch.__slots__}
+    return {**found, "extents": [row for rows in stretch.extents.blocks() for row in rows]}

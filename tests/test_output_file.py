@@ -26,11 +26,9 @@ def evidence(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
-    """Give a folder for outputs."""
-    folder = tmp_path / "out"
-    folder.mkdir()
-    return folder
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder for outputs, far from any evidence."""
+    return tmp_path_factory.mktemp("out")
 
 
 def names(folder: Path) -> list[str]:
@@ -84,9 +82,11 @@ def test_findings_do_not_cost_the_file(tmp_path: Path, out: Path) -> None:
     assert (out / "a.txt").read_text().count("baseOffset: ") == 32
 
 
-@pytest.mark.parametrize("where", ["beside", "itself", "log-directory", "through-a-link", "link-to-evidence"])
+@pytest.mark.parametrize(
+    "where", ["beside", "itself", "subfolder", "log-directory", "through-a-link", "link-to-evidence"]
+)
 def test_nothing_is_written_where_evidence_lies(tmp_path: Path, evidence: Path, out: Path, where: str) -> None:
-    """An output in a folder that is read, by whichever path, is refused with 4; the evidence stays as it was."""
+    """An output in a folder that is read, or below it, by whichever path, is refused with 4; the evidence stays as it was."""
     folder = evidence.parent
     (folder / "sub").mkdir()
     (out / "folder").symlink_to(folder)
@@ -95,6 +95,7 @@ def test_nothing_is_written_where_evidence_lies(tmp_path: Path, evidence: Path, 
     read, written = {
         "beside": (evidence, folder / "a.txt"),
         "itself": (evidence, evidence),
+        "subfolder": (evidence, folder / "sub" / "a.txt"),
         "log-directory": (folder.parent, folder.parent / "a.txt"),
         "through-a-link": (evidence, out / "folder" / "a.txt"),
         "link-to-evidence": (out / evidence.name, folder / "a.txt"),

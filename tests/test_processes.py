@@ -71,6 +71,24 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
     assert ended == processed("dump", "-", stdin=DATA)
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("form", ["kafka", "ndjson", "csv"])
+def test_a_stream_is_shown_before_it_ends(form: str) -> None:
+    """Of a stream that goes on, every whole batch that came is shown, however small; none of it waits for more."""
+    arguments = ("dump", "--format", form)
+    with process(*arguments, "-", stdin=subprocess.PIPE, bufsize=0) as running:
+        assert running.stdin
+        assert running.stdout
+        shown: list[bytes] = []
+        for size in (293, len(DATA)):  # two batches, and the others
+            running.stdin.write(DATA[293 if shown else 0 : size])
+            wanted = kafkalog(*arguments, "-", stdin=DATA[:size]).out.splitlines(keepends=True)
+            shown += [running.stdout.readline() for _ in wanted[len(shown) :]]
+            assert shown == wanted
+        running.stdin.close()
+        running.wait(10)
+
+
 def test_a_cut_pipe_is_a_torn_tail() -> None:
     """A stream that ends inside a batch keeps what came before; rows and findings name the same file."""
     ended = processed("dump", "--format", "ndjson", "-", stdin=DATA[:200])

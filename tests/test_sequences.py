@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from copy import deepcopy
 from pathlib import Path
 from unittest import mock
 
@@ -11,33 +10,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.audit import scan
 from kafkalog.audit.run import audit
 from kafkalog.log import segment
-from kafkalog.txn.sequences import BREAKS, Sequences
-from plain import LEGAL, WRAP, Batch, as_data, breaks, cut, cuts, logs, table, tree, write_checkpoint, write_segments
+from kafkalog.txn.fold import Break, Fold, Stretch
+from kafkalog.txn.sequences import BREAKS, judge
+from plain import (
+    LEGAL,
+    WRAP,
+    Batch,
+    as_heads,
+    breaks,
+    cut,
+    cuts,
+    joined,
+    logs,
+    table,
+    tree,
+    write_checkpoint,
+    write_segments,
+)
 
 choices = st.lists(st.integers(0, 5), max_size=6)
 
 
-def added(*stretches: list[Batch]) -> Sequences:
+def added(*stretches: list[Batch]) -> Stretch:
     """Take in stretches one behind the other."""
-    found = Sequences()
+    fold = Fold()
     for batches in stretches:
-        found.add(as_data(batches))
-    return found
+        fold.batches(*as_heads(batches))
+    return fold.result()
 
 
-def joined(before: Sequences, later: Sequences) -> Sequences:
-    """Join two, which stay as they are."""
-    whole = deepcopy(before)
-    whole.join(deepcopy(later))
-    return whole
-
-
-def told(found: Sequences) -> list[tuple[int, str, int, int, int, int]]:
+def told(found: list[Break]) -> list[tuple[int, str, int, int, int, int]]:
     """The breaks, by their names and in the order of producers."""
-    return sorted((row[0], BREAKS[row[1]], *row[2:]) for row in found.breaks)
+    rows = [(row, *judge(row)) for row in found]
+    return sorted(
+        (row.producer_id, kind, row.last_offset, row.first_offset, needed, row.first_sequence)
+        for row, kind, needed in rows
+    )
 
 
 def data(offset: int, sequence: int, epoch: int = 0, records: int = 1, producer: int = 1000) -> Batch:
@@ -48,7 +58,7 @@ def data(offset: int, sequence: int, epoch: int = 0, records: int = 1, producer:
 def between(before: Batch, after: Batch) -> list[tuple[str, int, int]]:
     """What is wrong between two batches, found within a stretch, between two adds and between two stretches."""
     ways = [added([before, after]), added([before], [after]), joined(added([before]), added([after]))]
-    found = [[(row[1], row[4], row[5]) for row in told(way)] for way in ways]
+    found = [[(row[1], row[4], row[5]) for row in told(way.breaks)] for way in ways]
     assert found[0] == found[1] == found[2]
     return found[0]
 
@@ -56,7 +66,7 @@ def between(before: Batch, after: Batch) -> list[tuple[str, int, int]]:
 @given(logs(count=1))
 def test_breaks_are_what_a_plain_loop_finds(batches: list[Batch]) -> None:
     """Every break that a loop over the batches finds, and no others."""
-    assert told(added(batches)) == breaks(batches)
+    assert told(added(batches).breaks) == breaks(batches)
 
 
 @given(logs(count=1), cuts, choices)
@@ -66,8 +76,8 @@ def test_stretches_join_in_any_grouping(batches: list[Batch], places: list[int],
     parts = [added(batches[start:stop]) for start, stop in cut(places, len(batches))]
     found = tree(parts, joined, turns)
 
-    assert told(found) == told(whole)
-    assert (found.firsts, found.lasts) == (whole.firsts, whole.lasts)
+    assert told(found.breaks) == told(whole.breaks)
+    assert found.producers == whole.producers
 
 
 @given(logs(count=1), cuts)
@@ -76,14 +86,14 @@ def test_adding_in_parts_is_adding_at_once(batches: list[Batch], places: list[in
     whole = added(batches)
     found = added(*(batches[start:stop] for start, stop in cut(places, len(batches))))
 
-    assert told(found) == told(whole)
-    assert (found.firsts, found.lasts) == (whole.firsts, whole.lasts)
+    assert told(found.breaks) == told(whole.breaks)
+    assert found.producers == whole.producers
 
 
 @given(logs(LEGAL, count=1))
 def test_a_legal_log_has_no_breaks(batches: list[Batch]) -> None:
     """Sequences that wrap, go on over markers or restart behind a new epoch are all in order."""
-    assert told(added(batches)) == []
+    assert told(added(batches).breaks) == []
 
 
 @given(logs(count=1, max_size=30), cuts)
@@ -92,20 +102,16 @@ def test_files_give_the_same_breaks(batches: list[Batch], places: list[int]) -> 
     pieces = [batches[start:stop] for start, stop in cut(places, len(batches)) if start < stop]
     if not pieces:
         return
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(segment, "_CAPACITY", 2),
-        mock.patch.object(scan, "_BATCHES", 1),
-    ):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(segment, "_CAPACITY", 2):
         (log,) = audit([write_segments(Path(folder) / "t-0", *pieces)]).clusters[0].logs
 
-    assert told(log.partition.sequences) == breaks(batches)
+    assert told(log.partition.breaks) == breaks(batches)
 
 
 @pytest.mark.parametrize("sequence", [0, 5, WRAP - 1])
 def test_a_producer_may_begin_anywhere(sequence: int) -> None:
     """Nothing is known of a producer's first batch: any sequence is accepted."""
-    assert told(added([data(0, sequence)])) == []
+    assert told(added([data(0, sequence)]).breaks) == []
 
 
 def test_sequences_go_on() -> None:
@@ -142,6 +148,7 @@ def test_a_batch_may_wrap_inside() -> None:
 )
 def test_what_no_leader_accepts(before: Batch, after: Batch, wrong: tuple[str, int, int]) -> None:
     """Each kind of break, with the sequence that was needed and the one that was found."""
+    assert wrong[0] in BREAKS
     assert between(before, after) == [wrong]
 
 
@@ -158,20 +165,20 @@ def test_a_batch_that_was_cleaned_empty_still_counts() -> None:
 
 def test_producers_do_not_mix() -> None:
     """Each producer is held against itself, whoever wrote in between."""
-    assert told(added([data(0, 0), data(1, 40, producer=7), data(2, 1), data(3, 41, producer=7)])) == []
+    assert told(added([data(0, 0), data(1, 40, producer=7), data(2, 1), data(3, 41, producer=7)]).breaks) == []
 
 
 def test_a_break_says_where() -> None:
     """A break names the last offset before and the first offset behind it."""
-    assert told(added([data(10, 0, records=2), data(15, 5)])) == [(1000, "hole", 11, 15, 2, 5)]
+    assert told(added([data(10, 0, records=2), data(15, 5)]).breaks) == [(1000, "hole", 11, 15, 2, 5)]
 
 
 def test_a_producer_that_a_stretch_does_not_name_is_remembered() -> None:
     """Stretches without a producer, or without any data, don't make it forgotten."""
-    parts = [added([data(0, 0)]), added([data(1, 0, producer=7)]), Sequences(), added([data(2, 2)])]
+    parts = [added([data(0, 0)]), added([data(1, 0, producer=7)]), added(), added([data(2, 2)])]
 
-    assert told(tree(parts, joined, [])) == [(1000, "hole", 0, 2, 1, 2)]
-    assert told(tree(parts, joined, [2, 1])) == [(1000, "hole", 0, 2, 1, 2)]
+    assert told(tree(parts, joined, []).breaks) == [(1000, "hole", 0, 2, 1, 2)]
+    assert told(tree(parts, joined, [2, 1]).breaks) == [(1000, "hole", 0, 2, 1, 2)]
 
 
 def _told_of(folder: Path) -> list[str]:

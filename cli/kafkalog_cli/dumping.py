@@ -124,7 +124,8 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
             return
         if name.kind in _SEGMENTS:
             run.begin(file, name)
-            chunks = run.progress.over(file, chunks_of(file, request.limits, request.max_bytes))
+            read = chunks_of(file, request.limits, request.max_bytes, sink.flush)
+            chunks = run.progress.over(file, read)
             rows = segment_rows(file, chunks, request.wanted, request.selection)
         else:
             check_side_file(file)
@@ -162,6 +163,10 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
     text = KafkaText(stream, request.options, run.report)
     plain = request.selection.everything and request.limit is None
 
+    def flush() -> None:
+        text.flush()
+        stream.flush()
+
     def handle(file: str, name: FileName) -> None:
         text.current = file
         text.begin(file)
@@ -169,7 +174,7 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
             if name.offset is not None or name.kind is FileKind.KRAFT_SNAPSHOT:
                 text.log_start(name)
             run.begin(file, name)
-            for chunk in run.progress.over(file, chunks_of(file, request.limits, request.max_bytes)):
+            for chunk in run.progress.over(file, chunks_of(file, request.limits, request.max_bytes, flush)):
                 if plain:
                     text.chunk(file, chunk)
                 else:
@@ -184,8 +189,7 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
             _side_file(text, file, name.kind, run.report, request.options)
 
     run.each(handle)
-    text.flush()
-    stream.flush()
+    flush()
     for finding in text.undecodable():
         run.report(finding)
     for line in text.summaries():

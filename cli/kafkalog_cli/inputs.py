@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ __all__ = ["STDIN", "check_segment", "check_side_file", "check_unknown", "chunks
 
 STDIN: Final = "-"
 _HEAD: Final = 512
+_OFFSET: Final = 8  # bytes of a segment's first field
 _GZIP: Final = b"\x1f\x8b\x08"  # deflate is the only method; as an index's first offset it would be 529 million
 _LOOKS: Final = (
     (b"\x1f\x8b", "gzip-compressed data: decompress it first"),
@@ -30,31 +31,45 @@ def name_of(file: str) -> FileName:
     return FileName(FileKind.LOG) if file == STDIN else kafkalog.parse_name(Path(file).name)
 
 
-def chunks_of(file: str, limits: Limits, max_bytes: int | None) -> Iterator[Chunk]:
-    """Read a segment, or standard input as one.
+def chunks_of(
+    file: str, limits: Limits, max_bytes: int | None, before_waiting: Callable[[], object]
+) -> Iterator[Chunk]:
+    """Read a segment, or standard input as one; `before_waiting` is called where that has nothing more for now.
 
     Raises UnreadableError where that cannot be a segment.
     """
     if file != STDIN:
-        return kafkalog.segment_chunks(file, limits=limits, max_bytes=max_bytes)
+        yield from kafkalog.segment_chunks(file, limits=limits, max_bytes=max_bytes)
+        return
     if sys.stdin is None:
         raise UnreadableError("standard input is closed")
     stream = sys.stdin.buffer
-    source = kafkalog.StreamSource(getattr(stream, "raw", stream), STDIN, max_bytes=max_bytes)
-    _refuse(STDIN, source.read(0, _HEAD))
-    return kafkalog.scan_source(source, limits=limits)
+    stream = getattr(stream, "raw", stream)
+    source = kafkalog.StreamSource(stream, STDIN, max_bytes=max_bytes, before_waiting=before_waiting)
+    with contextlib.closing(source):
+        beginning = source.read(0, _OFFSET)  # more of a segment is not waited for
+        if _what(beginning) is not None or (not beginning and not source.is_cut):
+            _refuse(STDIN, source.read(0, _HEAD))
+        yield from kafkalog.scan_source(source, limits=limits)
 
 
 def _refuse(file: str, head: bytes) -> None:
     """Raise UnreadableError for bytes that no segment begins with, naming what they are."""
     if not head:
         raise UnreadableError(f"{file}: an empty file")
+    what = _what(head)
+    if what is not None:
+        raise UnreadableError(f"{file}: {what}")
+
+
+def _what(head: bytes) -> str | None:
+    """Say what begins with these bytes, None where it may be a segment."""
     for magic, what in _LOOKS:
         if head.startswith(magic):
-            raise UnreadableError(f"{file}: {what}")
-    if _is_text(head):
-        what = "the text of a dump" if head.startswith(b"Dumping ") else "a text file"
-        raise UnreadableError(f"{file}: {what}, no segment")
+            return what
+    if not _is_text(head):
+        return None
+    return "the text of a dump, no segment" if head.startswith(b"Dumping ") else "a text file, no segment"
 
 
 def _is_text(head: bytes) -> bool:

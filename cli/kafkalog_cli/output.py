@@ -70,7 +70,7 @@ def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryI
     """Give the stream for a command's data.
 
     A file is written under a temporary name beside it and renamed when all is there. Raises OutputError where it
-    can't be written, or would lie in a directory that evidence is read from.
+    can't be written, or would lie in a directory that evidence is read from, or below it.
     """
     if output is None:
         if sys.stdout is None:
@@ -85,8 +85,8 @@ def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryI
         raise OutputError(f"{output}: no regular file")
     folder = output.absolute().parent.resolve()
     for path in inputs:
-        home = path.resolve() if path.is_dir() else path.resolve().parent
-        if folder in (home, path.absolute().parent.resolve()) or (path.is_dir() and folder.is_relative_to(home)):
+        homes = [path.resolve()] if path.is_dir() else [path.resolve().parent, path.absolute().parent.resolve()]
+        if any(folder.is_relative_to(home) for home in homes):
             raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=folder)

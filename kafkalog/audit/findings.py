@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 import numpy as np
@@ -32,7 +33,7 @@ def partition_findings(
     found = [*audit.findings, *_left_over(audit), *_gaps(audit)]
     for row, verdict in verdicts.judged():
         found += _of_transaction(audit, row, verdict, now, max_timeout_ms)
-    found += _atomicity(audit, verdicts, decisions, context)
+    found += _atomicity(audit, decisions, context)
     return [
         finding._replace(log=directory.log, topic=directory.topic, partition=directory.partition) for finding in found
     ]
@@ -119,8 +120,9 @@ def _of_transaction(
 
 
 def _file(audit: PartitionAudit, row: dict[str, int]) -> str:
-    paths = {segment.base_offset: segment.path for segment in audit.directory.segments}
-    return paths.get(row["segment"], audit.directory.log)
+    segments = audit.directory.segments
+    number = bisect_right(segments, row["first_offset"], key=lambda segment: segment.base_offset) - 1
+    return segments[number].path if number >= 0 else audit.directory.log
 
 
 def _overdue(verdict: Verdict, now: int, max_timeout_ms: int) -> bool:
@@ -132,23 +134,17 @@ def _overdue(verdict: Verdict, now: int, max_timeout_ms: int) -> bool:
     return now > record.last_update_timestamp + max_timeout_ms
 
 
-def _atomicity(
-    audit: PartitionAudit,
-    verdicts: Verdicts,
-    decisions: dict[int, list[Decision]],
-    context: Context,
-) -> Iterator[Finding]:
+def _atomicity(audit: PartitionAudit, decisions: dict[int, list[Decision]], context: Context) -> Iterator[Finding]:
     """Hold ended transactions against what the coordinator decided for the very same ones."""
     here = (audit.directory.topic, audit.directory.partition)
-    rows = verdicts.rows
-    ended = (rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE) & (rows["adopted"] == 0)
-    by_producer = {int(producer): None for producer in np.unique(rows["producer_id"][ended])}
-    for producer in by_producer:
+    for producer in audit.producers["producer_id"].tolist():
         listed = [decision for decision in decisions.get(producer, ()) if here in decision.partitions]
         if not listed:
             continue
+        rows = audit.of_producer(producer)
+        ended = (rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE) & (rows["epoch_changes"] == 0)
         # In one log a producer's rows stand in the order of their markers, so their times rise with them.
-        mine = rows.take(ended & (rows["producer_id"] == producer))
+        mine = rows.take(ended)
         times = np.maximum.accumulate(mine["marker_timestamp"])
         for decision in listed:
             low = int(np.searchsorted(times, decision.started, "left"))

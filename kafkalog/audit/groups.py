@@ -29,8 +29,8 @@ _Span = tuple[int, int, int]  # first offset, last offset, marker type
 def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: Limits) -> Iterator[Finding]:
     """Yield for each group and producer how many offset commits stand in open and in aborted transactions."""
     spans: dict[int, list[_Span]] = {}
-    for found in verdicts.rows.take(verdicts.rows["marker_type"] != extents.COMMIT):
-        if found["first_offset"] != NONE:
+    for rows in verdicts.rows.blocks():
+        for found in rows.take((rows["marker_type"] != extents.COMMIT) & (rows["first_offset"] != NONE)):
             span = (found["first_offset"], found["last_offset"], found["marker_type"])
             spans.setdefault(found["producer_id"], []).append(span)
     if not spans:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from kafkalog.findings import Finding
 from kafkalog.format.snapshot import ProducerState
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import read_aborted_transactions, read_snapshot
-from kafkalog.txn import extents, producers
-from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.sequences import BREAKS, HOLE, Sequences
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE, Columns, Packed
+from kafkalog.txn.fold import Break, Fold
+from kafkalog.txn.sequences import judge
 from kafkalog.txn.stable import last_stable_offset
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["PartitionAudit", "join"]
 
@@ -31,15 +35,15 @@ _COORDINATORS: Final = frozenset(
 
 @dataclass(slots=True)
 class PartitionAudit:
-    """What a partition's files say on their own. Offsets are log offsets; `transactions` are final rows of extents."""
+    """What a partition's files say on their own. Offsets are log offsets; `transactions` are rows of extents."""
 
     directory: PartitionDirectory
     log_start_offset: int
     log_end_offset: int
     last_stable_offset: int
-    transactions: Columns
+    transactions: Packed
     producers: Columns
-    sequences: Sequences
+    breaks: list[Break]
     gaps: list[Gap]
     batches: int
     records: int
@@ -50,44 +54,49 @@ class PartitionAudit:
     cleaned_to: int
     epochs: list[tuple[int, int]]
     findings: list[Finding] = field(default_factory=list)
+    _places: tuple[NDArray[np.int64], NDArray[np.intp]] | None = None
 
-    @property
-    def is_open(self) -> Columns:
-        """Return the transactions that no marker ended."""
-        return self.transactions.take(self.transactions["marker_type"] == extents.OPEN)
+    def of_producer(self, producer_id: int) -> Columns:
+        """Return a producer's transactions in log order."""
+        if self._places is None:
+            producers = self.transactions["producer_id"]
+            order = np.argsort(producers, kind="stable")
+            self._places = (producers[order], order)
+        producers, order = self._places
+        low, high = np.searchsorted(producers, [producer_id, producer_id + 1])
+        return self.transactions.take(order[low:high])
 
 
 def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> PartitionAudit:
-    """Join the scans of a partition's segments, which are in the order of their offsets."""
+    """Join the scans of a partition's segments, which are in the order of their offsets and are used up."""
     _place_damage(scans)
     findings = [finding for scan in scans for finding in scan.findings]
-    seed = _seed(directory, findings.append)
-    rows = extents.adopt(extents.collapse(Columns.concat([seed, *(scan.extents for scan in scans)], extents.COLUMNS)))
-    sequences = Sequences()
+    fold = Fold()
+    fold.extents(_seed(directory, findings.append))
     for scan in scans:
-        sequences.join(scan.sequences)
+        fold.stretch(scan.stretch)
+    whole = fold.result()
     bases = [segment.base_offset for segment in directory.segments]
     log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
-    ends = [scan.last_offset + 1 for scan in scans if scan.last_offset is not None]
+    ends = [scan.stretch.last_offset + 1 for scan in scans if scan.stretch.last_offset is not None]
     log_end = max([log_start if not bases else bases[-1], *ends[-1:]])
-    cleaned_to = _cleaned_to(directory, scans, log_end)
-    is_open = rows["first_offset"][rows["marker_type"] == extents.OPEN]
+    opened = (rows["first_offset"][rows["marker_type"] == extents.OPEN] for rows in whole.extents.blocks())
     audit = PartitionAudit(
         directory,
         log_start,
         log_end,
-        last_stable_offset(log_start, log_end, is_open.tolist()),
-        rows,
-        producers.collapse(Columns.concat([scan.producers for scan in scans], producers.COLUMNS)),
-        sequences,
+        last_stable_offset(log_start, log_end, (offset for offsets in opened for offset in offsets.tolist())),
+        whole.extents,
+        whole.producers,
+        sorted(whole.breaks, key=lambda found: found.first_offset),
         [],
-        sum(scan.batches for scan in scans),
-        sum(scan.records for scan in scans),
-        sum(scan.control_records for scan in scans),
-        max((scan.newest for scan in scans), default=-1),
-        max((scan.newest_broker for scan in scans), default=-1),
+        sum(scan.stretch.batches for scan in scans),
+        sum(scan.stretch.records for scan in scans),
+        sum(scan.stretch.control_records for scan in scans),
+        max((scan.stretch.newest for scan in scans), default=-1),
+        max((scan.stretch.newest_broker for scan in scans), default=-1),
         [(scan.segment.path, *extent) for scan in scans for extent in scan.damaged],
-        cleaned_to,
+        _cleaned_to(directory, scans, log_end),
         _epochs(scans),
         findings,
     )
@@ -105,7 +114,7 @@ def _place_damage(scans: Sequence[SegmentScan]) -> None:
         if scan.zero_tail is not None:
             position, length = scan.zero_tail.position or 0, scan.zero_tail.length or 0
             if number < len(scans) - 1:
-                scan.damaged.append((position, length, scan.last_offset))
+                scan.damaged.append((position, length, scan.stretch.last_offset))
                 message = f"{length} zero bytes to the end of a segment that is not the last"
                 zeros = Finding.of("bytes-zero", scan.segment.path, message, position=position, length=length)
                 scan.findings.append(zeros)
@@ -113,13 +122,13 @@ def _place_damage(scans: Sequence[SegmentScan]) -> None:
                 scan.findings.append(scan.zero_tail)
             scan.zero_tail = None
         scan.damaged = [(at, size, last if before is None else before) for at, size, before in scan.damaged]
-        last = last if scan.last_offset is None else scan.last_offset
+        last = last if scan.stretch.last_offset is None else scan.stretch.last_offset
 
 
 def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:
     """Return the leader epochs of a log's batches, each with its first offset."""
     joined: list[tuple[int, int]] = []
-    for epoch, first in (pair for scan in scans for pair in scan.epochs):
+    for epoch, first in (pair for scan in scans for pair in scan.stretch.leader_epochs):
         if not joined or joined[-1][0] != epoch:
             joined.append((epoch, first))
     return joined
@@ -155,12 +164,11 @@ def _seeded(state: ProducerState, name: str) -> int:
         "batches": 0,
         "records": 0,
         "size": 0,
-        "min_timestamp": np.iinfo(np.int64).max if state.timestamp < 0 else state.timestamp,
+        "min_timestamp": NONE if state.timestamp < 0 else state.timestamp,
         "max_timestamp": state.timestamp,
         "first_epoch": state.producer_epoch,
         "last_epoch": state.producer_epoch,
-        "first_sequence": state.first_sequence,
-        "last_sequence": state.last_sequence,
+        "epoch_changes": 0,
         "marker_type": extents.OPEN,
     }
     return int(values.get(name, NONE))
@@ -176,7 +184,7 @@ def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log
     checkpoint = directory.checkpoints.get("cleaner", -1)
     reach = -1
     for scan, end in zip(scans, ends, strict=True):
-        if scan.cleaned or scan.segment.base_offset < checkpoint:
+        if scan.stretch.cleaned or scan.segment.base_offset < checkpoint:
             reach = end
     return reach
 
@@ -184,21 +192,22 @@ def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log
 def _gaps(audit: PartitionAudit, scans: Sequence[SegmentScan]) -> list[Gap]:
     aborted = _aborted(audit)
     found: list[Gap] = []
-    before: SegmentScan | None = None
+    last: int | None = None
     for scan in scans:
-        path = scan.segment.path
-        if scan.first_offset is not None:
-            if before is not None and before.last_offset is not None:
-                if scan.first_offset > before.last_offset + 1:
-                    missing = (before.last_offset + 1, scan.first_offset - 1)
-                    found.append(classify(audit, *missing, path, scan.first_position, aborted, at_seam=True))
-            elif scan.first_offset > scan.segment.base_offset and any(scan.damaged):
-                missing = (scan.segment.base_offset, scan.first_offset - 1)
-                found.append(classify(audit, *missing, path, scan.first_position, aborted, at_seam=True))
-            before = scan
-        for row in scan.gaps:
-            missing = (row["first_offset"], row["last_offset"])
-            found.append(classify(audit, *missing, path, row["position"], aborted, at_seam=False))
+        path, stretch = scan.segment.path, scan.stretch
+        if stretch.first_offset is not None:
+            if last is not None:
+                missing = (last + 1, stretch.first_offset - 1)
+            elif scan.damaged:
+                missing = (scan.segment.base_offset, stretch.first_offset - 1)
+            else:
+                missing = (0, -1)
+            if missing[0] <= missing[1]:
+                found.append(classify(audit, *missing, path, stretch.first_position, aborted, at_seam=True))
+            last = stretch.last_offset
+        for row in stretch.gaps:
+            inside = (row["first_offset"], row["last_offset"])
+            found.append(classify(audit, *inside, path, row["position"], aborted, at_seam=False))
     return found
 
 
@@ -217,9 +226,9 @@ def _aborted(audit: PartitionAudit) -> list[tuple[int, int]]:
 
 def _meet(audit: PartitionAudit, scans: Sequence[SegmentScan]) -> None:
     """Hold each segment's end against the next one's begin: offsets and leader epochs only rise."""
-    whole = [scan for scan in scans if scan.first_offset is not None and scan.last_offset is not None]
+    whole = [scan for scan in scans if scan.stretch.first_offset is not None]
     for before, after in pairwise(whole):
-        last, first = before.last_offset, after.first_offset
+        last, first = before.stretch.last_offset, after.stretch.first_offset
         if last is not None and first is not None and first <= last:
             audit.findings.append(
                 Finding.of(
@@ -232,39 +241,41 @@ def _meet(audit: PartitionAudit, scans: Sequence[SegmentScan]) -> None:
                     found=first,
                 )
             )
-        if before.epochs and after.epochs and after.epochs[0][0] < before.epochs[-1][0] and after.epochs[0][0] >= 0:
+        (old, _), (new, _) = before.stretch.leader_epochs[-1], after.stretch.leader_epochs[0]
+        if 0 <= new < old:
             audit.findings.append(
                 Finding.of(
                     "leader-epoch-decreasing",
                     after.segment.path,
-                    f"the segment begins in leader epoch {after.epochs[0][0]}, the one before it ends in"
-                    f" {before.epochs[-1][0]}",
+                    f"the segment begins in leader epoch {new}, the one before it ends in {old}",
                     position=0,
                     offset=first,
-                    needed=before.epochs[-1][0],
-                    found=after.epochs[0][0],
+                    needed=old,
+                    found=new,
                 )
             )
 
 
 def _judge_sequences(audit: PartitionAudit) -> None:
     """Tell of sequences that no leader would have accepted, where nothing excuses or explains them."""
-    for producer, kind, before, offset, needed, found in audit.sequences.breaks:
+    for found in audit.breaks:
+        before, offset = found.last_offset, found.first_offset
         if before < audit.cleaned_to or offset <= audit.log_start_offset:
             continue
+        kind, needed = judge(found)
         explained = any(before < gap.first_offset and gap.last_offset < offset for gap in audit.gaps)
-        if kind == HOLE and explained:
+        if kind == "hole" and explained:
             continue  # its batches are among what is missing, which is told
         audit.findings.append(
             Finding.of(
                 "sequence-broken",
                 audit.directory.log,
-                f"producer {producer}: {BREAKS[kind]} between offsets {before} and {offset}:"
-                f" sequence {needed} needed, {found} there",
+                f"producer {found.producer_id}: {kind} between offsets {before} and {offset}:"
+                f" sequence {needed} needed, {found.first_sequence} there",
                 offset=before,
                 last_offset=offset,
-                producer_id=producer,
+                producer_id=found.producer_id,
                 needed=needed,
-                found=found,
+                found=found.first_sequence,
             )
         )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final
-
-import numpy as np
 
 from kafkalog.audit.run import Audit, Cluster, LogAudit
 from kafkalog.audit.verdicts import Verdict
@@ -35,7 +34,7 @@ def _where(log: LogAudit) -> Row:
 
 def _transactions(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
-        for row, verdict in sorted(log.verdicts, key=_by_offset):
+        for row, verdict in log.verdicts:
             yield _transaction(log, row, verdict)
 
 
@@ -49,20 +48,13 @@ def unsettled_rows(audit: Audit) -> Iterator[Row]:
 
 
 def _transaction(log: LogAudit, row: dict[str, int], verdict: Verdict) -> Row:
-    has_data = row["first_offset"] != NONE
     return (
         *_where(log), row["producer_id"], _present(row["last_epoch"]), verdict.transactional_id, verdict.state,
         _present(row["first_offset"]), _present(row["last_offset"]), _present(row["marker_offset"]),
         _present(row["marker_epoch"]), _present(row["coordinator_epoch"]), row["batches"], row["records"],
-        row["size"], row["min_timestamp"] if has_data and row["min_timestamp"] != 2**63 - 1 else None,
-        _present(row["max_timestamp"]) if has_data else None, _present(row["marker_timestamp"]),
+        row["size"], _present(row["min_timestamp"]), _present(row["max_timestamp"]), _present(row["marker_timestamp"]),
         verdict.certainty, verdict.cause,
     )  # fmt: skip
-
-
-def _by_offset(item: tuple[dict[str, int], Verdict]) -> int:
-    row = item[0]
-    return row["first_offset"] if row["first_offset"] != NONE else row["marker_offset"]
 
 
 def _partitions(cluster: Cluster) -> Iterator[Row]:
@@ -70,7 +62,7 @@ def _partitions(cluster: Cluster) -> Iterator[Row]:
         partition = log.partition
         directory = partition.directory
         counts = log.verdicts.counts()
-        is_open = int((partition.transactions["marker_type"] == extents.OPEN).sum())
+        is_open = sum(row["marker_type"] == extents.OPEN for row, _ in log.verdicts.judged())
         yield (
             *_where(log), log.node.cluster_id, log.node.node_id, directory.topic_id, partition.log_start_offset,
             partition.log_end_offset, directory.checkpoints.get("high_watermark"), partition.last_stable_offset,
@@ -89,24 +81,17 @@ def _gaps(cluster: Cluster) -> Iterator[Row]:
 
 def _producers(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
-        rows = log.partition.transactions
-        rows = rows.take(rows["first_offset"] != NONE)
-        producers, place = np.unique(rows["producer_id"], return_inverse=True)
-        counts = {
-            int(producer): (int(all_of), int(committed), int(aborted))
-            for producer, all_of, committed, aborted in zip(
-                producers,
-                np.bincount(place),
-                np.bincount(place, rows["marker_type"] == extents.COMMIT),
-                np.bincount(place, rows["marker_type"] == extents.ABORT),
-                strict=True,
-            )
-        }
+        counts: Counter[tuple[int, int]] = Counter()
+        for rows in log.partition.transactions.blocks():
+            has_data = rows["first_offset"] != NONE
+            ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
+            counts.update(ended)
         for row in log.partition.producers:
             names = cluster.coordinator.names(row["producer_id"])
+            of_type = [counts[row["producer_id"], kind] for kind in (extents.OPEN, extents.COMMIT, extents.ABORT)]
             yield (
                 *_where(log), row["producer_id"], names[0] if names else None, row["first_epoch"], row["last_epoch"],
-                row["last_sequence"], row["batches"], row["records"], *counts.get(row["producer_id"], (0, 0, 0)),
+                row["last_sequence"], row["batches"], row["records"], sum(of_type), *of_type[1:],
                 row["first_offset"], row["last_offset"], row["first_timestamp"], row["last_timestamp"],
             )  # fmt: skip
 
@@ -129,8 +114,8 @@ def _visible(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
         partition = log.partition
         aborted: dict[int, list[tuple[int, int]]] = {}
-        for row in partition.transactions:
-            if row["marker_type"] == extents.ABORT and row["first_offset"] != NONE:
+        for rows in partition.transactions.blocks():
+            for row in rows.take((rows["marker_type"] == extents.ABORT) & (rows["first_offset"] != NONE)):
                 aborted.setdefault(row["producer_id"], []).append((row["first_offset"], row["marker_offset"]))
         for ranges in aborted.values():
             ranges.sort()

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from kafkalog.audit.run import Audit, LogAudit
 from kafkalog.findings import Finding, Severity
 from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE
 
 __all__ = ["Blocked", "blocked", "iso", "totals", "verdict", "worst"]
 
@@ -73,7 +74,7 @@ def blocked(audit: Audit) -> Iterator[Blocked]:
         if behind <= 0 or not opened:
             continue
         row, found = min(opened, key=lambda item: item[0]["first_offset"])
-        since = row["min_timestamp"] if row["min_timestamp"] != 2**63 - 1 else row["max_timestamp"]
+        since = row["min_timestamp"] if row["min_timestamp"] != NONE else row["max_timestamp"]
         yield Blocked(log, row["producer_id"], found.transactional_id, found.state, since, behind)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.columns import NONE, Columns, Packed
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry
 
 if TYPE_CHECKING:
@@ -58,40 +58,38 @@ class Context:
 class Verdicts:
     """The verdicts on all rows of a log. Most are what their marker says; those that are more are judged one by one."""
 
-    def __init__(self, rows: Columns, coordinator: Coordinator, special: dict[int, Verdict]) -> None:
+    def __init__(self, rows: Packed, coordinator: Coordinator) -> None:
         self.rows = rows
-        self.special = special
+        self.special: dict[int, Verdict] = {}
         self._names = coordinator.names
+        self._counts: Counter[str] | None = None
 
     @classmethod
     def none(cls) -> Verdicts:
         """Return the verdicts on no row."""
-        return cls(Columns.empty((*extents.COLUMNS, "adopted")), Coordinator(), {})
+        return cls(Packed(extents.COLUMNS), Coordinator())
 
     @classmethod
     def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
         """Judge a log's transactions."""
-        rows = audit.transactions
-        marker, has_data = rows["marker_type"], rows["first_offset"] != NONE
-        special: dict[int, Verdict] = {}
-        chosen = (marker == extents.OPEN) | (rows["adopted"] != 0) | (has_data & (rows["batches"] == 0))
-        if not context.state_cleaned and context.coordinator.complete:
-            chosen |= (marker == extents.ABORT) & has_data
-        for _, _, _, last_before in audit.damaged:
-            if last_before is not None:
-                chosen |= has_data & (rows["first_offset"] <= last_before) & _ends_behind(rows, last_before)
-        for gap in audit.gaps:
-            if gap.kind == "damage":
-                chosen |= has_data & (rows["first_offset"] < gap.first_offset) & _ends_behind(rows, gap.first_offset)
+        verdicts = cls(audit.transactions, context.coordinator)
         decisions = _Decisions(context.decisions)
-        for number, row in zip(np.flatnonzero(chosen).tolist(), rows.take(chosen), strict=True):
-            special[number] = _judge(audit, row, context, decisions)
-        return cls(rows, context.coordinator, special)
+        start = 0
+        for rows in audit.transactions.blocks():
+            chosen = _chosen(audit, rows, context)
+            for number, row in zip(np.flatnonzero(chosen).tolist(), rows.take(chosen), strict=True):
+                verdicts.special[start + number] = _judge(audit, row, context, decisions)
+            start += len(rows)
+        return verdicts
 
     def __iter__(self) -> Iterator[tuple[dict[str, int], Verdict]]:
-        """Yield every row with its verdict."""
-        for number, row in enumerate(self.rows):
-            yield row, self.special.get(number) or self._plain(row)
+        """Yield every row with its verdict, in the order of their offsets."""
+        first, marker = self.rows["first_offset"], self.rows["marker_offset"]
+        order = np.argsort(np.where(first == NONE, marker, first), kind="stable")
+        for start in range(0, len(order), _AT_ONCE):
+            places = order[start : start + _AT_ONCE]
+            for number, row in zip(places.tolist(), self.rows.take(places), strict=True):
+                yield row, self.special.get(number) or self._plain(row)
 
     def judged(self) -> Iterator[tuple[dict[str, int], Verdict]]:
         """Yield the rows that are more than what their marker says."""
@@ -101,21 +99,34 @@ class Verdicts:
 
     def counts(self) -> Counter[str]:
         """Count transactions with data by state."""
-        rows = self.rows
-        has_data = rows["first_offset"] != NONE
-        counts = Counter(
-            {
-                "committed": int((has_data & (rows["marker_type"] == extents.COMMIT)).sum()),
-                "aborted": int((has_data & (rows["marker_type"] == extents.ABORT)).sum()),
-            }
-        )
-        counts.update(verdict.state for _, verdict in self.judged() if verdict.state not in ("committed", "aborted"))
-        return +counts
+        if self._counts is None:
+            self._counts = Counter(verdict.state for verdict in self.special.values() if verdict.state not in _DECIDED)
+            for rows in self.rows.blocks():
+                has_data = rows["first_offset"] != NONE
+                for marker_type, state in _ENDED.items():
+                    self._counts[state] += int((has_data & (rows["marker_type"] == marker_type)).sum())
+        return +self._counts
 
     def _plain(self, row: dict[str, int]) -> Verdict:
         names = self._names(row["producer_id"])
         cause = "marker-without-data" if row["first_offset"] == NONE else None
         return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, "proved", None, None)
+
+
+def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[np.bool_]:
+    """Say which rows are or may be more than what their marker says."""
+    has_data = rows["first_offset"] != NONE
+    chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
+    chosen |= (rows["epoch_changes"] != 0) | (has_data & (rows["batches"] == 0))
+    if not context.state_cleaned and context.coordinator.complete:
+        chosen |= (rows["marker_type"] == extents.ABORT) & has_data
+    for _, _, _, last_before in audit.damaged:
+        if last_before is not None:
+            chosen |= has_data & (rows["first_offset"] <= last_before) & _ends_behind(rows, last_before)
+    for gap in audit.gaps:
+        if gap.kind == "damage":
+            chosen |= has_data & (rows["first_offset"] < gap.first_offset) & _ends_behind(rows, gap.first_offset)
+    return chosen
 
 
 def _ends_behind(rows: Columns, offset: int) -> NDArray[np.bool_]:
@@ -125,6 +136,8 @@ def _ends_behind(rows: Columns, offset: int) -> NDArray[np.bool_]:
 
 
 _ENDED: Final = {extents.COMMIT: "committed", extents.ABORT: "aborted"}
+_DECIDED: Final = tuple(_ENDED.values())
+_AT_ONCE: Final = 4096  # rows that are made readable together
 
 
 class _Decisions:
@@ -166,7 +179,7 @@ def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, decisio
 def _cause_of_ended(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> str | None:
     if row["first_offset"] == NONE:
         return "marker-without-data"
-    if row["adopted"]:
+    if row["epoch_changes"]:
         return "late-data-adopted"
     if row["marker_type"] == extents.ABORT and _nobody_decided(audit, row, context, decisions):
         return "administrator-abort"
@@ -226,12 +239,9 @@ def _listing(audit: PartitionAudit, row: dict[str, int], context: Context) -> De
 
 def _marker_since(audit: PartitionAudit, row: dict[str, int], epoch: int, decided: int) -> bool:
     """Say whether a marker of this decision stands in the log in front of the open data."""
-    rows = audit.transactions
+    rows = audit.of_producer(row["producer_id"])
     found = (
-        (rows["producer_id"] == row["producer_id"])
-        & (rows["marker_type"] != extents.OPEN)
-        & (rows["marker_epoch"] == epoch)
-        & (rows["marker_timestamp"] >= decided)
+        (rows["marker_type"] != extents.OPEN) & (rows["marker_epoch"] == epoch) & (rows["marker_timestamp"] >= decided)
     )
     return bool(found.any())
 

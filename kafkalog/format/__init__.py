@@ -13,12 +13,12 @@ __all__ = ["interpreted"]
 
 
 def interpreted(name: str, as_name: str) -> ModuleType:
-    """Load a half of the kernel from its Python source, as the module `as_name`."""
+    """Load a module that may be compiled, such as ``format.kernel``, from its Python source, as `as_name`."""
     import importlib.util
     import sys
     from pathlib import Path
 
-    path = Path(__file__).with_name(f"{name}.py")
+    path = Path(__file__).parents[1].joinpath(*name.split(".")).with_suffix(".py")
     spec = importlib.util.spec_from_file_location(as_name, path)
     assert spec is not None  # a .py file has both
     assert spec.loader is not None
@@ -30,4 +30,4 @@ def interpreted(name: str, as_name: str) -> ModuleType:
 
 if os.environ.get("KAFKALOG_PURE"):
     for _name in ("kernel", "lines"):
-        globals()[_name] = interpreted(_name, f"{__name__}.{_name}")
+        globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")

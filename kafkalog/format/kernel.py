@@ -351,14 +351,14 @@ def markers(
 ) -> int:
     """Read the transaction markers among `count` batches: 0 abort, 1 commit, -1 no marker, -2 one that can't be read.
 
-    Answers how many of the last kind there are. A control batch without records, as cleaning leaves it, is no marker.
+    A control batch without records, as cleaning leaves it, is no marker. Answers how many are of magic 0 or 1.
     """
     row: cython.Py_ssize_t
     p: cython.Py_ssize_t
     q: cython.Py_ssize_t
     stop: cython.Py_ssize_t
     end: cython.Py_ssize_t
-    wrong: cython.Py_ssize_t = 0
+    legacy: cython.Py_ssize_t = 0
     size: cython.longlong
     value: cython.longlong
     kind: cython.longlong
@@ -371,7 +371,10 @@ def markers(
     for row in range(count):
         types[row] = -1
         coordinator_epochs[row] = -1
-        if heads[at_magic + row] < 2 or heads[at_attributes + row] & 48 != 48 or heads[at_count + row] == 0:
+        if heads[at_magic + row] < 2:
+            legacy += 1
+            continue
+        if heads[at_attributes + row] & 48 != 48 or heads[at_count + row] == 0:
             continue
         p = heads[at_start + row]
         stop = heads[at_stop + row]
@@ -404,9 +407,7 @@ def markers(
                             epoch = int32(buf, q + 2)
         types[row] = kind
         coordinator_epochs[row] = epoch
-        if kind == -2:
-            wrong += 1
-    return wrong
+    return legacy
 
 
 def headers(

@@ -22,10 +22,14 @@ Read = Callable[[int, int], bytes | bytearray | memoryview]
 _BLOCK: Final = 4096
 _PIECE: Final = 1 << 20
 _CRC_FROM: Final = 21  # of a magic 2 batch
+_SMALLEST_MESSAGE: Final = 26
 # Of each byte that can tell a header of magic 2: length at most 128 MiB, magic, attributes, last offset delta, count.
-_PLAUSIBLE: Final = re.compile(rb"(?s)(?=.{8}[\x00-\x08].{7}\x02.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
-_PLAUSIBLE_LEGACY: Final = re.compile(rb"(?s)(?=.{8}(?!\x00{4})[\x00-\x08].{7}[\x00\x01][\x00-\x0f])")
+# They begin with the magic, because a search for a literal is fast; what lies before it is looked back at.
+_MAGIC_AT: Final = 16
+_PLAUSIBLE: Final = re.compile(rb"(?s)\x02(?<=[\x00-\x08].{8})(?=.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
+_PLAUSIBLE_LEGACY: Final = re.compile(rb"(?s)[\x00\x01](?=[\x00-\x0f])(?<=(?!\x00{4})[\x00-\x08].{8})")
 _LEGACY_WORK: Final = 256 << 20  # bytes of old messages whose checksums are tried in one file
+_LEGACY_EXTENTS: Final = 4 << 30  # the same of extents that a damaged or big old message may have
 
 
 class Extent(NamedTuple):
@@ -48,9 +52,10 @@ class Resync:
         self._read = read
         self._max = max_batch_bytes
         self._hints = hints
-        self._prefixes = array("Q")
         self._anchor = 0
+        self._prefixes = array("Q", [0])  # CRC-32C from the anchor on up to each block
         self._legacy_work = _LEGACY_WORK
+        self._legacy_extents = _LEGACY_EXTENTS
         self._answer: tuple[int, int, int | None, bool, Extent | None] | None = None
 
     def whole(self, position: int, *, legacy: bool = True) -> Extent | None:
@@ -70,6 +75,26 @@ class Resync:
         if len(head) < RECORD_BATCH.size or not self._read(position + size - 1, 1):
             return False
         return self._crc32c(position + _CRC_FROM, position + size) == int.from_bytes(head[17:21], "big")
+
+    def holds_message(self, position: int, size: int) -> bool:
+        """Say whether the bytes at `position` are a message of magic 0 or 1 of `size` bytes."""
+        if not _SMALLEST_MESSAGE <= size <= self._legacy_extents:
+            return False
+        self._legacy_extents -= size
+        crc = 0
+        for at in range(position + 16, position + size, _PIECE):
+            data = self._read(at, min(_PIECE, position + size - at))
+            crc = kernel.crc32(data, 0, len(data), crc)
+        return crc == int.from_bytes(self._read(position + 12, 4), "big")
+
+    def forget(self, position: int) -> None:
+        """Say that nothing before `position` will be asked for again."""
+        blocks = (position - self._anchor) // _BLOCK
+        if position > self._anchor + (len(self._prefixes) - 1) * _BLOCK:  # the sums do not reach so far
+            self._anchor, self._prefixes = position, array("Q", [0])
+        elif 2 * blocks > len(self._prefixes):
+            del self._prefixes[:blocks]
+            self._anchor += blocks * _BLOCK
 
     def next_whole(self, start: int, stop: int, above: int | None, *, legacy: bool) -> Extent | None:
         """Find the first whole batch that begins in [`start`, `stop`) and whose offsets lie above `above`."""
@@ -102,17 +127,17 @@ class Resync:
             if not piece:
                 return None
             best: Extent | None = None
-            for match in _PLAUSIBLE.finditer(piece):
-                at = match.start()
+            for match in _PLAUSIBLE.finditer(piece, _MAGIC_AT):
+                at = match.start() - _MAGIC_AT
                 if at >= step or start + at >= stop:
                     break
                 best = self._usable(self._batch(start + at, piece[at : at + RECORD_BATCH.size]), above)
                 if best is not None:
                     break
-            if legacy:
+            if legacy and piece.count(0) != len(piece):
                 limit = best.position if best is not None else stop
-                for match in _PLAUSIBLE_LEGACY.finditer(piece):
-                    at = match.start()
+                for match in _PLAUSIBLE_LEGACY.finditer(piece, _MAGIC_AT):
+                    at = match.start() - _MAGIC_AT
                     if at >= step or start + at >= limit:
                         break
                     found = self._usable(self._message(start + at, piece[at : at + RECORD_BATCH.size]), above)
@@ -162,19 +187,11 @@ class Resync:
         if stop - start <= 4 * _BLOCK:
             data = self._read(start, stop - start)
             return int(kernel.crc32c(data, 0, len(data)))
-        if not self._prefixes:
-            self._anchor = start
-            self._prefixes.append(0)
-        if start < self._anchor:  # before all that was asked for so far: rare, so from scratch
-            return self._straight(start, stop)
-        return int(self._prefix(stop) ^ kernel.shift(self._prefix(start), stop - start))
-
-    def _straight(self, start: int, stop: int) -> int:
-        crc = 0
-        for at in range(start, stop, _PIECE):
-            data = self._read(at, min(_PIECE, stop - at))
-            crc = kernel.crc32c(data, 0, len(data), crc)
-        return crc
+        edge = start + (self._anchor - start) % _BLOCK
+        data = self._read(start, edge - start)
+        return int(
+            self._prefix(stop) ^ kernel.shift(self._prefix(edge) ^ kernel.crc32c(data, 0, len(data)), stop - edge)
+        )
 
     def _prefix(self, stop: int) -> int:
         """Return the CRC-32C of everything from the anchor to `stop`."""

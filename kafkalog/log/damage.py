@@ -9,6 +9,7 @@ is the suspect, and the next whole batch is searched from inside.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Damage"]
 
 _SHORTEST: Final = 17  # bytes that hold a length and a magic
-_SMALLEST_MESSAGE: Final = 26
 _TRIES: Final = 64  # whole batches behind a broken one that its checksum is tried up to
 
 
@@ -38,6 +38,7 @@ class Damage:
     def chunks(self) -> Iterator[Chunk]:
         """Tell what is wrong at the next batch and go on behind it."""
         here = self.scan.window.here
+        self.scan.resync.forget(here)
         head = self.scan.source.read(here, RECORD_BATCH.size)
         size = self.scan.window.next_size()
         magic = head[16] if len(head) >= _SHORTEST else -1
@@ -45,11 +46,15 @@ class Damage:
         self.scan.heads.count = 0
         if magic in (0, 1):
             self.scan.legacy = True
-        if magic != 2 and whole and self.scan.resync.holds(here, size):
-            if size > self.scan.limits.max_batch_bytes:
-                yield from self.over_limit(here, size, head[:16] + b"\x02" + head[17:])
-            else:
-                yield self.wrong_magic(here, size, magic)
+        over = size > self.scan.limits.max_batch_bytes
+        wrong_magic = magic != 2 and whole and self.scan.resync.holds(here, size)
+        if wrong_magic or (whole and over and self.holds(here, size, legacy=magic < 2)):
+            head = head[:16] + b"\x02" + head[17:] if wrong_magic else head
+            chunk = self.over_limit(here, size, head) if over else self.one_batch(here, size)
+            if wrong_magic:
+                self.tell_magic(chunk, here, magic)
+            yield chunk
+            self.scan.window.go_to(here + size)
             return
         if not any(head) and (zeros := self.zeros(here)) is not None:
             yield self.lone(self.preallocated(here, zeros))
@@ -62,8 +67,6 @@ class Damage:
         smallest = RECORD_BATCH.size if magic >= 2 else 26 + 8 * max(magic, 0)
         if magic < 0 or size < smallest:
             yield from self.unreadable(here, head)
-        elif size > self.scan.limits.max_batch_bytes and whole and self.scan.source.size is not None:
-            yield from self.over_limit(here, size, head)
         else:
             yield from self.broken(here, size, head, whole)
 
@@ -73,14 +76,18 @@ class Damage:
         chunk.findings += [finding] if finding is not None else []
         return chunk
 
-    def wrong_magic(self, here: int, size: int, magic: int) -> Chunk:
+    def one_batch(self, here: int, size: int) -> Chunk:
+        """Read a batch of magic 2, whatever its magic byte says."""
         data = bytearray(self.scan.source.read(here, size))
         data[16] = 2
         kernel.headers(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
         self.scan.heads.count = 1
+        return self.scan.ordered(self.scan.chunk(data, here))
+
+    def tell_magic(self, chunk: Chunk, here: int, magic: int) -> None:
+        """Show the magic of a batch that is one of magic 2 by its checksum; 0 and 1 would give it another layout."""
         if magic > 2:
             self.scan.heads.set(kernel.MAGIC, 0, magic)
-        chunk = self.scan.ordered(self.scan.chunk(data, here))
         offset = self.scan.heads.cell(kernel.BASE_OFFSET, 0)
         chunk.findings.append(
             self.scan.finding(
@@ -93,8 +100,6 @@ class Damage:
                 found=magic,
             )
         )
-        self.scan.window.go_to(here + size)
-        return chunk
 
     def zeros(self, here: int) -> int | None:
         """Return how many bytes are left if all of them are zero."""
@@ -111,11 +116,11 @@ class Damage:
             "tail-preallocated", f"the file ends in {zeros} zero bytes", position=here, length=zeros, found=zeros
         )
 
-    def next_whole(self, start: int, stop: int | None = None) -> Extent | None:
+    def next_whole(self, start: int) -> Extent | None:
+        """Find the next whole batch from `start` on; a source in which there is none is read to its end."""
         above = None if self.scan.state[0] == kernel.NONE else self.scan.state[0]
         end = self.scan.source.size
-        far = start + self.scan.limits.max_batch_bytes if end is None else end
-        return self.scan.resync.next_whole(start, far if stop is None else stop, above, legacy=self.scan.legacy)
+        return self.scan.resync.next_whole(start, sys.maxsize if end is None else end, above, legacy=self.scan.legacy)
 
     def unreadable(self, here: int, head: bytes) -> Iterator[Chunk]:
         """Pass over bytes that are no header to the next whole batch, or to the end."""
@@ -124,7 +129,7 @@ class Damage:
             yield self.lone(self.truncated(here, RECORD_BATCH.size, len(head)))
             self.scan.window.go_to(here + len(head))
             return
-        end = self.end_of_file(here) if found is None else found.position
+        end = self.end_of_file() if found is None else found.position
         zero = self.all_zero(here, end)
         code = "bytes-zero" if zero else "bytes-unreadable"
         what = "zero bytes" if zero else "bytes that are no batch"
@@ -136,16 +141,15 @@ class Damage:
         )
         self.scan.window.go_to(end)
 
-    def end_of_file(self, here: int) -> int:
-        if self.scan.source.size is not None:
-            return self.scan.source.size
-        while self.scan.source.read(here, 1):
-            here += len(self.scan.source.read(here, WINDOW))
-            self.scan.source.release(here)
-        return here
+    def end_of_file(self) -> int:
+        """Return where the source ends, once it was searched so far."""
+        end = self.scan.source.size
+        assert end is not None
+        return end
 
     def all_zero(self, start: int, stop: int) -> bool:
-        return all(not any(self.scan.source.read(at, min(WINDOW, stop - at))) for at in range(start, stop, WINDOW))
+        pieces = (self.scan.source.read(at, min(WINDOW, stop - at)) for at in range(start, stop, WINDOW))
+        return all(data.count(0) == len(data) for data in pieces)
 
     def truncated(self, here: int, needed: int, found: int) -> Finding | None:
         """Tell of a batch that the file ends in; None where the reader asked for that end."""
@@ -173,11 +177,8 @@ class Damage:
         self.scan.heads.set(kernel.SECTION_START, 0, -1)
         self.scan.heads.count = 1
 
-    def over_limit(self, here: int, size: int, head: bytes) -> Iterator[Chunk]:
-        """A batch above the limit: its checksum is taken in pieces, its records are not read."""
-        if not self.holds(here, size, legacy=head[16] < 2):
-            yield from self.broken(here, size, head, whole=True)
-            return
+    def over_limit(self, here: int, size: int, head: bytes) -> Chunk:
+        """A batch above the limit whose checksum, taken in pieces, holds: its records are not read."""
         self.header_row(here, size, head)
         self.scan.heads.set(kernel.VALID, 0, 1)
         chunk = self.scan.ordered(self.scan.chunk())
@@ -192,8 +193,7 @@ class Damage:
                 found=size,
             )
         )
-        yield chunk
-        self.scan.window.go_to(here + size)
+        return chunk
 
     def broken(self, here: int, size: int, head: bytes, whole: bool) -> Iterator[Chunk]:
         """A header whose extent fails its checksum or runs past the end, and whose length is not proved wrong."""
@@ -205,7 +205,7 @@ class Damage:
             return
         found = self.next_whole(here + 1)
         if found is None and not whole:
-            left = self.end_of_file(here) - here
+            left = self.end_of_file() - here
             yield self.lone(self.truncated(here, size, left))
             self.scan.window.go_to(here + left)
         elif whole and (found is None or found.position >= end):
@@ -261,6 +261,7 @@ class Damage:
             if size != declared and self.holds(here, size, legacy=legacy):
                 return size
             start, tries = found.position + 1, tries + 1
+        self.scan.source.read(here + self.scan.limits.max_batch_bytes, 1)  # so that a stream's end, if near, is known
         end = self.scan.source.size
         size = 0 if end is None or self.scan.source.is_cut else end - here
         good = (
@@ -270,10 +271,8 @@ class Damage:
 
     def holds(self, here: int, size: int, *, legacy: bool) -> bool:
         """Say whether the checksum at `here` is that of a batch of `size` bytes."""
-        if not legacy:
-            return self.scan.resync.holds(here, size)
-        stored = int.from_bytes(self.scan.source.read(here + 12, 4), "big")
-        return size >= _SMALLEST_MESSAGE and self.checksum(here + 16, here + size, legacy=True) == stored
+        resync = self.scan.resync
+        return resync.holds_message(here, size) if legacy else resync.holds(here, size)
 
     def end_is_believed(self, end: int, head: bytes) -> bool:
         """Say whether something that belongs behind this batch stands at its declared end; see the module's head."""

@@ -1,4 +1,4 @@
-"""Read-only sources of bytes: files, streams and bytes at hand.
+"""Read-only sources of bytes: files and bytes at hand.
 
 Evidence is opened for reading only, never mapped, never waited for (a FIFO named like a segment must not hang), and its
 access time is left alone where the system allows that. A file is what it was at opening: its size then is its end.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
-import select
 import stat
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import Final, Protocol
 
 from kafkalog.errors import UnreadableError
 
-__all__ = ["BytesSource", "FileSource", "Source", "StreamSource", "read_small"]
+__all__ = ["BytesSource", "FileSource", "Source", "read_small"]
 
 _SMALL: Final = 64 << 20  # side files above this are read no further
 
@@ -29,8 +28,11 @@ class Source(Protocol):
     @property
     def size(self) -> int | None: ...
 
-    def read_into(self, position: int, view: memoryview) -> int:
-        """Fill `view` with the bytes from `position` on; answer how many, fewer only at the end."""
+    def read_into(self, position: int, view: memoryview, least: int, /) -> int:
+        """Fill `view` with the bytes from `position` on, or as much of it as is there without waiting.
+
+        Answers how many these are: fewer than `least` only at the end.
+        """
 
     def read(self, position: int, size: int) -> bytes:
         """Return the bytes from `position` on, fewer than `size` only at the end."""
@@ -57,7 +59,7 @@ class BytesSource:
     def size(self) -> int:
         return len(self._data)
 
-    def read_into(self, position: int, view: memoryview) -> int:
+    def read_into(self, position: int, view: memoryview, _least: int, /) -> int:
         piece = self._data[position : position + len(view)]
         view[: len(piece)] = piece
         return len(piece)
@@ -118,10 +120,10 @@ class FileSource:
     def size(self) -> int:
         return self._size
 
-    def read_into(self, position: int, view: memoryview) -> int:
+    def read_into(self, position: int, view: memoryview, least: int, /) -> int:
         view = view[: max(0, self._size - position)]
         done = 0
-        while done < len(view):
+        while done < min(least, len(view)):
             try:
                 got = os.preadv(self._descriptor, [view[done:]], position + done)
             except OSError as error:
@@ -133,7 +135,7 @@ class FileSource:
 
     def read(self, position: int, size: int) -> bytes:
         data = bytearray(max(0, min(size, self._size - position)))
-        return bytes(memoryview(data)[: self.read_into(position, memoryview(data))])
+        return bytes(memoryview(data)[: self.read_into(position, memoryview(data), size)])
 
     def release(self, position: int) -> None: ...
 
@@ -156,56 +158,6 @@ class FileSource:
         if (there.st_dev, there.st_ino) != (now.st_dev, now.st_ino):
             return "was replaced while it was read"
         return None
-
-
-class StreamSource:
-    """A pipe, read forward as asked for; what was not released is kept in memory."""
-
-    size: int | None = None
-
-    def __init__(self, stream: BinaryIO, name: str = "<stdin>", *, max_bytes: int | None = None) -> None:
-        self.name = name
-        self.is_cut = False
-        self._stream = stream
-        self._max = max_bytes
-        self._kept = bytearray()
-        self._start = 0  # position of the first byte kept
-
-    def _reach(self, stop: int) -> None:
-        while self.size is None and self._start + len(self._kept) < stop:
-            try:
-                data = self._stream.read(max(1 << 16, stop - self._start - len(self._kept)))
-            except OSError as error:
-                raise UnreadableError(f"{self.name}: {error.strerror}") from error
-            if data is None:  # nothing yet from a stream that does not wait
-                select.select([self._stream], [], [])
-                continue
-            self._kept += data
-            end = self._start + len(self._kept)
-            if not data:
-                self.size = end
-            elif self._max is not None and end >= self._max:
-                self.is_cut = True
-                self.size = self._max
-                del self._kept[max(0, self._max - self._start) :]
-
-    def read_into(self, position: int, view: memoryview) -> int:
-        piece = self.read(position, len(view))
-        view[: len(piece)] = piece
-        return len(piece)
-
-    def read(self, position: int, size: int) -> bytes:
-        self._reach(position + size)
-        return bytes(self._kept[position - self._start : position - self._start + size])
-
-    def release(self, position: int) -> None:
-        if position - self._start > 1 << 20:
-            del self._kept[: position - self._start]
-            self._start = position
-
-    def close(self) -> None: ...
-
-    def changes(self) -> None: ...
 
 
 def read_small(path: str | os.PathLike[str]) -> bytes:

@@ -40,7 +40,10 @@ class Window:
         return length + kernel.LOG_OVERHEAD
 
     def fill(self, needed: int) -> None:
-        """Move the next batch to the buffer's front and read on, at least `needed` bytes from its start."""
+        """Move the next batch to the buffer's front and read on, at least `needed` bytes from its start.
+
+        Without waiting the window is filled further, and a new batch's length is always waited for.
+        """
         kept = self.stop - self.start
         want = (
             max(self.size, needed + _SLACK) if needed > WINDOW // 8 and self.size == WINDOW else max(self.size, needed)
@@ -53,9 +56,10 @@ class Window:
         self.position += self.start
         self.start = 0
         self.source.release(self.position)
-        got = self.source.read_into(self.position + kept, view[kept:want])
+        least = max(needed, _SHORTEST, kept + 1) - kept
+        got = self.source.read_into(self.position + kept, view[kept:want], least)
         self.stop = kept + got
-        self.at_end = got < want - kept
+        self.at_end = got < least
 
     def go_to(self, position: int) -> None:
         """Make `position` in the source the next batch's."""

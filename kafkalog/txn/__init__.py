@@ -1,1 +1,10 @@
 """The folds: transactions, gaps and sequences over columns of batches; knows no files."""
+
+from __future__ import annotations
+
+import os
+
+from kafkalog.format import interpreted
+
+if os.environ.get("KAFKALOG_PURE"):
+    loops = interpreted("txn.loops", f"{__name__}.loops")

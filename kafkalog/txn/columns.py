@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NONE", "Columns"]
+__all__ = ["NONE", "Columns", "Packed"]
 
 NONE: Final = -(2**63)  # a cell that has no value
 
@@ -66,10 +67,96 @@ class Columns:
         """Return the columns' names."""
         return tuple(self._columns)
 
+    def flat(self, names: tuple[str, ...]) -> memoryview[int]:
+        """Return the columns of these names one behind another, as the loops take them."""
+        flat: Any = np.concatenate([self._columns[name] for name in names])  # a buffer, which its type does not say
+        return memoryview(flat)
+
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Columns:
         """Return the rows at these places, in that order."""
         return Columns({name: column[rows] for name, column in self._columns.items()})
 
-    def with_columns(self, **columns: NDArray[np.int64]) -> Columns:
-        """Return the same rows with columns added or replaced."""
-        return Columns({**self._columns, **columns})
+
+class Packed:
+    """Rows that are many and kept: blocks of columns, each as its least value and the narrow differences to it.
+
+    Offsets and times of neighbours are close together, and much is the same in all rows: a finished transaction of
+    eighteen columns takes some 30 bytes instead of 144.
+    """
+
+    __slots__ = ("_blocks", "_lengths", "names")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self._blocks: list[list[tuple[int, NDArray[Any] | None]]] = []
+        self._lengths: list[int] = []
+
+    def __len__(self) -> int:
+        return sum(self._lengths)
+
+    def append(self, rows: Columns) -> None:
+        """Put rows behind those that are there."""
+        if len(rows):
+            self._blocks.append([_packed(rows[name]) for name in self.names])
+            self._lengths.append(len(rows))
+
+    def blocks(self) -> Iterator[Columns]:
+        """Yield all rows, some thousand at a time."""
+        for number in range(len(self._blocks)):
+            yield self._block(number)
+
+    def drain(self) -> Iterator[Columns]:
+        """Yield all rows as `blocks` does and forget them on the way."""
+        while self._blocks:
+            block = self._block(0)
+            del self._blocks[0], self._lengths[0]
+            yield block
+
+    def take(self, places: NDArray[np.intp]) -> Columns:
+        """Return the rows at these places, in that order."""
+        starts = np.array([0, *accumulate(self._lengths)], np.intp)
+        numbers = np.searchsorted(starts, places, "right") - 1
+        needed, of_place = np.unique(numbers, return_inverse=True)
+        blocks = [self._block(number) for number in needed.tolist()]
+        base = np.array([0, *accumulate(map(len, blocks))], np.intp)[of_place]
+        return Columns.concat(blocks, self.names).take(places - starts[numbers] + base)
+
+    def __getitem__(self, name: str) -> NDArray[np.int64]:
+        at = self.names.index(name)
+        parts = [_unpacked(*block[at], length) for block, length in zip(self._blocks, self._lengths, strict=True)]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def _block(self, number: int) -> Columns:
+        block, length = self._blocks[number], self._lengths[number]
+        return Columns({name: _unpacked(*packed, length) for name, packed in zip(self.names, block, strict=True)})
+
+
+_NARROW: Final = (np.uint8, np.uint16, np.uint32)
+
+
+def _packed(column: NDArray[np.int64]) -> tuple[int, NDArray[Any] | None]:
+    """Return a column as a number and what its cells have above it: nothing, or the highest value for no value."""
+    absent = column == NONE
+    there = column[~absent] if absent.any() else column
+    if not len(there):
+        return NONE, None
+    low, high = int(there.min()), int(there.max())
+    if low == high and len(there) == len(column):
+        return low, None
+    for narrow in _NARROW:
+        top = np.iinfo(narrow).max
+        if high - low < top:
+            above = (column - low).astype(narrow)
+            above[absent] = top
+            return low, above
+    return 0, column.copy()
+
+
+def _unpacked(low: int, above: NDArray[Any] | None, length: int) -> NDArray[np.int64]:
+    if above is None:
+        return np.full(length, low, np.int64)
+    if above.dtype == np.int64:
+        return above
+    column = above.astype(np.int64) + low
+    column[above == np.iinfo(above.dtype).max] = NONE
+    return column

@@ -19,6 +19,9 @@ class RowSink(Protocol):
 
     def row(self, table: Table, row: Sequence[Any]) -> None: ...
 
+    def flush(self) -> None:
+        """Show what came so far, where the format can."""
+
     def close(self) -> None: ...
 
 
@@ -66,6 +69,10 @@ class NdjsonSink:
         self._stream.write(("\n".join(self._lines) + "\n").encode())
         self._lines.clear()
 
+    def flush(self) -> None:
+        self.close()
+        self._stream.flush()
+
     def close(self) -> None:
         if self._lines:
             self._write()
@@ -84,6 +91,8 @@ class JsonSink:
         text = self._tables.setdefault(table.name, io.StringIO())
         text.write("," if text.tell() else "")
         text.write("\n  " + as_json({names[i]: row[i] for i in self._columns.of(table)}))
+
+    def flush(self) -> None: ...
 
     def close(self) -> None:
         self._stream.write(f'{{"schema_version": {SCHEMA_VERSION}'.encode())
@@ -128,6 +137,10 @@ class CsvSink:
     def _write(self) -> None:
         self._stream.write(self._text.getvalue().encode("utf-8", "surrogateescape"))
         self._text = io.StringIO()
+
+    def flush(self) -> None:
+        self._write()
+        self._stream.flush()
 
     def close(self) -> None:
         self._write()

@@ -46,6 +46,8 @@ class TableSink:
             rows.clear()
         rows.append(row)
 
+    def flush(self) -> None: ...
+
     def close(self) -> None:
         for name, rows in self._rows.items():
             if name not in self._drawn:

@@ -1,0 +1,221 @@
+"""The fold: batches to transactions and producers, and the same for what other folds gave.
+
+A transactional data batch is an *extent* of one batch; a marker is an extent of none that ends the one before it.
+Reading a segment, joining segments and joining the tasks of a cluster are one function, ``loops.absorb``, fed by
+`Fold`. It is associative, not commutative: stretches may be joined in any grouping, never in any order.
+"""
+
+from __future__ import annotations
+
+import secrets
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.format import kernel
+from kafkalog.txn import loops
+from kafkalog.txn.columns import NONE, Columns, Packed
+from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS, STATE_SIZE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafkalog.format.batch import Block
+
+__all__ = ["GAP_COLUMNS", "Break", "Fold", "Stretch"]
+
+GAP_COLUMNS: Final = ("first_offset", "last_offset", "position")
+
+_ROOM: Final = 4104  # finished rows until they are packed
+_EVENT_ROOM: Final = 1024
+_FIRST_BITS: Final = 9
+_IS_OPEN: Final = len(EXTENT_COLUMNS)
+_CELLS: Final = {name: number for number, name in enumerate(loops.STRETCH_CELLS)}
+_NONE_YET: Final = {"first_offset": NONE, "last_offset": NONE, "newest": -1, "newest_broker": -1, "leader_epoch": NONE}
+_HEADS: Final = array(
+    "q",
+    [
+        kernel.POSITION, kernel.SIZE, kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH, kernel.MAGIC,
+        kernel.VALID, kernel.ATTRIBUTES, kernel.BASE_TIMESTAMP, kernel.MAX_TIMESTAMP, kernel.PRODUCER_ID,
+        kernel.PRODUCER_EPOCH, kernel.BASE_SEQUENCE, kernel.LAST_SEQUENCE, kernel.COUNT,
+    ],
+)  # fmt: skip
+
+
+class Break(NamedTuple):
+    """Two batches of a producer of which the second neither goes on with the sequence nor begins a higher epoch."""
+
+    log_id: int
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_offset: int
+    next_epoch: int
+    first_sequence: int
+    first_offset: int
+
+
+@dataclass(slots=True)
+class Stretch:
+    """What a fold knows of a stretch of log.
+
+    `extents` are its transactions by ``EXTENT_COLUMNS``: finished ones in the order of their markers, then those still
+    open, each log's and producer's in log order. `producers` are rows by ``PRODUCER_COLUMNS``, sorted, `gaps` by
+    ``GAP_COLUMNS``, `leader_epochs` (epoch, first offset) where it changes, `unreadable_markers` (offset, position,
+    size). Offsets are None where there is no batch; times in ms, -1 where there is none.
+    """
+
+    extents: Packed
+    producers: Columns
+    gaps: Columns
+    breaks: list[Break]
+    leader_epochs: list[tuple[int, int]]
+    unreadable_markers: list[tuple[int, int, int]]
+    batches: int
+    records: int
+    control_records: int
+    first_offset: int | None
+    last_offset: int | None
+    first_position: int
+    newest: int
+    newest_broker: int
+    cleaned: bool
+
+
+class Fold:
+    """Takes in batches, or other folds' rows, in log order."""
+
+    def __init__(self) -> None:
+        self._secret = secrets.randbits(62) * 2 + 1
+        self._bits = _FIRST_BITS
+        self._slots = array("q", [-1]) * (1 << self._bits)
+        self._states = _zeros(STATE_SIZE * (1 << self._bits - 1))
+        self._stretch = array("q", [_NONE_YET.get(name, 0) for name in loops.STRETCH_CELLS])
+        self._out = _zeros(len(EXTENT_COLUMNS) * _ROOM)
+        self._finished = 0  # rows in it
+        self._events = _zeros(loops.EVENT_SIZE * _EVENT_ROOM)
+        self._packed = Packed(EXTENT_COLUMNS)
+        self._gaps: list[NDArray[np.int64]] = []
+        self._breaks: list[Break] = []
+        self._leader_epochs: list[tuple[int, int]] = []
+        self._unreadable: list[tuple[int, int, int]] = []
+
+    @property
+    def last_offset(self) -> int | None:
+        """Return the last offset so far."""
+        return self._offset("last_offset")
+
+    def batches(self, heads: Block, types: array[int], coordinator_epochs: array[int]) -> None:
+        """Take in the batches of a chunk whose checksums hold; `types` and `coordinator_epochs` tell its markers."""
+        row, why = 0, loops.NO_ROOM
+        while why != loops.DONE:
+            row, self._finished, told, why = loops.batches(
+                heads.cells, heads.capacity, row, heads.count, _HEADS, types, coordinator_epochs, self._secret,
+                self._bits, self._slots, self._states, self._stretch, self._out, self._finished, _ROOM, self._events,
+            )  # fmt: skip
+            self._go_on(told, why)
+
+    def extents(self, rows: Columns) -> None:
+        """Take in extents that another fold gave."""
+        flat, row, why = rows.flat(EXTENT_COLUMNS), 0, loops.NO_ROOM
+        while why != loops.DONE:
+            row, self._finished, why = loops.extents(
+                flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._stretch, self._out,
+                self._finished, _ROOM,
+            )  # fmt: skip
+            self._go_on(0, why)
+
+    def producers(self, rows: Columns) -> None:
+        """Take in what another fold says of producers."""
+        flat, row, why = rows.flat(PRODUCER_COLUMNS), 0, loops.NO_ROOM
+        while why != loops.DONE:
+            row, told, why = loops.producers(
+                flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._stretch, self._events
+            )
+            self._go_on(told, why)
+
+    def stretch(self, later: Stretch) -> None:
+        """Take in a later stretch's transactions and producers; its extents are used up."""
+        for rows in later.extents.drain():
+            self.extents(rows)
+        self.producers(later.producers)
+        self._breaks += later.breaks
+
+    def result(self) -> Stretch:
+        """Return what is known so far."""
+        self._pack()
+        states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_SIZE)[: self._value("used")]
+        for rows in _pieces(states[states[:, _IS_OPEN] != 0]):
+            self._packed.append(_columns(EXTENT_COLUMNS, rows[:, :_IS_OPEN]))
+        wrote = states[states[:, _IS_OPEN + 1] > 0]
+        wrote = wrote[np.lexsort((wrote[:, 1], wrote[:, 0]))]
+        gaps = np.concatenate(self._gaps) if self._gaps else np.empty((0, len(GAP_COLUMNS)), np.int64)
+        return Stretch(
+            self._packed,
+            _columns(PRODUCER_COLUMNS, np.hstack([wrote[:, :2], wrote[:, _IS_OPEN + 1 :]])),
+            _columns(GAP_COLUMNS, gaps),
+            self._breaks,
+            self._leader_epochs,
+            self._unreadable,
+            self._value("batches"),
+            self._value("records"),
+            self._value("control_records"),
+            self._offset("first_offset"),
+            self._offset("last_offset"),
+            self._value("first_position"),
+            self._value("newest"),
+            self._value("newest_broker"),
+            bool(self._value("cleaned")),
+        )
+
+    def _value(self, name: str) -> int:
+        return self._stretch[_CELLS[name]]
+
+    def _offset(self, name: str) -> int | None:
+        value = self._value(name)
+        return None if value == NONE else value
+
+    def _go_on(self, told: int, why: int) -> None:
+        if told:
+            self._take_events(told)
+        if why == loops.NO_STATES:
+            self._grow()
+        elif why == loops.NO_ROOM:
+            self._pack()
+
+    def _grow(self) -> None:
+        self._bits += 1
+        self._slots = array("q", [-1]) * (1 << self._bits)
+        states = _zeros(STATE_SIZE * (1 << self._bits - 1))
+        memoryview(states)[: len(self._states)] = memoryview(self._states)
+        self._states = states
+        loops.rehash(self._slots, self._states, self._stretch, self._secret, self._bits)
+
+    def _pack(self) -> None:
+        table = np.frombuffer(self._out, np.int64).reshape(len(EXTENT_COLUMNS), _ROOM)
+        self._packed.append(_columns(EXTENT_COLUMNS, table[:, : self._finished].T))
+        self._finished = 0
+
+    def _take_events(self, told: int) -> None:
+        events = np.frombuffer(self._events, np.int64).reshape(-1, loops.EVENT_SIZE)[:told]
+        gaps, epochs, breaks, unreadable = (events[events[:, 0] == number, 1:] for number in range(len(loops.EVENTS)))
+        if len(gaps):
+            self._gaps.append(gaps[:, : len(GAP_COLUMNS)].copy())
+        self._leader_epochs += [(epoch, first) for epoch, first in epochs[:, :2].tolist()]
+        self._breaks += [Break(*row) for row in breaks.tolist()]
+        self._unreadable += [(offset, position, size) for offset, position, size in unreadable[:, :3].tolist()]
+
+
+def _zeros(cells: int) -> array[int]:
+    return array("q", bytes(8 * cells))
+
+
+def _pieces(rows: NDArray[np.int64]) -> Iterable[NDArray[np.int64]]:
+    return (rows[start : start + _ROOM] for start in range(0, len(rows), _ROOM))
+
+
+def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:
+    return Columns({name: np.ascontiguousarray(rows[:, number]) for number, name in enumerate(names)})

@@ -1,0 +1,598 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
+"""The folds' hot loops: batches, or what other folds made of them, into one state for each producer.
+
+One source that runs compiled and interpreted, under the rules of ``kafkalog.format.kernel``. A table is a flat buffer
+of int64, column by column, as there. *States* are row by row: STATE_SIZE cells for each (log, producer), first its
+transaction that no marker has ended yet, by ``EXTENT_COLUMNS``, then whether there is one, then what the producer
+wrote, by ``PRODUCER_COLUMNS`` without the two keys. *Slots* is the hash table of their numbers, -1 where it is empty;
+its size is a power of two and never less than twice the states. Numbers of columns and cells are C variables where this
+is compiled, by the .pxd: Python sees the tuples of names.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+try:
+    import cython
+except ImportError:  # not needed to run, only to compile
+    from kafkalog.format import _shadow as cython
+
+__all__ = [
+    "ABORT",
+    "COMMIT",
+    "DONE",
+    "EVENTS",
+    "EVENT_SIZE",
+    "EXTENT_COLUMNS",
+    "NO_ROOM",
+    "NO_STATES",
+    "OPEN",
+    "PRODUCER_COLUMNS",
+    "STATE_SIZE",
+    "STRETCH_CELLS",
+    "batches",
+    "extents",
+    "producers",
+    "rehash",
+]
+
+OPEN, ABORT, COMMIT = -1, 0, 1  # marker types
+
+EXTENT_COLUMNS: Final = (
+    "log_id",
+    "producer_id",
+    "first_offset",
+    "last_offset",
+    "batches",
+    "records",
+    "size",
+    "min_timestamp",
+    "max_timestamp",
+    "first_epoch",
+    "last_epoch",
+    "epoch_changes",  # between its batches
+    "position",  # of the first batch in its file
+    "marker_type",
+    "marker_offset",
+    "marker_epoch",
+    "coordinator_epoch",
+    "marker_timestamp",
+)
+(
+    LOG_ID,
+    PRODUCER_ID,
+    FIRST_OFFSET,
+    LAST_OFFSET,
+    BATCHES,
+    RECORDS,
+    SIZE,
+    MIN_TIMESTAMP,
+    MAX_TIMESTAMP,
+    FIRST_EPOCH,
+    LAST_EPOCH,
+    EPOCH_CHANGES,
+    POSITION,
+    MARKER_TYPE,
+    MARKER_OFFSET,
+    MARKER_EPOCH,
+    COORDINATOR_EPOCH,
+    MARKER_TIMESTAMP,
+) = range(len(EXTENT_COLUMNS))
+IS_OPEN: Final = len(EXTENT_COLUMNS)
+
+PRODUCER_COLUMNS: Final = (
+    "log_id",
+    "producer_id",
+    "batches",
+    "records",
+    "first_epoch",
+    "last_epoch",
+    "last_sequence",
+    "first_offset",
+    "last_offset",
+    "first_timestamp",
+    "last_timestamp",
+    "before_epoch",  # of the first batch that has sequences: what a stretch in front is held against
+    "before_sequence",
+    "before_offset",
+    "behind_epoch",  # of the last one that has: what a stretch behind is held against
+    "behind_sequence",
+    "behind_offset",
+)
+(
+    P_BATCHES,
+    P_RECORDS,
+    P_FIRST_EPOCH,
+    P_LAST_EPOCH,
+    P_LAST_SEQUENCE,
+    P_FIRST_OFFSET,
+    P_LAST_OFFSET,
+    P_FIRST_TIMESTAMP,
+    P_LAST_TIMESTAMP,
+    P_BEFORE_EPOCH,
+    P_BEFORE_SEQUENCE,
+    P_BEFORE_OFFSET,
+    P_BEHIND_EPOCH,
+    P_BEHIND_SEQUENCE,
+    P_BEHIND_OFFSET,
+) = range(len(PRODUCER_COLUMNS) - 2)
+STATE_SIZE: Final = len(EXTENT_COLUMNS) + 1 + len(PRODUCER_COLUMNS) - 2
+WIDTH: Final = STATE_SIZE
+
+# What is told of a whole stretch.
+STRETCH_CELLS: Final = (
+    "used",  # states
+    "batches",
+    "records",
+    "control_records",
+    "first_offset",
+    "last_offset",
+    "first_position",
+    "newest",
+    "newest_broker",
+    "cleaned",
+    "leader_epoch",
+)
+(
+    S_USED,
+    S_BATCHES,
+    S_RECORDS,
+    S_CONTROL_RECORDS,
+    S_FIRST_OFFSET,
+    S_LAST_OFFSET,
+    S_FIRST_POSITION,
+    S_NEWEST,
+    S_NEWEST_BROKER,
+    S_CLEANED,
+    S_LEADER_EPOCH,
+) = range(len(STRETCH_CELLS))
+
+# What is told of a place, in rows of EVENT_CELLS: first its kind, then
+#   GAP              first and last offset missing, position of the batch behind
+#   LEADER_EPOCH     epoch, first offset
+#   BREAK            log, producer, epoch, last sequence and last offset before; epoch, first sequence and offset behind
+#   MARKER_UNREADABLE  offset, position, size
+EVENTS: Final = ("gap", "leader_epoch", "break", "marker_unreadable")
+GAP, LEADER_EPOCH, BREAK, MARKER_UNREADABLE = range(len(EVENTS))
+EVENT_SIZE: Final = 9
+EVENT_CELLS: Final = EVENT_SIZE
+_AT_ONCE: Final = 4  # events that one batch can make
+
+# Why a loop stopped: all rows done, no room for more finished rows or events, or all states in use.
+DONE, NO_ROOM, NO_STATES = range(3)
+
+NONE: Final = -(2**63)
+MASK: Final = 2**31 - 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def add64(a: cython.longlong, b: cython.longlong) -> cython.longlong:
+    """Add as Java does: the sum wraps at 64 bits."""
+    if cython.compiled:
+        return a + b
+    return ((a + b + 2**63) & (2**64 - 1)) - 2**63
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def place(
+    log: cython.longlong, producer: cython.longlong, secret: cython.longlong, bits: cython.int
+) -> cython.longlong:
+    """Return where in 2**`bits` slots to look first: by a secret odd factor, so that no data can aim at one place."""
+    u: cython.ulonglong
+    if cython.compiled:
+        u = (producer ^ (log << 40)) * secret
+        return u >> (64 - bits)
+    return (((producer ^ (log << 40)) * secret) & (2**64 - 1)) >> (64 - bits)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def state_of(
+    log: cython.longlong,
+    producer: cython.longlong,
+    slots: cython.longlong[::1],
+    states: cython.longlong[::1],
+    stretch: cython.longlong[::1],
+    secret: cython.longlong,
+    bits: cython.int,
+) -> cython.Py_ssize_t:
+    """Return where the state of a producer begins, a new one where it has none yet."""
+    mask: cython.longlong = len(slots) - 1
+    i: cython.longlong = place(log, producer, secret, bits)
+    at: cython.Py_ssize_t
+    number: cython.longlong
+    cell: cython.Py_ssize_t
+    while True:
+        number = slots[i]
+        if number < 0:
+            break
+        at = number * WIDTH
+        if states[at + PRODUCER_ID] == producer and states[at + LOG_ID] == log:
+            return at
+        i = (i + 1) & mask
+    number = stretch[S_USED]
+    slots[i] = number
+    stretch[S_USED] = number + 1
+    at = number * WIDTH
+    for cell in range(WIDTH):
+        states[at + cell] = 0
+    states[at + LOG_ID] = log
+    states[at + PRODUCER_ID] = producer
+    return at
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def absorb(
+    states: cython.longlong[::1],
+    at: cython.Py_ssize_t,
+    rows: cython.longlong[::1],
+    row: cython.Py_ssize_t,
+    step: cython.Py_ssize_t,
+) -> cython.bint:
+    """Join an extent, of which column c is ``rows[row + c * step]``, to its producer's state; say whether it ends it.
+
+    What begins an extent is of its first row that has data, what ends it of the last one that has: a marker of its own
+    has none.
+    """
+    cell: cython.Py_ssize_t
+    earliest: cython.longlong
+    if not states[at + IS_OPEN]:
+        for cell in range(IS_OPEN):
+            states[at + cell] = rows[row + cell * step]
+        states[at + IS_OPEN] = 1
+    else:
+        if rows[row + FIRST_OFFSET * step] != NONE:
+            states[at + LAST_OFFSET] = rows[row + LAST_OFFSET * step]
+            states[at + EPOCH_CHANGES] += rows[row + EPOCH_CHANGES * step]
+            if rows[row + FIRST_EPOCH * step] != states[at + LAST_EPOCH]:
+                states[at + EPOCH_CHANGES] += 1
+            states[at + LAST_EPOCH] = rows[row + LAST_EPOCH * step]
+        for cell in range(BATCHES, MIN_TIMESTAMP):
+            states[at + cell] = add64(states[at + cell], rows[row + cell * step])
+        earliest = rows[row + MIN_TIMESTAMP * step]
+        if earliest != NONE and (states[at + MIN_TIMESTAMP] == NONE or earliest < states[at + MIN_TIMESTAMP]):
+            states[at + MIN_TIMESTAMP] = earliest
+        states[at + MAX_TIMESTAMP] = max(states[at + MAX_TIMESTAMP], rows[row + MAX_TIMESTAMP * step])
+        for cell in range(MARKER_TYPE, IS_OPEN):
+            states[at + cell] = rows[row + cell * step]
+    return states[at + MARKER_TYPE] >= 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def finish(
+    states: cython.longlong[::1], at: cython.Py_ssize_t, out: cython.longlong[::1], n: cython.Py_ssize_t,
+    room: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:  # fmt: skip
+    """Move a producer's extent out of its state."""
+    cell: cython.Py_ssize_t
+    for cell in range(IS_OPEN):
+        out[n + cell * room] = states[at + cell]
+    states[at + IS_OPEN] = 0
+    return n + 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def wrote(
+    states: cython.longlong[::1],
+    at: cython.Py_ssize_t,
+    rows: cython.longlong[::1],
+    row: cython.Py_ssize_t,
+    step: cython.Py_ssize_t,
+    events: cython.longlong[::1],
+    n: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Join what a producer wrote, columns of ``rows`` behind the two keys, to its state; answer the number of events.
+
+    Sequences that don't simply go on, or begin anew with 0 under a higher epoch, become an event.
+    """
+    to: cython.Py_ssize_t = at + IS_OPEN + 1
+    cell: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    epoch: cython.longlong
+    sequence: cython.longlong
+    if not states[to + P_BATCHES]:
+        for cell in range(WIDTH - IS_OPEN - 1):
+            states[to + cell] = rows[row + cell * step]
+        return n
+    states[to + P_BATCHES] += rows[row + P_BATCHES * step]
+    states[to + P_RECORDS] = add64(states[to + P_RECORDS], rows[row + P_RECORDS * step])
+    states[to + P_LAST_EPOCH] = rows[row + P_LAST_EPOCH * step]
+    states[to + P_LAST_SEQUENCE] = rows[row + P_LAST_SEQUENCE * step]
+    states[to + P_LAST_OFFSET] = rows[row + P_LAST_OFFSET * step]
+    states[to + P_FIRST_TIMESTAMP] = min(states[to + P_FIRST_TIMESTAMP], rows[row + P_FIRST_TIMESTAMP * step])
+    states[to + P_LAST_TIMESTAMP] = max(states[to + P_LAST_TIMESTAMP], rows[row + P_LAST_TIMESTAMP * step])
+    epoch = rows[row + P_BEFORE_EPOCH * step]
+    sequence = rows[row + P_BEFORE_SEQUENCE * step]
+    if sequence < 0:
+        return n
+    if states[to + P_BEFORE_SEQUENCE] < 0:
+        for cell in range(P_BEFORE_EPOCH, P_BEHIND_EPOCH):
+            states[to + cell] = rows[row + cell * step]
+    elif (
+        sequence != ((states[to + P_BEHIND_SEQUENCE] + 1) & MASK)
+        if epoch == states[to + P_BEHIND_EPOCH]
+        else epoch < states[to + P_BEHIND_EPOCH] or sequence != 0
+    ):
+        e = n * EVENT_CELLS
+        events[e] = BREAK
+        events[e + 1] = states[at + LOG_ID]
+        events[e + 2] = states[at + PRODUCER_ID]
+        for cell in range(3):
+            events[e + 3 + cell] = states[to + P_BEHIND_EPOCH + cell]
+            events[e + 6 + cell] = rows[row + (P_BEFORE_EPOCH + cell) * step]
+        n += 1
+    for cell in range(P_BEHIND_EPOCH, P_BEHIND_OFFSET + 1):
+        states[to + cell] = rows[row + cell * step]
+    return n
+
+
+def rehash(
+    slots: cython.longlong[::1],
+    states: cython.longlong[::1],
+    stretch: cython.longlong[::1],
+    secret: cython.longlong,
+    bits: cython.int,
+) -> None:
+    """Fill empty slots with the numbers of all states in use."""
+    number: cython.longlong
+    mask: cython.longlong = len(slots) - 1
+    i: cython.longlong
+    for number in range(stretch[S_USED]):
+        i = place(states[number * WIDTH + LOG_ID], states[number * WIDTH + PRODUCER_ID], secret, bits)
+        while slots[i] >= 0:
+            i = (i + 1) & mask
+        slots[i] = number
+
+
+def batches(
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    columns: cython.const[cython.longlong][::1],
+    types: cython.const[cython.longlong][::1],
+    coordinator_epochs: cython.const[cython.longlong][::1],
+    secret: cython.longlong,
+    bits: cython.int,
+    slots: cython.longlong[::1],
+    states: cython.longlong[::1],
+    stretch: cython.longlong[::1],
+    out: cython.longlong[::1],
+    n: cython.Py_ssize_t,
+    room: cython.Py_ssize_t,
+    events: cython.longlong[::1],
+) -> tuple[int, int, int, int]:
+    """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` whose checksums hold.
+
+    `columns` are the numbers of its columns, in the order in which they are taken below; `out` has `n` finished rows.
+    Answers (row to go on with, finished rows in `out`, events, why it stopped).
+    """
+    told: cython.Py_ssize_t = 0
+    e: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    at_position: cython.Py_ssize_t = columns[0] * capacity
+    at_size: cython.Py_ssize_t = columns[1] * capacity
+    at_first: cython.Py_ssize_t = columns[2] * capacity
+    at_last: cython.Py_ssize_t = columns[3] * capacity
+    at_leader_epoch: cython.Py_ssize_t = columns[4] * capacity
+    at_magic: cython.Py_ssize_t = columns[5] * capacity
+    at_valid: cython.Py_ssize_t = columns[6] * capacity
+    at_attributes: cython.Py_ssize_t = columns[7] * capacity
+    at_base_timestamp: cython.Py_ssize_t = columns[8] * capacity
+    at_max_timestamp: cython.Py_ssize_t = columns[9] * capacity
+    at_producer: cython.Py_ssize_t = columns[10] * capacity
+    at_epoch: cython.Py_ssize_t = columns[11] * capacity
+    at_base_sequence: cython.Py_ssize_t = columns[12] * capacity
+    at_last_sequence: cython.Py_ssize_t = columns[13] * capacity
+    at_count: cython.Py_ssize_t = columns[14] * capacity
+    scratch: cython.Py_ssize_t = len(states) - WIDTH  # the last state's cells hold the row at hand
+    written: cython.Py_ssize_t = scratch + IS_OPEN + 1
+    states_room: cython.longlong = len(states) // WIDTH - 1
+    events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - _AT_ONCE
+    position: cython.longlong
+    first: cython.longlong
+    last: cython.longlong
+    epoch: cython.longlong
+    attributes: cython.longlong
+    records: cython.longlong
+    newest: cython.longlong
+    earliest: cython.longlong
+    producer: cython.longlong
+    kind: cython.longlong
+    control: cython.bint
+    modern: cython.bint
+    known: cython.bint
+    data: cython.bint
+    while row < count:
+        if n >= room or told > events_room:
+            return row, n, told, NO_ROOM
+        if stretch[S_USED] >= states_room:
+            return row, n, told, NO_STATES
+        if not heads[at_valid + row]:
+            row += 1
+            continue
+        position = heads[at_position + row]
+        first = heads[at_first + row]
+        last = heads[at_last + row]
+        attributes = heads[at_attributes + row]
+        modern = heads[at_magic + row] > 1
+        control = modern and attributes & 32
+        newest = heads[at_max_timestamp + row]
+        producer = heads[at_producer + row]
+        records = heads[at_count + row]
+        kind = types[row]
+        known = first != NONE
+        if not known:  # a wrapper that can't be opened may begin right behind the batch before it
+            first = last if stretch[S_LAST_OFFSET] == NONE else add64(stretch[S_LAST_OFFSET], 1)
+        if records == NONE:
+            records = 1
+        if stretch[S_FIRST_OFFSET] == NONE:
+            stretch[S_FIRST_OFFSET] = first
+            stretch[S_FIRST_POSITION] = position
+        elif first > stretch[S_LAST_OFFSET] and add64(first, -1) != stretch[S_LAST_OFFSET]:
+            e = told * EVENT_CELLS
+            events[e] = GAP
+            events[e + 1] = add64(stretch[S_LAST_OFFSET], 1)
+            events[e + 2] = add64(first, -1)
+            events[e + 3] = position
+            told += 1
+        stretch[S_LAST_OFFSET] = last
+        epoch = heads[at_leader_epoch + row]
+        if epoch != stretch[S_LEADER_EPOCH]:
+            stretch[S_LEADER_EPOCH] = epoch
+            e = told * EVENT_CELLS
+            events[e] = LEADER_EPOCH
+            events[e + 1] = epoch
+            events[e + 2] = first
+            told += 1
+        stretch[S_NEWEST] = max(stretch[S_NEWEST], newest)
+        if newest > stretch[S_NEWEST_BROKER] and (kind >= 0 or (attributes & 8 and heads[at_magic + row] > 0)):
+            stretch[S_NEWEST_BROKER] = newest
+        if control:
+            stretch[S_CONTROL_RECORDS] = add64(stretch[S_CONTROL_RECORDS], records)
+            if attributes & 64:  # a delete horizon: the cleaner was here
+                stretch[S_CLEANED] = 1
+        else:
+            stretch[S_BATCHES] += 1
+            stretch[S_RECORDS] = add64(stretch[S_RECORDS], records)
+            if known and records < add64(add64(last, 1), -first):
+                stretch[S_CLEANED] = 1
+        if kind == -2:
+            e = told * EVENT_CELLS
+            events[e] = MARKER_UNREADABLE
+            events[e + 1] = first
+            events[e + 2] = position
+            events[e + 3] = heads[at_size + row]
+            told += 1
+        data = modern and not control and producer >= 0
+        if not data and kind < 0:
+            row += 1
+            continue
+        at = state_of(0, producer, slots, states, stretch, secret, bits)
+        earliest = newest
+        if data:
+            if not attributes & 72 and heads[at_base_timestamp + row] < newest:  # else the base is none of a record's
+                earliest = heads[at_base_timestamp + row]
+            states[written + P_BATCHES] = 1
+            states[written + P_RECORDS] = records
+            states[written + P_FIRST_EPOCH] = states[written + P_LAST_EPOCH] = heads[at_epoch + row]
+            states[written + P_LAST_SEQUENCE] = heads[at_last_sequence + row]
+            states[written + P_FIRST_OFFSET] = first
+            states[written + P_LAST_OFFSET] = last
+            states[written + P_FIRST_TIMESTAMP] = earliest
+            states[written + P_LAST_TIMESTAMP] = newest
+            states[written + P_BEFORE_EPOCH] = states[written + P_BEHIND_EPOCH] = heads[at_epoch + row]
+            states[written + P_BEFORE_SEQUENCE] = heads[at_base_sequence + row]
+            states[written + P_BEFORE_OFFSET] = first
+            states[written + P_BEHIND_SEQUENCE] = heads[at_last_sequence + row]
+            states[written + P_BEHIND_OFFSET] = last
+            told = wrote(states, at, states, written, 1, events, told)
+        if kind < 0:
+            if not attributes & 16:
+                row += 1
+                continue
+            states[scratch + FIRST_OFFSET] = first
+            states[scratch + LAST_OFFSET] = last
+            states[scratch + BATCHES] = 1
+            states[scratch + RECORDS] = records
+            states[scratch + SIZE] = heads[at_size + row]
+            states[scratch + MIN_TIMESTAMP] = earliest
+            states[scratch + MAX_TIMESTAMP] = newest
+            states[scratch + FIRST_EPOCH] = states[scratch + LAST_EPOCH] = heads[at_epoch + row]
+            states[scratch + POSITION] = position
+            states[scratch + MARKER_TYPE] = -1
+            states[scratch + MARKER_OFFSET] = NONE
+            states[scratch + MARKER_EPOCH] = NONE
+            states[scratch + COORDINATOR_EPOCH] = NONE
+            states[scratch + MARKER_TIMESTAMP] = NONE
+        else:
+            states[scratch + FIRST_OFFSET] = states[scratch + LAST_OFFSET] = NONE
+            states[scratch + BATCHES] = states[scratch + RECORDS] = states[scratch + SIZE] = 0
+            states[scratch + MIN_TIMESTAMP] = states[scratch + MAX_TIMESTAMP] = NONE
+            states[scratch + FIRST_EPOCH] = states[scratch + LAST_EPOCH] = NONE
+            states[scratch + POSITION] = NONE
+            states[scratch + MARKER_TYPE] = kind
+            states[scratch + MARKER_OFFSET] = first
+            states[scratch + MARKER_EPOCH] = heads[at_epoch + row]
+            states[scratch + COORDINATOR_EPOCH] = coordinator_epochs[row]
+            states[scratch + MARKER_TIMESTAMP] = newest
+        states[scratch + LOG_ID] = 0
+        states[scratch + PRODUCER_ID] = producer
+        states[scratch + EPOCH_CHANGES] = 0
+        if absorb(states, at, states, scratch, 1):
+            n = finish(states, at, out, n, room)
+        row += 1
+    return row, n, told, DONE
+
+
+def extents(
+    rows: cython.longlong[::1],
+    row: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    secret: cython.longlong,
+    bits: cython.int,
+    slots: cython.longlong[::1],
+    states: cython.longlong[::1],
+    stretch: cython.longlong[::1],
+    out: cython.longlong[::1],
+    n: cython.Py_ssize_t,
+    room: cython.Py_ssize_t,
+) -> tuple[int, int, int]:
+    """Fold extents that other folds gave, `count` rows by ``EXTENT_COLUMNS``, from `row` on, in log order.
+
+    `out` has `n` finished rows. Answers (row to go on with, finished rows in `out`, why it stopped).
+    """
+    at: cython.Py_ssize_t
+    states_room: cython.longlong = len(states) // WIDTH - 1
+    while row < count:
+        if n >= room:
+            return row, n, NO_ROOM
+        if stretch[S_USED] >= states_room:
+            return row, n, NO_STATES
+        at = state_of(rows[row], rows[row + count], slots, states, stretch, secret, bits)
+        if absorb(states, at, rows, row, count):
+            n = finish(states, at, out, n, room)
+        row += 1
+    return row, n, DONE
+
+
+def producers(
+    rows: cython.longlong[::1],
+    row: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    secret: cython.longlong,
+    bits: cython.int,
+    slots: cython.longlong[::1],
+    states: cython.longlong[::1],
+    stretch: cython.longlong[::1],
+    events: cython.longlong[::1],
+) -> tuple[int, int, int]:
+    """Fold what producers wrote in later stretches, `count` rows by ``PRODUCER_COLUMNS``, from `row` on.
+
+    Answers (row to go on with, events, why it stopped).
+    """
+    told: cython.Py_ssize_t = 0
+    at: cython.Py_ssize_t
+    states_room: cython.longlong = len(states) // WIDTH - 1
+    events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - _AT_ONCE
+    while row < count:
+        if told > events_room:
+            return row, told, NO_ROOM
+        if stretch[S_USED] >= states_room:
+            return row, told, NO_STATES
+        at = state_of(rows[row], rows[row + count], slots, states, stretch, secret, bits)
+        told = wrote(states, at, rows, row + 2 * count, count, events, told)
+        row += 1
+    return row, told, DONE
