@@ -374,7 +374,7 @@ def test_both_forms_fold_the_same(first: list[tuple[int, ...]], later: list[tupl
             whole = fold.Fold()
             for stretch in stretches:
                 whole.stretch(deepcopy(stretch))
-        answers.append([_plain(stretch) for stretch in (*stretches, whole.result())])
+            answers.append([_plain(stretch) for stretch in (*stretches, whole.result())])
     assert answers[0] == answers[1]
 
 

@@ -29,9 +29,9 @@ __all__ = ["GAP_COLUMNS", "Break", "Fold", "Stretch"]
 
 GAP_COLUMNS: Final = ("first_offset", "last_offset", "position")
 
-_ROOM: Final = 4104  # finished rows until they are packed
-_EVENT_ROOM: Final = 1024
-_FIRST_BITS: Final = 9
+_ROOM: Final = 1032  # finished rows until they are packed
+_EVENT_ROOM: Final = 256
+_FIRST_BITS: Final = 7  # half as many states as slots
 _IS_OPEN: Final = len(EXTENT_COLUMNS)
 _CELLS: Final = {name: number for number, name in enumerate(loops.STRETCH_CELLS)}
 _NONE_YET: Final = {"first_offset": NONE, "last_offset": NONE, "newest": -1, "newest_broker": -1, "leader_epoch": NONE}
@@ -46,16 +46,21 @@ _HEADS: Final = array(
 
 
 class Break(NamedTuple):
-    """Two batches of a producer of which the second neither goes on with the sequence nor begins a higher epoch."""
+    """Two batches of a producer of which the second neither goes on with the sequence nor begins a higher epoch.
+
+    Timestamps are the batches' newest, in ms.
+    """
 
     log_id: int
     producer_id: int
     epoch: int
     last_sequence: int
     last_offset: int
+    last_timestamp: int
     next_epoch: int
     first_sequence: int
     first_offset: int
+    next_timestamp: int
 
 
 @dataclass(slots=True)
