@@ -92,4 +92,6 @@ def totals(audit: Audit) -> str:
         _count(sum(gaps.values()), "gap")
         + (f" ({', '.join(f'{n} {kind}' for kind, n in gaps.most_common())})" if gaps else ""),
     ]
+    if unidentified := sum(log.unidentified for log in logs):
+        parts.append(f"atomicity: {_count(unidentified, 'transaction')} not checkable")
     return ", ".join(parts)
