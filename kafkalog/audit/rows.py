@@ -118,7 +118,7 @@ def _gaps(cluster: Cluster) -> Iterator[Row]:
 def _producers(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
         counts: Counter[tuple[int, int]] = Counter()
-        for rows in log.partition.transactions.blocks():
+        for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
             has_data = rows["first_offset"] != NONE
             ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
             counts.update(ended)
@@ -150,7 +150,7 @@ def _visible(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
         partition = log.partition
         aborted = Aborted()
-        for rows in partition.transactions.blocks():
+        for rows in partition.transactions.blocks("producer_id", "first_offset", "marker_offset", "marker_type"):
             chosen = rows.take((rows["marker_type"] == extents.ABORT) & (rows["first_offset"] != NONE))
             aborted.add(chosen["producer_id"], chosen["first_offset"], chosen["marker_offset"])
         for low, high in visible_ranges(_shown(log, aborted), partition.log_start_offset, partition.last_stable_offset):

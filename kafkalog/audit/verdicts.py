@@ -77,10 +77,10 @@ class Verdicts:
         verdicts = cls(audit.transactions, context.coordinator)
         decisions = _Decisions(context.decisions)
         start = 0
-        for rows in audit.transactions.blocks():
-            chosen = _chosen(audit, rows, context)
-            for number, row in zip(np.flatnonzero(chosen).tolist(), rows.take(chosen), strict=True):
-                verdicts.special[start + number] = _judge(audit, row, context, decisions)
+        for rows in audit.transactions.blocks(*_LOOKED_AT):
+            places = start + np.flatnonzero(_chosen(audit, rows, context))
+            for number, row in zip(places.tolist(), audit.transactions.take(places), strict=True):
+                verdicts.special[number] = _judge(audit, row, context, decisions)
             start += len(rows)
         return verdicts
 
@@ -102,7 +102,7 @@ class Verdicts:
         """Count transactions with data by state."""
         if self._counts is None:
             self._counts = Counter(verdict.state for verdict in self.special.values() if verdict.state not in _DECIDED)
-            for rows in self.rows.blocks():
+            for rows in self.rows.blocks("first_offset", "marker_type"):
                 has_data = rows["first_offset"] != NONE
                 for marker_type, state in _ENDED.items():
                     self._counts[state] += int((has_data & (rows["marker_type"] == marker_type)).sum())
@@ -116,6 +116,9 @@ class Verdicts:
 
 
 PLAIN: Final = ("producer_id", "first_offset", "marker_type")
+
+
+_LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", "marker_offset")
 
 
 def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[np.bool_]:
