@@ -6,6 +6,7 @@ import fnmatch
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,6 +116,7 @@ def txn_audit(
         raise click.UsageError("--format csv takes exactly one --table.")
     if form == "parquet" and output is None:
         raise click.UsageError("--format parquet needs -o DIR.")
+    started = time.time()
     found = audit(paths, Options(copy_ms=round(copy_minutes * 60_000), **options))
     outcome = Outcome(Severity[fail_on.upper()])
     for line in found.unreadable:
@@ -126,7 +128,9 @@ def txn_audit(
     if form == "parquet" and output is not None:
         from kafkalog_cli.render.parquet import write_audit
 
-        write_audit(found, output, tables or _SHOWN, paths=paths, arguments=sys.argv[1:], hashed=hashed)
+        write_audit(
+            found, output, tables or _SHOWN, paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started
+        )
         print(verdict(found))
     else:
         with data_stream(output, [Path(path) for path in paths]) as stream:

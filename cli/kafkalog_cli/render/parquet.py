@@ -52,19 +52,25 @@ def _value(value: Any) -> Any:
 
 
 def write_audit(
-    audit: Audit, output: Path, tables: Sequence[str], *, paths: Sequence[str], arguments: Sequence[str], hashed: bool
+    audit: Audit,
+    output: Path,
+    tables: Sequence[str],
+    *,
+    paths: Sequence[str],
+    arguments: Sequence[str],
+    hashed: bool,
+    started: float,
 ) -> None:
     """Write the tables and provenance.json to `output`, a directory that must not exist yet.
 
     Everything is written beside it first and appears under its name at the end. Raises OutputError where that can't be
-    done, or where pyarrow is missing.
+    done, or where pyarrow is missing. `started` is when the audit began, in seconds.
     """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise OutputError("Parquet needs pyarrow: pip install 'kafkalog[parquet]'") from error
-    started = time.time()
     target = output.absolute()
     if target.exists():
         raise OutputError(f"{output}: is there already")
