@@ -6,9 +6,9 @@ One source that runs compiled (pure-Python-mode Cython) and interpreted, with th
 - Tables are one flat buffer of int64, column by column: cell (column, row) is ``table[column * capacity + row]``.
 - Nothing here raises for bad bytes: a loop stops or marks the row, and says where.
 - No ``cython.`` name inside a loop, no literal above 2**31 - 1 where it would be compiled, ``len(x)`` not ``x.shape``.
-- The compiled form checks no bounds (a third of its time went there): each function checks its buffers' lengths where it
-  begins, and each length in the data against the bytes left before it is used. The interpreted form does check, and the
-  tests run both over hostile bytes: what is not held there is an IndexError.
+- The compiled form checks no bounds (a third of its time went there): each function checks its buffers' lengths where
+  it begins, and each length in the data against the bytes left before it is used. The interpreted form does check, and
+  the tests run both over hostile bytes: what is not held there is an IndexError.
 - Sums of offsets and timestamps wrap at 64 bits as in Java: ``add64``.
 """
 
