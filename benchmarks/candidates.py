@@ -2,7 +2,8 @@
 
     python benchmarks/candidates.py headers FILE WARM
 
-WARM is a small file of the same kind that is worked on first, untimed, so that imports and first calls are done.
+WARM is a small file of the same kind that is worked on first, untimed, so that imports and first calls are done. Both
+may be log directories where what is done makes sense for one.
 `run.py` starts this; nothing else needs to.
 """
 
@@ -15,6 +16,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from shapes import CODECS
@@ -38,11 +40,13 @@ def _limit(path: Path) -> Work:
 
     buffer = bytearray(PIECE)
     view = memoryview(buffer)
+    segments = _segments(path)
 
     def work() -> None:
-        with path.open("rb", buffering=0) as file:
-            while size := file.readinto(buffer):
-                crc32c(view[:size])
+        for segment in segments:
+            with segment.open("rb", buffering=0) as file:
+                while size := file.readinto(buffer):
+                    crc32c(view[:size])
 
     return work
 
@@ -50,9 +54,12 @@ def _limit(path: Path) -> Work:
 def _headers(path: Path) -> Work:
     import kafkalog
 
+    segments = _segments(path)
+
     def work() -> None:
-        for _ in kafkalog.scan(path):
-            pass
+        for segment in segments:
+            for _ in kafkalog.scan(segment):
+                pass
 
     return work
 
@@ -65,6 +72,16 @@ def _records(path: Path) -> Work:
             pass
 
     return work
+
+
+def _audit(path: Path, jobs: int = 1) -> Work:
+    from kafkalog.audit.run import Options, audit
+
+    return lambda: audit([path], Options(jobs=jobs))
+
+
+def _segments(path: Path) -> list[Path]:
+    return sorted(path.glob("*/*.log")) if path.is_dir() else [path]
 
 
 def _bare(path: Path) -> Work:
@@ -144,6 +161,8 @@ CANDIDATES: dict[str, Callable[[Path], Work]] = {
     "bare": _bare,
     "headers": _headers,
     "records": _records,
+    "audit": _audit,
+    "audit-2": partial(_audit, jobs=2),
 }
 
 
@@ -155,7 +174,8 @@ def main() -> None:
     started = time.perf_counter()
     work()
     seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
+    processes = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(who).ru_maxrss for who in processes) * RSS_UNIT
     print(json.dumps({"seconds": seconds, "peak_rss": peak}))
 
 

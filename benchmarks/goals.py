@@ -5,9 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from shapes import CODECS, SHAPES
+from shapes import CODECS, SHAPES, Layout
 
-__all__ = ["GROWTH", "MEMORY", "ROWS", "START", "START_OF_COMMAND", "Against", "Goal", "Row"]
+__all__ = [
+    "AUDIT_GROWTH",
+    "AUDIT_MEMORY",
+    "AUDIT_TIME",
+    "AUDIT_TIMES",
+    "GROWTH",
+    "LAYOUTS",
+    "MEMORY",
+    "ROWS",
+    "START",
+    "START_OF_COMMAND",
+    "Against",
+    "Goal",
+    "Row",
+]
 
 START_OF_COMMAND = 0.1  # seconds that a command may take besides its work
 
@@ -19,6 +33,8 @@ class Against(Enum):
     LIMIT_AND_BARE = "x (LIMIT + bare decompression)"
     LIMIT_AND_START = f"x LIMIT + {START_OF_COMMAND} s"
     KAFKA = "times faster than kafka-dump-log"
+    HEADERS = "x headers + CRC"
+    ONE_JOB = "times faster than one job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +55,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One candidate on one kind of file."""
+    """One candidate on one kind of file, or on a log directory of such files."""
 
     what: str
     candidate: str
@@ -47,22 +63,30 @@ class Row:
     against: Against
     limit: float | None  # the goal's number; none: for information
     codec: str = "none"
+    layout: Layout | None = None  # of a log directory
 
     @property
     def batches(self) -> str:
         """The kind of file, as tables print it."""
         title = SHAPES[self.shape].title
-        return title if self.codec == "none" else f"{title}, {self.codec}"
+        codec = "" if self.codec == "none" else f", {self.codec}"
+        return title + codec + ("" if self.layout is None else f", {self.layout}")
 
     @property
     def goal(self) -> Goal | None:
         """What the row is held against."""
-        return None if self.limit is None else Goal(self.limit, self.against.value, self.against is Against.KAFKA)
+        faster = self.against in {Against.KAFKA, Against.ONE_JOB}
+        return None if self.limit is None else Goal(self.limit, self.against.value, faster)
 
     @property
     def baselines(self) -> tuple[str, ...]:
         """The candidates that run in the same rounds."""
-        extra = {Against.LIMIT_AND_BARE: ("bare",), Against.KAFKA: (f"kafka-{self.candidate}",)}
+        extra = {
+            Against.LIMIT_AND_BARE: ("bare",),
+            Against.KAFKA: (f"kafka-{self.candidate}",),
+            Against.HEADERS: ("headers",),
+            Against.ONE_JOB: ("audit",),
+        }
         return ("limit", *extra.get(self.against, ()))
 
 
@@ -70,6 +94,8 @@ _HEADERS = {"16KiB": 1.3, "1MiB": 1.2, "1KB": 2, "155B": 3}
 _RECORDS = {"16KiB": 2.5, "1MiB": 1.4, "1KB": 4, "155B": 6}
 _LINES = "dump"
 _DEEP = "dump --deep-iteration --print-data-log"
+_AUDIT = {"155B": 3, "16KiB": 2}
+LAYOUTS = (Layout(10, 1), Layout(10_000, 1), Layout(10, 1000))
 
 ROWS = (
     *(Row("headers + CRC", "headers", shape, Against.LIMIT, limit) for shape, limit in _HEADERS.items()),
@@ -85,8 +111,23 @@ ROWS = (
     Row(_LINES, "dump", "16KiB", Against.KAFKA, None),
     Row(_DEEP, "deep", "155B", Against.KAFKA, 15),
     Row(_DEEP, "deep", "16KiB", Against.KAFKA, 15),
+    *(
+        Row(what, candidate, shape, Against.HEADERS, limit, layout=layout)
+        for what, candidate in (("audit", "audit"), ("txn-audit", "txn-audit"))
+        for shape, limit in _AUDIT.items()
+        for layout in LAYOUTS
+    ),
+    *(
+        Row("audit in two jobs", "audit-2", shape, Against.ONE_JOB, 1.7, layout=layout)
+        for shape in _AUDIT
+        for layout in LAYOUTS
+    ),
 )
 
 MEMORY = Goal(100, "MiB")
 GROWTH = Goal(1.1, "x that of the smaller file")  # four times as big, and some noise
+AUDIT_MEMORY = Goal(300, "MiB")
+AUDIT_TIMES = 8  # as big is the directory that growth is seen in
+AUDIT_GROWTH = Goal(64, "bytes a transaction")
+AUDIT_TIME = Goal(1.15, "x the time per GiB of the smaller directory")  # linear, and some noise
 START = {"kafkalog --version": Goal(70, "ms"), "kafkalog dump, 64 KiB": Goal(100, "ms")}

@@ -68,7 +68,7 @@ def page(
         parts += ["## Speed\n", table(head, map(_speed_line, speed))]
     if others:
         lines = ((one.what, one.file, *one.cells) for one in others)
-        parts += ["## Memory and start-up\n", table(("", "file", "measured", "goal", ""), lines)]
+        parts += ["## Memory, growth and start-up\n", table(("", "file", "measured", "goal", ""), lines)]
     if outputs:
         parts += ["## Output beside kafka-dump-log's\n", table(("", ""), outputs)]
     return "\n".join(parts)

@@ -2,6 +2,9 @@
 
     python benchmarks/run.py --size 256MiB --rounds 5 -o benchmarks/RESULTS.md
     python benchmarks/run.py --size 32MiB --only "headers + CRC" --data benchmarks/data
+    python benchmarks/run.py --audit-size 128MiB --only audit
+
+The files take some 20 GiB, 14 of them for audits.
 
 Everything runs in interleaved rounds, each candidate once a round. Neighbours on the machine slow all of a round
 alike, so a ratio is taken inside each round and its median over the rounds is what counts; seconds stand beside it.
@@ -10,25 +13,39 @@ alike, so a ratio is taken inside each round and its median over the rounds is w
 from __future__ import annotations
 
 import argparse
-import subprocess
+import json
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from candidates import CANDIDATES
-from goals import GROWTH, MEMORY, ROWS, START, START_OF_COMMAND, Against, Row
+from files import Files, written
+from goals import (
+    AUDIT_GROWTH,
+    AUDIT_MEMORY,
+    AUDIT_TIME,
+    AUDIT_TIMES,
+    GROWTH,
+    LAYOUTS,
+    MEMORY,
+    ROWS,
+    START,
+    START_OF_COMMAND,
+    Against,
+    Row,
+)
 from kafka_tool import NoJarsError, dump_command, same_output
 from measure import CandidateError, Sample, Samples, command, library, per_round, rounds
 from report import Result, facts, page
-from shapes import CODECS, SEGMENT_NAME, parse_size, size_text
+from shapes import CODECS, Layout, parse_size, size_text
 
 HERE = Path(__file__).parent
 SMALL = 64 << 10
 COMPARED = 1 << 20
 START_ROUNDS = 20
-GENERATION = 1  # names cached files: raise it when generate.py writes other bytes
 MIB = 1 << 20
 MS = 1000
 
@@ -39,47 +56,51 @@ EXPLANATION = """\
 LIMIT is the time to read the file in pieces of 1 MiB into a fixed buffer and take the CRC-32C of each piece, one core.
 Every ratio is the median of the ratios within the rounds; seconds are medians of the rounds. Library rows are timed
 inside a process that is already warm, command rows are whole processes. Files are in the page cache. Peak RSS is the
-highest of the rounds. Bare decompression has the compressed record sections in memory.
+highest of the rounds, of the biggest process. Bare decompression has the compressed record sections in memory.
+Audits are of log directories with segments of 128 MiB, every ten batches of a producer a marker; headers + CRC and
+LIMIT are there of all the segments. What an audit says of a directory is held against what was written before it is
+timed.
 """
 
 
 class Bench:
     """The files and the official tool that measuring needs."""
 
-    def __init__(self, data: Path, size: int, tool_size: int, number: int, tool: list[str] | str) -> None:
-        self._data = data
+    def __init__(
+        self, data: Path, size: int, tool_size: int, audit_size: int, number: int, tool: list[str] | str
+    ) -> None:
+        self._files = Files(data)
         self._size = size
         self._tool_size = min(size, tool_size)
+        self._audit_size = audit_size
         self._rounds = number
         self._tool = tool  # its command line, or why there is none
 
-    def segment(self, shape: str, codec: str, size: int) -> Path:
-        """Return a generated file, from an earlier run if it is there."""
-        path = self._data / f"{shape}-{codec}-{size_text(size)}-{GENERATION}" / SEGMENT_NAME
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(".part")
-            options: list[str | Path] = ["--shape", shape, "--codec", codec, "--size", str(size), "-o", part]
-            subprocess.run([sys.executable, HERE / "generate.py", *options], check=True)
-            part.rename(path)
-        return path
-
     def speed(self, rows: Sequence[Row]) -> list[Result]:
         """Measure `rows`, those on the same file in the same rounds."""
-        groups: dict[tuple[str, str, int], list[Row]] = {}
+        groups: dict[tuple[str, str, Layout | None, int], list[Row]] = {}
         for row in rows:
-            size = self._tool_size if row.against is Against.KAFKA else self._size
-            groups.setdefault((row.shape, row.codec, size), []).append(row)
+            size = self._tool_size if row.against is Against.KAFKA else self._audit_size if row.layout else self._size
+            groups.setdefault((row.shape, row.codec, row.layout, size), []).append(row)
         results: dict[Row, Result] = {}
-        for (shape, codec, size), members in groups.items():
-            _say(f"{shape} {codec} {size_text(size)}")
-            path, warm = self.segment(shape, codec, size), self.segment(shape, codec, SMALL)
+        for (shape, codec, layout, size), members in groups.items():
+            _say(f"{members[0].batches}; {size_text(size)}")
+            if layout is None:
+                path, warm = self._files.segment(shape, codec, size), self._files.segment(shape, codec, SMALL)
+            else:
+                path = self._files.directory(shape, layout, size)
+                warm = self._files.directory(shape, replace(layout, partitions=1), SMALL)
             library("limit", path, warm)  # the page cache
             names = dict.fromkeys(name for row in members for name in (*row.baselines, row.candidate))
-            samples = rounds({name: self._starter(name, path, warm) for name in names}, self._rounds)
+            candidates = {name: self._starter(name, path, warm) for name in names}
+            try:
+                if layout is not None:
+                    self._check(path)
+            except CandidateError as error:
+                candidates |= {row.candidate: partial(_refuse, str(error)) for row in members}
+            samples = rounds(candidates, self._rounds)
             results |= {row: _result(row, samples, size_text(size)) for row in members}
-            for output in self._data.glob("output-*"):
-                output.unlink()
+            self._files.remove_outputs()
         return [results[row] for row in rows]
 
     def memory(self) -> list[Result]:
@@ -91,7 +112,7 @@ class Bench:
                 _say(f"memory {shape} {size_text(size)}")
                 file = f"{shape}, {size_text(size)}"
                 try:
-                    sample = command([*KAFKALOG, "dump", self.segment(shape, "none", size)])
+                    sample = command([*KAFKALOG, "dump", self._files.segment(shape, "none", size)])
                 except CandidateError as error:
                     results.append(Result("peak RSS of dump", str(error), MEMORY.unit, MEMORY, file))
                     break
@@ -101,13 +122,53 @@ class Bench:
                 results.append(Result("its growth", peaks[1] / peaks[0], GROWTH.unit, GROWTH, shape))
         return results
 
+    def growth(self) -> list[Result]:
+        """Measure the peak of audits, and how peak and time grow from one directory to a much bigger one."""
+        busiest, size = LAYOUTS[1], self._audit_size
+        small, big = (self._files.directory("155B", busiest, times * size) for times in (1, AUDIT_TIMES))
+        warm = self._files.directory("155B", busiest, SMALL)
+        results = []
+        peaks: dict[Path, int] = {}
+        try:
+            for layout, times in (*((layout, 1) for layout in LAYOUTS), (busiest, AUDIT_TIMES)):
+                file = f"155 B, {layout}; {size_text(times * size)}"
+                _say(f"audit memory {file}")
+                path = self._files.directory("155B", layout, times * size)
+                peaks[path] = command([*KAFKALOG, "txn-audit", path]).peak_rss
+                goal = AUDIT_MEMORY if times == 1 else None
+                results.append(Result("peak RSS of txn-audit", peaks[path] / MIB, AUDIT_MEMORY.unit, goal, file))
+            per_transaction = (peaks[big] - peaks[small]) / (self._check(big) - self._check(small))
+            runs = {"small": partial(library, "audit", small, warm), "big": partial(library, "audit", big, warm)}
+            samples = rounds(runs, self._rounds)
+            time = per_round(samples, ["big", "small"], lambda big, small: big / small / AUDIT_TIMES)
+            for goal, growth in ((AUDIT_GROWTH, per_transaction), (AUDIT_TIME, time)):
+                results.append(Result("its growth", growth, goal.unit, goal, f"from {size_text(size)}"))
+        except CandidateError as error:
+            results.append(Result("growth of txn-audit", str(error), AUDIT_GROWTH.unit))
+        self._files.remove_outputs()
+        return results
+
+    def _check(self, directory: Path) -> int:
+        """Hold what an audit says of a log directory against what was written; return how many transactions it has.
+
+        Raises CandidateError where they differ.
+        """
+        expected = written(directory) | {"open": 0, "gaps": 0, "findings": 0}
+        output = self._files.output("partitions")
+        command([*KAFKALOG, "txn-audit", "--format", "ndjson", "--table", "partitions", directory], output)
+        rows = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+        said: dict[str, int] = {name: sum(row[name] for row in rows) for name in expected}
+        if said != expected:
+            raise CandidateError(f"the audit says {said} of {expected}")
+        return said["committed"] + said["aborted"]
+
     def start(self) -> list[Result]:
         """Measure how long commands take that have next to nothing to do."""
         _say("start-up")
         commands = {
             "python -c pass": (sys.executable, "-c", "pass"),
             "kafkalog --version": (*KAFKALOG, "--version"),
-            "kafkalog dump, 64 KiB": (*KAFKALOG, "dump", str(self.segment("155B", "none", SMALL))),
+            "kafkalog dump, 64 KiB": (*KAFKALOG, "dump", str(self._files.segment("155B", "none", SMALL))),
         }
         samples = rounds({name: partial(command, argv) for name, argv in commands.items()}, START_ROUNDS)
         results = []
@@ -125,12 +186,12 @@ class Bench:
         for shape, codec in [("155B", "none"), *(("16KiB", codec) for codec in CODECS)]:
             for name, options in OPTIONS.items():
                 _say(f"output {shape} {codec} {name}")
-                path = self.segment(shape, codec, COMPARED)
+                path = self._files.segment(shape, codec, COMPARED)
                 runs = [self._starter(tool, path, path) for tool in (name, f"kafka-{name}")]
                 try:
                     for run in runs:
                         run()
-                    said = same_output(self._output(name), self._output(f"kafka-{name}")) or "the same"
+                    said = same_output(self._files.output(name), self._files.output(f"kafka-{name}")) or "the same"
                 except CandidateError as error:
                     said = f"not compared: {error}"
                 found.append((" ".join(("dump", *options, f"({shape}, {codec})")), said))
@@ -140,15 +201,14 @@ class Bench:
         """Return what runs the candidate `name` once."""
         if name in CANDIDATES:
             return partial(library, name, path, warm)
+        if name == "txn-audit":
+            return partial(command, [*KAFKALOG, name, path], self._files.output(name))
         mode = name.removeprefix("kafka-")
         if mode == name:
-            return partial(command, [*KAFKALOG, "dump", *OPTIONS[mode], path], self._output(name))
+            return partial(command, [*KAFKALOG, "dump", *OPTIONS[mode], path], self._files.output(name))
         if isinstance(self._tool, str):
             return partial(_refuse, self._tool)
-        return partial(command, [*self._tool, *OPTIONS[mode], "--files", path], self._output(name))
-
-    def _output(self, name: str) -> Path:
-        return self._data / f"output-{name}"
+        return partial(command, [*self._tool, *OPTIONS[mode], "--files", path], self._files.output(name))
 
 
 def _refuse(reason: str) -> Sample:
@@ -179,6 +239,8 @@ _MEASURES: dict[Against, Callable[..., float]] = {
     Against.LIMIT_AND_BARE: lambda took, limit, bare: took / (limit + bare),
     Against.LIMIT_AND_START: lambda took, limit: max(took - START_OF_COMMAND, 0) / limit,
     Against.KAFKA: lambda took, _, tool: tool / took,
+    Against.HEADERS: lambda took, _, headers: took / headers,
+    Against.ONE_JOB: lambda took, _, one_job: one_job / took,
 }
 
 
@@ -190,14 +252,15 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=parse_size, default="256MiB", help="of each file (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
-    parser.add_argument(
-        "--only", action="append", metavar="NAME", help="rows whose name or file holds NAME; memory, start-up, output"
-    )
+    only = "rows whose name or file holds NAME; memory, start-up, output, audit"
+    parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
     parser.add_argument("--kafka-tools", type=Path, metavar="DIR", help="jars of kafka-dump-log, or KAFKA_TOOLS_JARS")
     parser.add_argument(
         "--kafka-size", type=parse_size, default="64MiB", help="of files for that tool, which is slow (%(default)s)"
     )
+    audited = f"of each log directory to audit, one {AUDIT_TIMES} times that (%(default)s)"
+    parser.add_argument("--audit-size", type=parse_size, default="1GiB", help=audited)
     parser.add_argument("-o", "--output", type=Path, default=HERE / "RESULTS.md", metavar="FILE")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
@@ -218,9 +281,11 @@ def main() -> None:
     except NoJarsError as error:
         tool, release = str(error), None
     with tempfile.TemporaryDirectory() as temporary:
-        bench = Bench(asked.data or Path(temporary), asked.size, asked.kafka_size, asked.rounds, tool)
+        data = asked.data or Path(temporary)
+        bench = Bench(data, asked.size, asked.kafka_size, asked.audit_size, asked.rounds, tool)
         speed = bench.speed([row for row in ROWS if wanted(f"{row.what} {row.batches}")])
-        others = (bench.start() if wanted("start-up") else []) + (bench.memory() if wanted("memory") else [])
+        parts = {"start-up": bench.start, "memory": bench.memory, "audit: memory and growth": bench.growth}
+        others = [result for name, measure in parts.items() if wanted(name) for result in measure()]
         outputs = bench.outputs() if wanted("output") else []
     machine = [*facts(release), ("rounds", str(asked.rounds))]
     text = page(machine, EXPLANATION, speed, others, outputs)

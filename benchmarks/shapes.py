@@ -6,7 +6,7 @@ import argparse
 import re
 from dataclasses import dataclass
 
-__all__ = ["CODECS", "SEGMENT_NAME", "SHAPES", "Shape", "parse_size", "size_text"]
+__all__ = ["CODECS", "SEGMENT_NAME", "SHAPES", "Layout", "Shape", "parse_size", "size_text"]
 
 SEGMENT_NAME = f"{0:020}.log"
 
@@ -28,6 +28,19 @@ class Shape:
     max_records: int | None
     templates: int  # different record sections in a file
     marker_every: int  # data batches in each producer's transaction; 0: not transactional
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the transactions of a log directory are spread."""
+
+    producers: int  # of each partition, which shares them with no other
+    partitions: int
+
+    def __str__(self) -> str:
+        if self.partitions == 1:
+            return f"{self.producers:,} producers"
+        return f"{self.producers:,} producers in each of {self.partitions:,} partitions"
 
 
 SHAPES = {

@@ -18,7 +18,7 @@ import zstandard
 
 from shapes import Shape
 
-__all__ = ["COMMIT_MARKER", "HEADER_SIZE", "Template", "templates"]
+__all__ = ["HEADER_SIZE", "MARKERS", "Template", "templates"]
 
 HEADER_SIZE = 61
 SNAPPY_BLOCK = 32 << 10  # what the Java client compresses at a time
@@ -36,8 +36,11 @@ class Template:
     last_timestamp_delta: int  # the highest too: timestamps do not fall inside a batch
 
 
-# Control record of type COMMIT (1), version 0, coordinator epoch 0; the first byte is the record's length, 16.
-COMMIT_MARKER = Template(bytes.fromhex("20 00 00 00 08 00000001 0c 000000000000 00"), 1, 0)
+# Control records of types COMMIT (1) and ABORT (0), version 0, coordinator epoch 0; the first byte is the length, 16.
+MARKERS = (
+    Template(bytes.fromhex("20 00 00 00 08 00000001 0c 000000000000 00"), 1, 0),
+    Template(bytes.fromhex("20 00 00 00 08 00000000 0c 000000000000 00"), 1, 0),
+)
 
 
 @lru_cache(maxsize=2)

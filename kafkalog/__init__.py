@@ -2,106 +2,72 @@
 
 for batch in kafkalog.batches("00000000000000000000.log"):
     print(batch.base_offset, batch.producer_id, batch.is_transactional)
+
+Importing this package imports nothing else: a name's module comes when the name is asked for (PEP 562). The stub beside
+this file is what type checkers and editors read.
 """
 
-from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
-from kafkalog.findings import CATALOGUE, Code, Finding, Severity
-from kafkalog.format.batch import Batch, Record
-from kafkalog.format.checkpoint import Checkpoint, LeaderEpoch, PartitionOffset
-from kafkalog.format.compression import CODECS
-from kafkalog.format.control import ControlRecord, ControlType, control_record
-from kafkalog.format.index import AbortedTransaction, OffsetEntry, TimeEntry
-from kafkalog.format.kernel import form as kernel_form
-from kafkalog.format.message import MalformedError
-from kafkalog.format.snapshot import ProducerState
-from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.files import BytesSource, FileSource, Source
-from kafkalog.log.indexes import (
-    OffsetIndexCheck,
-    TimeIndexCheck,
-    TimeIndexErrors,
-    check_offset_index,
-    check_time_index,
-)
-from kafkalog.log.names import FileKind, FileName, parse_name
-from kafkalog.log.readers import (
-    FindingWarning,
-    batch_columns,
-    batches,
-    control_finding,
-    control_records,
-    key_undecodable,
-    offset_index,
-    read_aborted_transactions,
-    read_checkpoint,
-    read_properties,
-    read_snapshot,
-    record_columns,
-    records,
-    segment_chunks,
-    time_index,
-)
-from kafkalog.log.records import RecordBlock
-from kafkalog.log.segment import scan, scan_source
-from kafkalog.log.stream import StreamSource
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
 from kafkalog.version import VERSION
 
 __version__ = VERSION
 
-__all__ = [
-    "CATALOGUE",
-    "CODECS",
-    "AbortedTransaction",
-    "Batch",
-    "BytesSource",
-    "Checkpoint",
-    "Chunk",
-    "Code",
-    "ControlRecord",
-    "ControlType",
-    "FileKind",
-    "FileName",
-    "FileSource",
-    "Finding",
-    "FindingWarning",
-    "KafkaLogError",
-    "LeaderEpoch",
-    "Limits",
-    "MalformedError",
-    "OffsetEntry",
-    "OffsetIndexCheck",
-    "PartitionOffset",
-    "ProducerState",
-    "Record",
-    "RecordBlock",
-    "Severity",
-    "Source",
-    "StreamSource",
-    "TimeEntry",
-    "TimeIndexCheck",
-    "TimeIndexErrors",
-    "UnreadableError",
-    "UnsupportedError",
-    "__version__",
-    "batch_columns",
-    "batches",
-    "check_offset_index",
-    "check_time_index",
-    "control_finding",
-    "control_record",
-    "control_records",
-    "kernel_form",
-    "key_undecodable",
-    "offset_index",
-    "parse_name",
-    "read_aborted_transactions",
-    "read_checkpoint",
-    "read_properties",
-    "read_snapshot",
-    "record_columns",
-    "records",
-    "scan",
-    "scan_source",
-    "segment_chunks",
-    "time_index",
-]
+_HOMES: Final = {
+    "errors": ("KafkaLogError", "UnreadableError", "UnsupportedError"),
+    "findings": ("CATALOGUE", "Code", "Finding", "Severity"),
+    "format.batch": ("Batch", "Record"),
+    "format.checkpoint": ("Checkpoint", "LeaderEpoch", "PartitionOffset"),
+    "format.compression": ("CODECS",),
+    "format.control": ("ControlRecord", "ControlType", "control_record"),
+    "format.index": ("AbortedTransaction", "OffsetEntry", "TimeEntry"),
+    "format.message": ("MalformedError",),
+    "format.snapshot": ("ProducerState",),
+    "log.chunk": ("Chunk", "Limits"),
+    "log.files": ("BytesSource", "FileSource", "Source"),
+    "log.indexes": ("OffsetIndexCheck", "TimeIndexCheck", "TimeIndexErrors", "check_offset_index", "check_time_index"),
+    "log.names": ("FileKind", "FileName", "parse_name"),
+    "log.readers": (
+        "FindingWarning",
+        "batch_columns",
+        "batches",
+        "control_finding",
+        "control_records",
+        "key_undecodable",
+        "offset_index",
+        "read_aborted_transactions",
+        "read_checkpoint",
+        "read_properties",
+        "read_snapshot",
+        "record_columns",
+        "records",
+        "time_index",
+    ),
+    "log.records": ("RecordBlock",),
+    "log.segment": ("scan", "scan_source", "segment_chunks"),
+    "log.stream": ("StreamSource",),
+}
+_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", "kernel_form", *_HOME_OF]  # noqa: PLE0604  # strings, all of them: so it holds what the table does
+
+
+def kernel_form() -> str:
+    """Say which form of the kernel runs: ``compiled`` or ``interpreted``."""
+    from kafkalog.format.kernel import form
+
+    return form()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -382,7 +382,7 @@ CATALOGUE: Final[dict[str, Code]] = {
     "atomicity-broken": Code(
         _ERROR,
         "A transaction ended in one partition otherwise than the coordinator decided.",
-        "Certain: only transactions that are the decided one beyond doubt are held to the decision.",
+        "Certain: only what is beyond doubt one transaction is compared; the rest is counted as not checkable.",
         "Consumers see a part of a transaction.",
         "Find who wrote the foreign marker; the data must be repaired by hand.",
     ),

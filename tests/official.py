@@ -103,7 +103,7 @@ class Answer:
 
 def run(recorded_run: Run, folder: Path) -> Answer:
     """Run our command as the official tool was run; `folder` holds the case's data directories."""
-    from kafkalog_cli.main import cli
+    from kafkalog_cli.group import cli
 
     dialect = ["--dialect", "4.2"] if recorded_run.version == "4.2.1" else []
     here = folder / recorded_run.data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -27,10 +29,11 @@ try:
 finally:
     print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
 """
+ALL_NAMES: Final = COMMAND.replace('name.partition(".")[0]', "name")
 
 
 def _imported(code: str, *arguments: str | Path) -> set[str]:
-    """Run `code` in a fresh interpreter; it writes the top-level names of its modules as its last line of stderr."""
+    """Run `code` in a fresh interpreter; it writes the names of its modules as its last line of stderr."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     ended = subprocess.run(command, capture_output=True, check=True, timeout=60)
     return set(ended.stderr.decode().splitlines()[-1].split())
@@ -57,6 +60,7 @@ def segment(tmp_path: Path) -> Path:
         ("--format", "ndjson"),
         ("--format", "json"),
         ("--format", "csv"),
+        ("--format", "table"),
         ("--offset", "1..2", "--print-data-log"),
     ],
     ids=" ".join,
@@ -114,3 +118,54 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr
 def test_the_version_imports_nothing_slow() -> None:
     """``--version`` is asked for in scripts, again and again."""
     assert _imported(COMMAND, "--version") & (SLOW | set(CODECS)) == set()
+
+
+def test_the_version_needs_no_command_tree() -> None:
+    """Of kafkalog it imports the kernel, whose form it shows, and what starts the command; and nothing of click."""
+    imported = _imported(ALL_NAMES, "--version")
+
+    assert "click" not in imported
+    assert {name for name in imported if name.startswith("kafkalog")} <= {
+        "kafkalog", "kafkalog.format", "kafkalog.format.kernel", "kafkalog.format.lines", "kafkalog.format._shadow",
+        "kafkalog.version", "kafkalog_cli", "kafkalog_cli.exit", "kafkalog_cli.main",
+    }  # fmt: skip
+
+
+def test_a_dump_of_a_segment_imports_no_readers_of_side_files(segment: Path) -> None:
+    """Nor what only other formats need."""
+    imported = _imported(ALL_NAMES, "dump", segment)
+
+    assert "kafkalog.log.segment" in imported
+    assert imported & {
+        "kafkalog.format.checkpoint", "kafkalog.format.control", "kafkalog.format.index", "kafkalog.format.snapshot",
+        "kafkalog.log.indexes", "kafkalog.log.readers", "kafkalog_cli.render.rows", "json",
+    } == set()  # fmt: skip
+
+
+def test_the_package_alone_imports_none_of_its_modules() -> None:
+    """``import kafkalog`` costs next to nothing; a name brings its module."""
+    code = (
+        "import sys, kafkalog\nprint(*(name for name in sys.modules if name.startswith('kafkalog.')), file=sys.stderr)"
+    )
+
+    assert _imported(code) == {"kafkalog.version"}
+
+
+def test_the_package_has_what_its_stub_says() -> None:
+    """Type checkers read the stub, Python the table: both know the same names, each from the same module."""
+    stub = ast.parse(Path(kafkalog.__file__).with_suffix(".pyi").read_text())
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    (listed,) = (
+        ast.literal_eval(node.value)
+        for node in stub.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+
+    assert sorted(listed) == sorted(kafkalog.__all__)
+    assert {alias.name for node in imports for alias in node.names} == set(listed) - {"__version__", "kernel_form"}
+    for node in imports:
+        for alias in node.names:
+            assert getattr(kafkalog, alias.name) is getattr(importlib.import_module(str(node.module)), alias.name)
+    assert set(listed) <= set(dir(kafkalog))
+    with pytest.raises(AttributeError, match="'kafkalog' has no attribute 'nonsense'"):
+        _ = kafkalog.nonsense  # type: ignore[attr-defined]  # that is the point

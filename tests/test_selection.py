@@ -230,6 +230,29 @@ def test_times_are_iso_8601_or_ms(tmp_path: Path, text: str) -> None:
     assert [row["base_offset"] for row in until] == [0, 1]
 
 
+def test_a_header_that_lies_about_its_newest_timestamp_hides_no_record(tmp_path: Path) -> None:
+    """Records newer than their batch's max_timestamp, which old producers and other clients write, are selected."""
+    path = segment(tmp_path, batch(record(b"k", b"v", later=500), timestamp=1000, max_timestamp=1000))
+    rows = rows_of("--table", "records", "--since=1500", path)
+
+    assert [row["timestamp_ms"] for row in rows] == [1500]
+    assert kafkalog("dump", "--since=1500", path).text.count("baseOffset: 0 ") == 1
+
+
+LOG_APPEND_TIME = 8
+GZIP = 1
+
+
+@pytest.mark.parametrize("option", ["--since=1501", "--until=1499"])
+def test_a_batch_out_of_range_by_its_append_time_is_not_decompressed(tmp_path: Path, option: str) -> None:
+    """Where the broker set the time, the header decides: what cannot be decompressed in such a batch goes unnoticed."""
+    path = segment(tmp_path, batch(b"no gzip", attributes=LOG_APPEND_TIME | GZIP, max_timestamp=1500))
+    tables = ("--table", "records", "--table", "findings")
+
+    assert "decompression-failed" in kafkalog("dump", "--format", "ndjson", *tables, "--since=1500", path).text
+    assert kafkalog("dump", "--format", "ndjson", *tables, option, path).out == b""
+
+
 def test_offsets_that_go_back_hide_no_batch(tmp_path: Path) -> None:
     """A segment whose offsets are out of order, which is damage, still gives what is in the range."""
     far = [one(b"a", bytes(100_000), base_offset=900 + n) for n in range(30)]  # 3 MB: more than one window of reading

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handmade import batch, each, record, segment
+from handmade import batch, each, one, record, segment
 from invoke import PARTITION, SEGMENT, kafkalog, rows_of
 
 
@@ -90,3 +90,23 @@ def test_side_files_have_their_tables() -> None:
     assert [line for line in lines if re.fullmatch(r"\w+: \d+ rows?", line)] == [
         "batches: 29 rows", "offset_index: 1 row", "time_index: 2 rows", "aborted_transactions: 6 rows",
     ]  # fmt: skip
+
+
+def test_a_part_of_a_table_does_not_look_like_all_of_it(tmp_path: Path) -> None:
+    """A table that is drawn in parts says so: each says which rows it has, and all are counted once, at the end."""
+    path = segment(tmp_path, *(one(b"k", base_offset=number) for number in range(20_050)))
+    lines = dump("--columns", "base_offset", path)
+
+    assert [line for line in lines if line.startswith("batches")] == [
+        "batches, in parts: rows 1 to 10000", "batches, in parts: rows 10001 to 20000",
+        "batches, in parts: rows 20001 to 20050", "batches: 20050 rows",
+    ]  # fmt: skip
+    assert lines[-1] == "batches: 20050 rows"
+    assert [int(line) for line in lines if re.match(r"\s*\d", line)] == list(range(20_050))
+
+
+def test_as_many_rows_as_a_part_has_are_one_table(tmp_path: Path) -> None:
+    """Where nothing follows there are no parts."""
+    path = segment(tmp_path, *(one(b"k", base_offset=number) for number in range(10_000)))
+
+    assert dump("--columns", "base_offset", path)[0] == "batches: 10000 rows"

@@ -13,6 +13,7 @@ import pytest
 
 from handmade import batch, each, one, record, segment
 from invoke import PARTITION, SEGMENT, kafkalog, processed
+from kafkalog.tables import TABLES
 from kafkalog_cli.render.escape import escape, escape_bytes
 from pseudo import FOREIGN, acting, on_terminal, plain
 
@@ -238,6 +239,39 @@ def test_a_table_fits_the_terminal(columns: int) -> None:
     screen = plain(on_terminal("dump", "--format", "table", SEGMENT, columns=columns)[1])
 
     assert max(len(line) for line in screen.splitlines()) <= columns
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize("options", [(), ("--print-data-log",), ("--print-data-log", "--table", "findings")])
+def test_no_number_is_cut_in_a_table(columns: int, options: tuple[str, ...], tmp_path: Path) -> None:
+    """Where not all columns fit, some are left out and named; offsets and positions with dots in them help nobody."""
+    path = segment(tmp_path, SEGMENT.read_bytes(), each(b"123456789 " * 9, b"1234567890123456"))
+    screen = plain(on_terminal("dump", "--format", "table", *options, path, columns=columns)[1])
+
+    assert re.search(r"^ .*\d", screen, re.MULTILINE)
+    assert not re.search(r"\d…", screen)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120, 250])
+@pytest.mark.parametrize("options", [(), ("--print-data-log", "--table", "records")])
+def test_no_column_is_lost_in_silence(columns: int, options: tuple[str, ...]) -> None:
+    """Each column stands in the table, above it as the same in every row, or among those that are left out."""
+    screen = plain(on_terminal("dump", "--format", "table", *options, SEGMENT.name, cwd=PARTITION, columns=columns)[1])
+    table = TABLES["records" if options else "batches"]
+
+    assert [name for name in table.names if not re.search(rf"(?<!\w){name}(?!\w)", screen)] == []
+    assert ("left out" in screen) == (columns < 250)
+
+
+def test_a_text_that_does_not_fit_is_shortened_and_shows_it(tmp_path: Path) -> None:
+    """Keys and values end in an ellipsis, wide characters counted as two; short ones beside them stay whole."""
+    path = segment(tmp_path, each("語".encode() * 60, b"x" * 100, b"short"))
+    options = ("--table", "records", "--columns", "offset,key", "--print-data-log")
+    lines = plain(on_terminal("dump", "--format", "table", *options, path, columns=40)[1]).splitlines()
+
+    assert [line.split() for line in lines if re.match(r"\s*\d", line)] == [
+        ["0", "語" * 14 + "…"], ["1", "x" * 29 + "…"], ["2", "short"],
+    ]  # fmt: skip
 
 
 def test_a_key_s_markup_is_text_on_a_terminal(tmp_path: Path) -> None:

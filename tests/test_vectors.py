@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
+import crc32c
 import pytest
 
 import build
@@ -192,3 +194,12 @@ def test_the_checksum_of_nine_digits() -> None:
 
     assert kernel.crc32c(digits, 0, 9) == 0xE3069283
     assert kernel.crc32(digits, 0, 9) == 0xCBF43926
+
+
+@pytest.mark.parametrize("around", [0, 8, 256, 3 * 256, 3 * 2048, 3 * 2048 + 3 * 256, 50_000])
+def test_the_checksum_of_long_stretches(around: int) -> None:
+    """Lanes of any length are joined to the sum that another implementation has."""
+    data = random.Random(around).randbytes(around + 9)
+
+    for stop in range(max(around - 9, 0), around + 10):
+        assert kernel.crc32c(data, 0, stop) == crc32c.crc32c(data[:stop])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import kafkalog
 from kafkalog import Batch, Chunk, FileKind, FileName, Finding, Limits, UnreadableError
@@ -17,7 +17,9 @@ from kafkalog_cli.inputs import STDIN, check_segment, check_side_file, check_unk
 from kafkalog_cli.output import say, say_official
 from kafkalog_cli.progress import Progress
 from kafkalog_cli.render.kafka import KafkaText, Options, java_path
-from kafkalog_cli.render.rows import RowSink
+
+if TYPE_CHECKING:
+    from kafkalog_cli.render.rows import RowSink
 
 __all__ = ["Request", "dump_rows", "dump_text"]
 
@@ -205,10 +207,8 @@ def _selected(text: KafkaText, chunk: Chunk, request: Request, run: _Run) -> Non
             chunk.skip(row)
     written = -1
     for block in chunk.records() if decode else ():
-        for number in range(block.recs.count):
+        for number in selection.numbers(block):
             row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
-            if not selection.holds(block.record(number, batches[row].position)):
-                continue
             if row != written:
                 for other in range(written + 1, row if not selection.looks_at_records else written + 1):
                     if chosen[other]:

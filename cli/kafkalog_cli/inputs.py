@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,6 +85,8 @@ def _is_text(head: bytes) -> bool:
 
 def _head(file: str) -> bytes:
     if os.path.isdir(file):
+        import shlex
+
         raise UnreadableError(f"{file}: a directory: did you mean `kafkalog txn-audit {shlex.quote(file)}`?")
     with contextlib.closing(kafkalog.FileSource(file)) as source:
         return source.read(0, _HEAD)

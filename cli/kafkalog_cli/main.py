@@ -1,4 +1,4 @@
-"""The command ``kafkalog``: finds the subcommand, and turns whatever ends it into an exit status.
+"""Starts the command, and turns whatever ends it into an exit status.
 
 0 nothing at or above --fail-on, 1 findings, 2 usage, 3 incomplete, 4 output failed, 70 internal, 130 INT, 143 TERM,
 141 closed pipe.
@@ -7,74 +7,22 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import signal
 import sys
-from typing import Any, Final, NoReturn
-
-import click
+from typing import Any, NoReturn
 
 from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
-from kafkalog_cli.render.escape import escape
 
-__all__ = ["cli", "main"]
-
-_COMMANDS: Final = ("dump", "txn-audit", "explain", "schema")
+__all__ = ["main", "version_line"]
 
 
-class _LazyGroup(click.Group):
-    """Loads a subcommand's module when it is called for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # as above
-        if cmd_name not in _COMMANDS:
-            return None
-        name = cmd_name.replace("-", "_")
-        command = getattr(importlib.import_module(f"kafkalog_cli.commands.{name}"), name)
-        assert isinstance(command, click.Command)
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0] if args else ""
-        if name and name not in _COMMANDS and not name.startswith("-"):
-            import difflib
-
-            close = difflib.get_close_matches(name, _COMMANDS, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            if os.path.exists(name):
-                hint = f" Did you mean `kafkalog {'txn-audit' if os.path.isdir(name) else 'dump'} {name}`?"
-            ctx.fail(f"There is no command {name!r}.{hint}")
-        return super().resolve_command(ctx, args)
-
-
-def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if not value or ctx.resilient_parsing:
-        return
+def version_line() -> str:
+    """Say which version this is, and which form of the kernel runs."""
     from kafkalog.format.kernel import form
     from kafkalog.version import VERSION
 
-    click.echo(f"kafkalog {VERSION} ({form()} kernel)")
-    ctx.exit()
-
-
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
-    help="Show the version and which form of the kernel runs, then exit.",
-)  # fmt: skip
-def cli() -> None:
-    """Read Kafka's log directories from the files alone: no broker, no JVM, nothing written to the evidence.
-
-    \b
-        kafkalog txn-audit /copy/of/log.dirs
-        kafkalog dump 00000000000000000000.log
-        kafkalog dump --format ndjson 00000000000000000000.log | jq .producer_id
-    """
+    return f"kafkalog {VERSION} ({form()} kernel)"
 
 
 def _terminate(_number: int, _frame: Any) -> NoReturn:
@@ -84,8 +32,11 @@ def _terminate(_number: int, _frame: Any) -> NoReturn:
 def main() -> NoReturn:
     """Run the command and exit with its status."""
     signal.signal(signal.SIGTERM, _terminate)
-    status = _run()
+    version_only = sys.argv[1:] == ["--version"]  # needs no command tree
+    status = Exit.FINE if version_only else _run()
     try:
+        if version_only:
+            print(version_line())
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -100,6 +51,11 @@ def main() -> NoReturn:
 
 
 def _run() -> int:
+    import click
+
+    from kafkalog_cli.group import cli
+    from kafkalog_cli.render.escape import escape
+
     stdout, stderr = sys.stdout, sys.stderr
     try:
         result = cli.main(prog_name="kafkalog", standalone_mode=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -80,6 +79,8 @@ def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryI
         yield stream  # type: ignore[misc]  # has the two methods of BinaryIO that renderers use
         stream.flush()
         return
+    import tempfile
+
     if output.exists() and not output.is_file():
         raise OutputError(f"{output}: no regular file")
     folder = output.absolute().parent.resolve()

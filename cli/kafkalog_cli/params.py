@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -77,6 +76,8 @@ def names_of(known: Callable[[], tuple[str, ...]]) -> Callable[[click.Context, c
         names = tuple(dict.fromkeys(name.strip() for name in (value or "").split(",") if name.strip()))
         for name in names:
             if name not in known():
+                import difflib
+
                 close = difflib.get_close_matches(name, known(), 3)
                 hint = f"did you mean {' or '.join(close)}?" if close else "kafkalog schema lists them."
                 raise click.BadParameter(f"there is no column {name!r}; {hint}", ctx, param)

@@ -31,6 +31,7 @@ __all__ = ["PartitionAudit", "join"]
 _COORDINATORS: Final = frozenset(
     {"__consumer_offsets", "__share_group_state", "__transaction_state", "__cluster_metadata"}
 )
+_EXPIRATION_MS: Final = 86_400_000  # producer.id.expiration.ms by default
 
 
 @dataclass(slots=True)
@@ -262,6 +263,10 @@ def _judge_sequences(audit: PartitionAudit) -> None:
         before, offset = found.last_offset, found.first_offset
         if before < audit.cleaned_to or offset <= audit.log_start_offset:
             continue
+        if found.next_timestamp - found.last_timestamp > _EXPIRATION_MS:
+            continue  # a leader has forgotten the producer: it may go on with any sequence
+        if any(before < first <= offset for _, first in audit.epochs):
+            continue  # a new leader knows what was replicated, no more
         kind, needed = judge(found)
         explained = any(before < gap.first_offset and gap.last_offset < offset for gap in audit.gaps)
         if kind == "hole" and explained:

@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
+from kafkalog.audit.atomicity import Judged, across_partitions, against_coordinator, unidentified
 from kafkalog.audit.findings import partition_findings
 from kafkalog.audit.groups import OFFSETS_TOPIC, pending_offsets
 from kafkalog.audit.partition import PartitionAudit, join
@@ -57,6 +58,7 @@ class LogAudit:
     partition: PartitionAudit
     verdicts: Verdicts
     findings: list[Finding] = field(default_factory=list)
+    unidentified: int = 0  # ended transactions whose other partitions nothing tells
 
 
 @dataclass(slots=True)
@@ -139,17 +141,27 @@ def _audit_cluster(cluster: Cluster, options: Options) -> None:
         now = max(
             [*cluster.coordinator.newest.values(), *(log.partition.newest_broker for log in cluster.logs)], default=-1
         )
+    replicas: dict[tuple[str, int], list[PartitionAudit]] = {}
     for log in cluster.logs:
+        directory = log.partition.directory
+        replicas.setdefault((directory.topic, directory.partition), []).append(log.partition)
+    judged: list[Judged] = []
+    for log in cluster.logs:
+        directory = log.partition.directory
+        others = replicas[directory.topic, directory.partition]
         context = Context(
             cluster.coordinator, cluster.decisions, options.snapshot or (log.node.clean_shutdown and state_clean),
-            newest, options.copy_ms, state_cleaned,
+            newest, options.copy_ms, state_cleaned, tuple(other for other in others if other is not log.partition),
         )  # fmt: skip
         log.verdicts = Verdicts.of(log.partition, context)
-        if log.partition.directory.topic == OFFSETS_TOPIC:
-            log.partition.findings += pending_offsets(log.partition.directory, log.verdicts, options.limits)
-        log.findings = partition_findings(
-            log.partition, log.verdicts, cluster.decisions, context, now, options.max_timeout_ms
-        )
+        if directory.topic == OFFSETS_TOPIC:
+            log.partition.findings += pending_offsets(directory, log.verdicts, options.limits)
+        log.findings = partition_findings(log.partition, log.verdicts, now, options.max_timeout_ms)
+        judged.append(against_coordinator(log.partition, log.verdicts, cluster.decisions, context))
+    cluster.findings += across_partitions(judged)
+    for log, found in zip(cluster.logs, judged, strict=True):
+        log.findings += found.findings
+        log.unidentified = unidentified(found)
 
 
 def _scan_all(segments: Sequence[Segment], options: Options) -> dict[str, SegmentScan]:

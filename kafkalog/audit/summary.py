@@ -35,6 +35,10 @@ def iso(timestamp: int) -> str:
     return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def worst(audit: Audit) -> Severity | None:
     """Return the highest severity among all findings, None where there are none."""
     return max((finding.severity for finding in audit.findings()), default=None)
@@ -44,10 +48,10 @@ def verdict(audit: Audit) -> str:
     """Return the verdict in one line."""
     counts = Counter(finding.code for finding in _serious(audit))
     if audit.unreadable:
-        return f"INCOMPLETE: {len(audit.unreadable)} input{'s' * (len(audit.unreadable) > 1)} could not be read"
+        return f"INCOMPLETE: {_count(len(audit.unreadable), 'input')} could not be read"
     if not counts:
         decided = sum(sum(log.verdicts.counts()[state] for state in ("committed", "aborted")) for log in _logs(audit))
-        return f"OK: {decided} transactions decided, nothing wrong"
+        return f"OK: {_count(decided, 'transaction')} decided, nothing wrong"
     words = ", ".join(f"{count} {code}" for code, count in counts.most_common())
     return f"{'WRONG' if worst(audit) is Severity.ERROR else 'SUSPICIOUS'}: {words}"
 
@@ -80,12 +84,14 @@ def totals(audit: Audit) -> str:
     states: Counter[str] = sum((log.verdicts.counts() for log in logs), Counter())
     gaps = Counter(gap.kind for log in logs for gap in log.partition.gaps)
     parts = [
-        f"{len(logs)} logs",
-        f"{sum(log.partition.batches for log in logs)} batches",
-        f"{sum(log.partition.records for log in logs)} records",
-        f"{sum(states.values())} transactions"
+        _count(len(logs), "log"),
+        _count(sum(log.partition.batches for log in logs), "batch", "batches"),
+        _count(sum(log.partition.records for log in logs), "record"),
+        _count(sum(states.values()), "transaction")
         + (f" ({', '.join(f'{count} {state}' for state, count in states.most_common())})" if states else ""),
-        f"{sum(gaps.values())} gaps"
+        _count(sum(gaps.values()), "gap")
         + (f" ({', '.join(f'{n} {kind}' for kind, n in gaps.most_common())})" if gaps else ""),
     ]
+    if unidentified := sum(log.unidentified for log in logs):
+        parts.append(f"atomicity: {_count(unidentified, 'transaction')} not checkable")
     return ", ".join(parts)

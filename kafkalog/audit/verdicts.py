@@ -44,7 +44,8 @@ class Context:
 
     `one_moment` says so for certain (a clean stop, the user's word); else `newest` (ms) of all inputs and `copy_ms`
     decide whether a transaction is older than the copy can have taken. `decisions` are the coordinator's by producer
-    id. `state_cleaned` says whether records of the state topic are missing.
+    id. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same partition's logs on
+    other nodes.
     """
 
     coordinator: Coordinator
@@ -53,6 +54,7 @@ class Context:
     newest: int
     copy_ms: int
     state_cleaned: bool
+    replicas: tuple[PartitionAudit, ...] = ()
 
 
 class Verdicts:
@@ -168,6 +170,9 @@ def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, decisio
         return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, certainty, None, None)
     state, cause, entry = _open(audit, row, context, names)
     decision = _listing(audit, row, context)
+    if state in ("hanging", "undecided") and (ended := _ended_elsewhere(audit, row, context)) is not None:
+        name = entry.record.transactional_id if entry is not None else names[0] if names else None
+        return Verdict(ended, name, "replica-behind", "proved", entry, decision)
     if state == "hanging" and cause is None:
         cause = _why_hanging(audit, row, decision)
     name = entry.record.transactional_id if entry is not None else names[0] if names else None
@@ -228,6 +233,17 @@ def _open(
             return _PENDING[record.state], None, entry
         return "hanging", None if listed else "partition-not-registered", entry
     return "hanging", None, entry
+
+
+def _ended_elsewhere(audit: PartitionAudit, row: dict[str, int], context: Context) -> str | None:
+    """Return what a transaction waits for here where another replica, which goes on from this one, has its marker."""
+    for other in context.replicas:
+        if other.log_end_offset <= audit.log_end_offset or other.epochs[: len(audit.epochs)] != audit.epochs:
+            continue
+        for found in other.of_producer(row["producer_id"]):
+            if found["first_offset"] == row["first_offset"] and found["marker_offset"] >= audit.log_end_offset:
+                return "commit-pending" if found["marker_type"] == extents.COMMIT else "abort-pending"
+    return None
 
 
 def _listing(audit: PartitionAudit, row: dict[str, int], context: Context) -> Decision | None:

@@ -6,10 +6,7 @@ takes their Python source instead, with the same answers.
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
-from pathlib import Path
 from types import ModuleType
 
 __all__ = ["interpreted"]
@@ -17,6 +14,10 @@ __all__ = ["interpreted"]
 
 def interpreted(name: str, as_name: str) -> ModuleType:
     """Load a module that may be compiled, such as ``format.kernel``, from its Python source, as `as_name`."""
+    import importlib.util
+    import sys
+    from pathlib import Path
+
     path = Path(__file__).parents[1].joinpath(*name.split(".")).with_suffix(".py")
     spec = importlib.util.spec_from_file_location(as_name, path)
     assert spec is not None  # a .py file has both

@@ -44,15 +44,6 @@ static uint32_t kafkalog_sliced(const kafkalog_table *table, uint32_t crc, const
     return crc;
 }
 
-static void kafkalog_fill_shift(uint32_t over[4][256], uint32_t length) {
-    for (uint32_t byte = 0; byte < 256; byte++)
-        for (int k = 0; k < 4; k++) {
-            uint32_t crc = byte << (8 * k);
-            for (uint32_t n = 0; n < length; n++) crc = (crc >> 8) ^ kafkalog_castagnoli.at[0][crc & 0xFF];
-            over[k][byte] = crc;
-        }
-}
-
 static inline uint32_t kafkalog_shift(uint32_t over[4][256], uint32_t crc) {
     return over[0][crc & 0xFF] ^ over[1][(crc >> 8) & 0xFF] ^ over[2][(crc >> 16) & 0xFF] ^ over[3][crc >> 24];
 }
@@ -75,6 +66,17 @@ static uint32_t kafkalog_shift_by(uint32_t crc, uint64_t n) {
         power = kafkalog_multiply(power, power, KAFKALOG_CASTAGNOLI);
     }
     return crc;
+}
+
+/* Shifting is linear: what a byte gives is the sum of what its bits give. */
+static void kafkalog_fill_shift(uint32_t over[4][256], uint32_t length) {
+    for (int k = 0; k < 4; k++) {
+        over[k][0] = 0;
+        for (uint32_t byte = 1; byte < 256; byte++) {
+            uint32_t rest = byte & (byte - 1); /* without its lowest bit */
+            over[k][byte] = rest ? over[k][rest] ^ over[k][byte ^ rest] : kafkalog_shift_by(byte << (8 * k), length);
+        }
+    }
 }
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))

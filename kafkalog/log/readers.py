@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
@@ -30,11 +29,11 @@ from kafkalog.format.index import aborted_transactions as _aborted
 from kafkalog.format.layout import ABORTED_TXN
 from kafkalog.format.message import MalformedError
 from kafkalog.format.snapshot import ProducerState, producer_snapshot
-from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.files import FileSource, read_small
+from kafkalog.log.chunk import Limits
+from kafkalog.log.files import read_small
 from kafkalog.log.indexes import check_offset_index, check_time_index
 from kafkalog.log.names import FileKind, parse_name
-from kafkalog.log.segment import scan_source
+from kafkalog.log.segment import segment_chunks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,32 +68,6 @@ class FindingWarning(UserWarning):
 def _warn(finding: Finding) -> None:
     if finding.severity > Severity.NOTE:
         warnings.warn(str(finding), FindingWarning, stacklevel=3)
-
-
-def segment_chunks(path: PathLike, *, limits: Limits | None = None, max_bytes: int | None = None) -> Iterator[Chunk]:
-    """Read a segment or KRaft snapshot in chunks, with what its name and the index beside it say.
-
-    `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
-    """
-    name = parse_name(Path(path).name)
-    source = FileSource(path, max_bytes=max_bytes)
-    base_offset = name.offset if name.kind is FileKind.LOG else None
-    try:
-        yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: _hints(Path(path)))
-    finally:
-        source.close()
-
-
-def _hints(path: Path) -> list[int]:
-    """Return the positions in the offset index beside a segment, none where there is none."""
-    index = path.with_name(path.name.partition(".")[0] + ".index")
-    if parse_name(path.name).kind is not FileKind.LOG or not os.path.isfile(index):
-        return []
-    try:
-        listed = check_offset_index(index).listed
-    except UnreadableError:  # hints only
-        return []
-    return sorted({entry.position for entry in listed if entry.position > 0})
 
 
 def batches(path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None) -> Iterator[Batch]:

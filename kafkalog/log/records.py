@@ -34,6 +34,11 @@ class RecordBlock:
         self.outer = outer
         self.findings: list[Finding] = []
 
+    def key(self, number: int) -> bytes | None:
+        """Return one record's key."""
+        start, size = self.recs.cell(kernel.KEY_START, number), self.recs.cell(kernel.KEY_SIZE, number)
+        return None if size < 0 else bytes(self.buf[start : start + size])
+
     def record(self, number: int, position: int | None = None) -> Record:
         """Make one record readable; `position` is that of its batch where it lies in a wrapper."""
         row, offset, timestamp, sequence, key, key_size, value, value_size, headers, count, size = self.recs.row(number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +10,7 @@ from typing import Any, Final
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
-from kafkalog.format.control import control_record
-from kafkalog.format.message import MalformedError
-from kafkalog.log import readers
 from kafkalog.log.chunk import Chunk
-from kafkalog.log.indexes import check_offset_index, check_time_index
 from kafkalog.log.names import FileKind
 from kafkalog.log.selection import Selection
 from kafkalog.tables import Table
@@ -59,6 +54,8 @@ def _text(data: bytes | None) -> tuple[str | None, str | None]:
     try:
         return data.decode(), None
     except UnicodeDecodeError:
+        import base64
+
         return None, base64.b64encode(data).decode()
 
 
@@ -88,9 +85,17 @@ def _record_row(file: str, batch: Batch, record: Record) -> Row:
     )  # fmt: skip
 
 
-def _control_row(file: str, batch: Batch, record: Record) -> Row:
-    control = control_record(record.key, record.value)
-    return (
+def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] | Finding:
+    from kafkalog.format.control import control_record
+    from kafkalog.format.message import MalformedError
+
+    try:
+        control = control_record(record.key, record.value)
+    except MalformedError as error:
+        from kafkalog.log.readers import control_finding
+
+        return control_finding(file, batch, record, str(error))
+    return tables.CONTROL, (
         file, record.offset, record.timestamp, control.name, control.type, control.version, control.coordinator_epoch,
         control.data, batch.producer_id, batch.producer_epoch, batch.partition_leader_epoch, batch.position,
     )  # fmt: skip
@@ -124,20 +129,15 @@ def _record_rows(
 ) -> Iterator[tuple[Table, Row] | Finding]:
     told = -1  # the last batch whose row was given because a record of it is selected
     for block in chunk.records():
-        for number in range(block.recs.count):
+        for number in selection.numbers(block):
             row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
             batch = batches[row]
             record = block.record(number, batch.position)
-            if not selection.holds(record):
-                continue
             if "batches" in wanted and selection.looks_at_records and row != told:
                 yield tables.BATCHES, _batch_row(file, batch)
                 told = row
             if "control" in wanted and batch.is_control:
-                try:
-                    yield tables.CONTROL, _control_row(file, batch, record)
-                except MalformedError as error:
-                    yield readers.control_finding(file, batch, record, str(error))
+                yield _control_row(file, batch, record)
             if "records" in wanted:
                 yield tables.RECORDS, _record_row(file, batch, record)
         yield from block.findings
@@ -148,6 +148,9 @@ def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tup
 
     Raises UnreadableError where the file can't be read.
     """
+    from kafkalog.log import readers
+    from kafkalog.log.indexes import check_offset_index, check_time_index
+
     findings: list[Finding] = []
     rows: list[Row]
     if kind is FileKind.OFFSET_INDEX:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final, Unpack
 
+from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Where
 from kafkalog.format import kernel
 from kafkalog.format.batch import Block
@@ -14,11 +16,13 @@ from kafkalog.format.resync import Resync
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.damage import Damage
 from kafkalog.log.files import BytesSource, FileSource, Source
+from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.window import Window
 
-__all__ = ["scan", "scan_source"]
+__all__ = ["scan", "scan_source", "segment_chunks"]
 
 _CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
+_SMALLEST_BATCH: Final = 26  # a message of magic 0
 _INT64: Final = (-(2**63), 2**63 - 1)
 
 
@@ -63,7 +67,7 @@ class Scan:
         self.source = source
         self.limits = limits
         self.window = Window(source, limits.max_batch_bytes)
-        self.heads = Block(len(kernel.BATCH_COLUMNS), _CAPACITY)
+        self.heads = Block(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // _SMALLEST_BATCH + 1))
         low, high = _INT64 if base_offset is None else (base_offset, base_offset + 2**31 - 1)
         self.state = array("q", [kernel.NONE, -1, low, min(high, _INT64[1]), 0, 0, 0])
         self.make_hints = hints
@@ -191,3 +195,33 @@ class Scan:
             chunk.findings.append(self.finding("file-changed", f"the file {changes}"))
         if chunk.findings:
             yield chunk
+
+
+def segment_chunks(
+    path: str | os.PathLike[str], *, limits: Limits | None = None, max_bytes: int | None = None
+) -> Iterator[Chunk]:
+    """Read a segment or KRaft snapshot in chunks, with what its name and the index beside it say.
+
+    `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
+    """
+    name = parse_name(Path(path).name)
+    source = FileSource(path, max_bytes=max_bytes)
+    base_offset = name.offset if name.kind is FileKind.LOG else None
+    try:
+        yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: _hints(Path(path)))
+    finally:
+        source.close()
+
+
+def _hints(path: Path) -> list[int]:
+    """Return the positions in the offset index beside a segment, none where there is none."""
+    index = path.with_name(path.name.partition(".")[0] + ".index")
+    if parse_name(path.name).kind is not FileKind.LOG or not os.path.isfile(index):
+        return []
+    from kafkalog.log.indexes import check_offset_index
+
+    try:
+        listed = check_offset_index(index).listed
+    except UnreadableError:  # hints only
+        return []
+    return sorted({entry.position for entry in listed if entry.position > 0})

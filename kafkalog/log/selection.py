@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafkalog.format.batch import Batch, Record
+from kafkalog.format import kernel
+from kafkalog.format.batch import Batch
+from kafkalog.log.records import RecordBlock
 
 __all__ = ["Selection"]
 
@@ -41,22 +44,26 @@ class Selection:
             return False
         if self.control_only and not batch.is_control:
             return False
-        if (
-            self.until_ms is not None
-            and batch.timestamp_type == "log_append_time"
-            and batch.max_timestamp > self.until_ms
-        ):
-            return False
-        return self.since_ms is None or batch.max_timestamp >= self.since_ms or batch.magic == 0
+        # Only an append time is each record's own: the broker sets it, and the records' deltas are ignored.
+        return batch.timestamp_type != "log_append_time" or self._in_time(batch.max_timestamp)
 
-    def holds(self, record: Record) -> bool:
-        """Say whether a record of a batch that may hold it is selected."""
-        if self.first_offset is not None and record.offset < self.first_offset:
-            return False
-        if self.last_offset is not None and record.offset > self.last_offset:
-            return False
-        if self.since_ms is not None and record.timestamp < self.since_ms:
-            return False
-        if self.until_ms is not None and record.timestamp > self.until_ms:
-            return False
-        return self.key is None or record.key == self.key
+    def _in_time(self, timestamp: int) -> bool:
+        return (self.since_ms is None or timestamp >= self.since_ms) and (
+            self.until_ms is None or timestamp <= self.until_ms
+        )
+
+    def numbers(self, block: RecordBlock) -> Iterator[int]:
+        """Yield the numbers of the selected records in a block of batches that may hold some.
+
+        Looks at the kernel's table: a record that is not selected is never made.
+        """
+        first = -(2**63) if self.first_offset is None else self.first_offset
+        last = 2**63 - 1 if self.last_offset is None else self.last_offset
+        columns = (block.recs.column(kernel.OFFSET), block.recs.column(kernel.TIMESTAMP))
+        for number, (offset, timestamp) in enumerate(zip(*columns, strict=True)):
+            if (
+                first <= offset <= last
+                and self._in_time(timestamp)
+                and (self.key is None or block.key(number) == self.key)
+            ):
+                yield number

@@ -20,7 +20,8 @@ class Window:
 
     def __init__(self, source: Source, limit: int) -> None:
         self.source = source
-        self.size = max(_SMALLEST, min(WINDOW, limit))  # never wide enough for a batch over the limit
+        whole = WINDOW if source.size is None else source.size + 1  # a small file's end is seen at once
+        self.size = max(_SMALLEST, min(WINDOW, limit, whole))  # never wide enough for a batch over the limit
         self.buffer = bytearray(self.size)
         self.position = 0
         self.start = 0

@@ -34,6 +34,7 @@ CAUSES: Final = (
     "id-expired",  # the transactional id is forgotten
     "producer-replaced",  # the transactional id goes on under another producer id
     "producer-unknown",  # no state partition names the producer id, and all are at hand
+    "replica-behind",  # another replica has the marker, this one stops before it
     "state-partition-missing",  # no state partition at hand names the producer id
 )
 CERTAINTIES: Final = ("proved", "unless-copied-while-running", "damage-between")

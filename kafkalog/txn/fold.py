@@ -46,16 +46,21 @@ _HEADS: Final = array(
 
 
 class Break(NamedTuple):
-    """Two batches of a producer of which the second neither goes on with the sequence nor begins a higher epoch."""
+    """Two batches of a producer of which the second neither goes on with the sequence nor begins a higher epoch.
+
+    Timestamps are the batches' newest, in ms.
+    """
 
     log_id: int
     producer_id: int
     epoch: int
     last_sequence: int
     last_offset: int
+    last_timestamp: int
     next_epoch: int
     first_sequence: int
     first_offset: int
+    next_timestamp: int
 
 
 @dataclass(slots=True)

@@ -96,9 +96,11 @@ PRODUCER_COLUMNS: Final = (
     "before_epoch",  # of the first batch that has sequences: what a stretch in front is held against
     "before_sequence",
     "before_offset",
+    "before_timestamp",  # its newest
     "behind_epoch",  # of the last one that has: what a stretch behind is held against
     "behind_sequence",
     "behind_offset",
+    "behind_timestamp",
 )
 (
     P_BATCHES,
@@ -113,9 +115,11 @@ PRODUCER_COLUMNS: Final = (
     P_BEFORE_EPOCH,
     P_BEFORE_SEQUENCE,
     P_BEFORE_OFFSET,
+    P_BEFORE_TIMESTAMP,
     P_BEHIND_EPOCH,
     P_BEHIND_SEQUENCE,
     P_BEHIND_OFFSET,
+    P_BEHIND_TIMESTAMP,
 ) = range(len(PRODUCER_COLUMNS) - 2)
 STATE_SIZE: Final = len(EXTENT_COLUMNS) + 1 + len(PRODUCER_COLUMNS) - 2
 WIDTH: Final = STATE_SIZE
@@ -151,11 +155,12 @@ STRETCH_CELLS: Final = (
 # What is told of a place, in rows of EVENT_CELLS: first its kind, then
 #   GAP              first and last offset missing, position of the batch behind
 #   LEADER_EPOCH     epoch, first offset
-#   BREAK            log, producer, epoch, last sequence and last offset before; epoch, first sequence and offset behind
+#   BREAK            log, producer; epoch, last sequence, last offset and newest time before; epoch, first sequence,
+#                    first offset and newest time behind
 #   MARKER_UNREADABLE  offset, position, size
 EVENTS: Final = ("gap", "leader_epoch", "break", "marker_unreadable")
 GAP, LEADER_EPOCH, BREAK, MARKER_UNREADABLE = range(len(EVENTS))
-EVENT_SIZE: Final = 9
+EVENT_SIZE: Final = 11
 EVENT_CELLS: Final = EVENT_SIZE
 _AT_ONCE: Final = 4  # events that one batch can make
 
@@ -329,11 +334,11 @@ def wrote(
         events[e] = BREAK
         events[e + 1] = states[at + LOG_ID]
         events[e + 2] = states[at + PRODUCER_ID]
-        for cell in range(3):
+        for cell in range(4):
             events[e + 3 + cell] = states[to + P_BEHIND_EPOCH + cell]
-            events[e + 6 + cell] = rows[row + (P_BEFORE_EPOCH + cell) * step]
+            events[e + 7 + cell] = rows[row + (P_BEFORE_EPOCH + cell) * step]
         n += 1
-    for cell in range(P_BEHIND_EPOCH, P_BEHIND_OFFSET + 1):
+    for cell in range(P_BEHIND_EPOCH, P_BEHIND_TIMESTAMP + 1):
         states[to + cell] = rows[row + cell * step]
     return n
 
@@ -496,6 +501,7 @@ def batches(
             states[written + P_BEFORE_EPOCH] = states[written + P_BEHIND_EPOCH] = heads[at_epoch + row]
             states[written + P_BEFORE_SEQUENCE] = heads[at_base_sequence + row]
             states[written + P_BEFORE_OFFSET] = first
+            states[written + P_BEFORE_TIMESTAMP] = states[written + P_BEHIND_TIMESTAMP] = newest
             states[written + P_BEHIND_SEQUENCE] = heads[at_last_sequence + row]
             states[written + P_BEHIND_OFFSET] = last
             told = wrote(states, at, states, written, 1, events, told)

@@ -23,7 +23,8 @@ from kafkalog_cli.exit import Outcome
 from kafkalog_cli.output import data_stream, is_terminal, say
 from kafkalog_cli.params import NumberRanges, Time, form_of, names_of
 from kafkalog_cli.render.report import write_report
-from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink, RowSink, TableSink
+from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink, RowSink
+from kafkalog_cli.render.table import TableSink
 
 __all__ = ["txn_audit"]
 

@@ -10,7 +10,7 @@ from kafkalog.audit.run import Audit
 from kafkalog.audit.summary import blocked, iso, totals, verdict
 from kafkalog.tables import TABLES, Table
 from kafkalog_cli.render.escape import escape
-from kafkalog_cli.render.rows import TableSink
+from kafkalog_cli.render.table import TableSink
 
 __all__ = ["write_report"]
 

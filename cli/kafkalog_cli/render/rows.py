@@ -1,4 +1,4 @@
-"""Rows as ndjson, json, csv and tables for eyes. Every sink takes (table, row) and gives bytes to a stream."""
+"""Rows as ndjson, json and csv. Every sink takes (table, row) and gives bytes to a stream."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, BinaryIO, Protocol
 
-from kafkalog.tables import SCHEMA_VERSION, TABLES, Table
+from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog_cli.render.escape import escape
 
-__all__ = ["CsvSink", "JsonSink", "NdjsonSink", "RowSink", "TableSink"]
+__all__ = ["Columns", "CsvSink", "JsonSink", "NdjsonSink", "RowSink", "as_json"]
 
 
 class RowSink(Protocol):
@@ -25,12 +25,12 @@ class RowSink(Protocol):
     def close(self) -> None: ...
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
     """Write a value as JSON in ASCII, so that nothing in it acts on a terminal, an HTML page or a line reader."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
-class _Columns:
+class Columns:
     """The columns that were asked for, by table; all where none were."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -38,6 +38,7 @@ class _Columns:
         self._kept: dict[str, list[int]] = {}
 
     def of(self, table: Table) -> list[int]:
+        """Return their numbers in the table, in the order in which they were asked for."""
         kept = self._kept.get(table.name)
         if kept is None:
             asked = [table.names.index(name) for name in self._names if name in table.names]
@@ -52,7 +53,7 @@ class NdjsonSink:
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str]) -> None:
         self._stream = stream
-        self._columns = _Columns(columns)
+        self._columns = Columns(columns)
         self._lines: list[str] = []
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
@@ -61,7 +62,7 @@ class NdjsonSink:
         if not kept:  # none of the columns asked for
             return
         head = {"table": table.name, "schema_version": SCHEMA_VERSION}
-        self._lines.append(_json({**head, **{names[i]: row[i] for i in kept}}))
+        self._lines.append(as_json({**head, **{names[i]: row[i] for i in kept}}))
         if len(self._lines) >= 1000:
             self._write()
 
@@ -83,14 +84,14 @@ class JsonSink:
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], expected: Sequence[str]) -> None:
         self._stream = stream
-        self._columns = _Columns(columns)
+        self._columns = Columns(columns)
         self._tables: dict[str, io.StringIO] = {name: io.StringIO() for name in expected}
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
         names = table.names
         text = self._tables.setdefault(table.name, io.StringIO())
         text.write("," if text.tell() else "")
-        text.write("\n  " + _json({names[i]: row[i] for i in self._columns.of(table)}))
+        text.write("\n  " + as_json({names[i]: row[i] for i in self._columns.of(table)}))
 
     def flush(self) -> None: ...
 
@@ -106,7 +107,7 @@ class CsvSink:
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool) -> None:
         self._stream = stream
-        self._kept = _Columns(columns).of(table)
+        self._kept = Columns(columns).of(table)
         self._table = table
         self._escaped = escaped
         self._text = io.StringIO()
@@ -127,7 +128,7 @@ class CsvSink:
             return "true" if value else "false"
         if isinstance(value, int):
             return str(value)
-        text = value if isinstance(value, str) else _json(value)
+        text = value if isinstance(value, str) else as_json(value)
         if self._escaped:
             text = escape(text)
         if text and not any(character in text for character in ',"\r\n') and text == text.strip():
@@ -144,70 +145,3 @@ class CsvSink:
 
     def close(self) -> None:
         self._write()
-
-
-class TableSink:
-    """Tables for eyes. Columns in which every row says the same are named once above the table."""
-
-    _ROWS = 10_000  # a table's columns are as wide as its rows need: longer ones are drawn in parts
-
-    def __init__(self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None) -> None:
-        self._stream = stream
-        self._columns = _Columns(columns)
-        self._color = color
-        self._width = width
-        self._rows: dict[str, list[Sequence[Any]]] = {}
-
-    def row(self, table: Table, row: Sequence[Any]) -> None:
-        rows = self._rows.setdefault(table.name, [])
-        rows.append(row)
-        if len(rows) >= self._ROWS:
-            self._draw(table.name)
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None:
-        for name in list(self._rows):
-            self._draw(name)
-
-    def _draw(self, name: str) -> None:
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
-        table, rows = TABLES[name], self._rows.pop(name)
-        kept = self._columns.of(table)
-        if not kept:
-            return
-        same = [i for i in kept if len(rows) > 1 and all(row[i] == rows[0][i] for row in rows)]
-        drawn = RichTable(title=None, box=box.SIMPLE_HEAD, pad_edge=False)
-        for i in kept:
-            if i not in same:
-                right = table.columns[i].type.startswith("int")
-                drawn.add_column(table.names[i], justify="right" if right else "left", no_wrap=True)
-        for row in rows:
-            drawn.add_row(*(Text(self._cell(row[i])) for i in kept if i not in same))
-        text = io.StringIO()
-        needed = 1 << 14 if self._width is None else self._width
-        console = Console(file=text, width=needed, color_system="standard" if self._color else None, highlight=False,
-                          force_terminal=self._color, legacy_windows=False)  # fmt: skip
-        console.print(Text(f"{name}: {len(rows)} row{'s' * (len(rows) != 1)}", style="bold"))
-        if same:
-            console.print(
-                Text("in every row: " + ", ".join(f"{table.names[i]} {self._cell(rows[0][i])}" for i in same))
-            )
-        if len(same) < len(kept):
-            console.print(drawn)
-        lines = (line.rstrip() for line in text.getvalue().splitlines())
-        self._stream.write(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
-
-    @staticmethod
-    def _cell(value: Any) -> str:
-        if value is None:
-            return "-"
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, (list, dict)):
-            return _json(value)  # ASCII, so harmless as it is
-        return escape(str(value))

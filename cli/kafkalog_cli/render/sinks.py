@@ -14,7 +14,8 @@ from kafkalog.log.rows import TABLES_OF
 from kafkalog.tables import TABLES
 from kafkalog_cli.dumping import Request
 from kafkalog_cli.inputs import name_of
-from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink, RowSink, TableSink
+from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink, RowSink
+from kafkalog_cli.render.table import TableSink
 
 __all__ = ["make_sink"]
 

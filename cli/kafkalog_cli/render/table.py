@@ -1,0 +1,168 @@
+"""Tables for eyes: text in columns, as wide as they must be in a file, as wide as a terminal is on one.
+
+Columns in which every row says the same are named once above the table. On a terminal that is too narrow texts are
+shortened first, then columns are left out and named; a number is shown whole or not at all.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO, Final
+
+from kafkalog.tables import TABLES, Table
+from kafkalog_cli.render.escape import escape
+from kafkalog_cli.render.rows import Columns, as_json
+
+__all__ = ["TableSink"]
+
+_BOLD: Final = "\x1b[1m{}\x1b[0m"
+_BETWEEN: Final = "   "
+_SHORT: Final = 12  # a text is not made shorter for the sake of other columns
+_NUMBER: Final = re.compile(r"-?\d{1,20}")
+_LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look for in records and findings
+
+
+class TableSink:
+    """Draws each table when all its rows are there; a long one in parts, with its total at the end."""
+
+    _ROWS = 10_000  # of a part
+
+    def __init__(self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None) -> None:
+        self._stream = stream
+        self._columns = Columns(columns)
+        self._color = color
+        self._width = width
+        self._rows: dict[str, list[Sequence[Any]]] = {}
+        self._drawn: dict[str, int] = {}  # rows of the parts so far
+
+    def row(self, table: Table, row: Sequence[Any]) -> None:
+        if not self._columns.of(table):  # none of the columns asked for
+            return
+        rows = self._rows.setdefault(table.name, [])
+        if len(rows) == self._ROWS:
+            self._draw_part(table, rows)
+            rows.clear()
+        rows.append(row)
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None:
+        for name, rows in self._rows.items():
+            if name not in self._drawn:
+                self._draw(TABLES[name], rows, _total(name, len(rows)))
+            else:
+                self._draw_part(TABLES[name], rows)
+                self._write([self._strong(_total(name, self._drawn[name]))])
+
+    def _draw_part(self, table: Table, rows: list[Sequence[Any]]) -> None:
+        first = self._drawn.get(table.name, 0)
+        self._drawn[table.name] = first + len(rows)
+        self._draw(table, rows, f"{table.name}, in parts: rows {first + 1} to {first + len(rows)}")
+
+    def _draw(self, table: Table, rows: list[Sequence[Any]], heading: str) -> None:
+        lines = [self._strong(heading)]
+        same, columns = [], []
+        for i in self._columns.of(table):
+            if len(rows) > 1 and all(row[i] == rows[0][i] for row in rows):
+                same.append(f"{table.names[i]} {_cell(rows[0][i])}")
+            else:
+                columns.append(_Column(table.names[i], table.columns[i].type, [row[i] for row in rows]))
+        if same:
+            lines += self._folded(f"in every row{' of this part' * (table.name in self._drawn)}: {', '.join(same)}")
+        left_out = [] if self._width is None else _fit(columns, self._width)
+        if left_out:
+            lines += self._folded(
+                f"left out, as the terminal is too narrow: {', '.join(left_out)};"
+                f" to choose: --table {table.name} --columns A,B"
+            )
+        if columns:
+            header, *body = (
+                " " + _BETWEEN.join(cells).rstrip()
+                for cells in zip(*(column.lines() for column in columns), strict=True)
+            )
+            width = sum(column.width + len(_BETWEEN) for column in columns) - len(_BETWEEN)
+            lines += ["", self._strong(header), " " + "─" * width, *body, ""]
+        self._write(lines)
+
+    def _strong(self, text: str) -> str:
+        return _BOLD.format(text) if self._color else text
+
+    def _folded(self, text: str) -> list[str]:
+        return [text] if self._width is None else textwrap.wrap(text, self._width, break_on_hyphens=False)
+
+    def _write(self, lines: Iterable[str]) -> None:
+        self._stream.write(("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
+
+
+class _Column:
+    """A column's cells as text, the heading first, and how wide it is: at most, at least, and now."""
+
+    def __init__(self, name: str, kind: str, values: list[Any]) -> None:
+        self.name = name
+        self.is_number = kind.startswith("int")
+        self.cells = [name, *map(_cell, values)]
+        self.widest = self.width = max(map(_width, self.cells))
+        self.narrowest = self.widest
+        if not self.is_number and self.widest > _SHORT:
+            self.narrowest = max(
+                _SHORT, len(name), max((len(cell) for cell in self.cells if _NUMBER.fullmatch(cell)), default=0)
+            )
+
+    def lines(self) -> list[str]:
+        """Return the cells, each as wide as the column."""
+        if self.is_number:
+            return [cell.rjust(self.width) for cell in self.cells]
+        return [_padded(cell, self.width) for cell in self.cells]
+
+
+def _fit(columns: list[_Column], width: int) -> list[str]:
+    """Make columns as narrow as `width` asks; returns the names of those that it takes out."""
+    left_out = []
+
+    def needed() -> int:
+        return 1 + sum(column.narrowest + len(_BETWEEN) for column in columns) - len(_BETWEEN)
+
+    while len(columns) > 1 and needed() > width:
+        goes = next((column for column in reversed(columns) if column.name not in _LAST_TO_GO), columns[-1])
+        columns.remove(goes)
+        left_out.append(goes.name)
+    room = max(width - needed(), 0)
+    for number, column in enumerate(sorted(columns, key=lambda column: column.widest - column.narrowest)):
+        column.width = min(column.widest, column.narrowest + room // (len(columns) - number))
+        room -= column.width - column.narrowest
+    return left_out[::-1]
+
+
+def _total(name: str, count: int) -> str:
+    return f"{name}: {count} row{'s' * (count != 1)}"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, dict)):
+        return as_json(value)  # ASCII, so harmless as it is
+    return escape(str(value))
+
+
+def _width(text: str) -> int:
+    """Return how many cells of a terminal `text` takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _padded(text: str, width: int) -> str:
+    """Make `text` as wide as `width`; a longer one ends in an ellipsis, never behind digits: they might go on."""
+    missing = width - _width(text)
+    if missing >= 0:
+        return text + " " * missing
+    from rich.cells import set_cell_size
+
+    return _padded(set_cell_size(text, width - 1).rstrip(" -.0123456789") + "…", width)

@@ -1,0 +1,102 @@
+# The package for type checkers and editors; __init__.py says at run time where each name lives.
+
+from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
+from kafkalog.findings import CATALOGUE, Code, Finding, Severity
+from kafkalog.format.batch import Batch, Record
+from kafkalog.format.checkpoint import Checkpoint, LeaderEpoch, PartitionOffset
+from kafkalog.format.compression import CODECS
+from kafkalog.format.control import ControlRecord, ControlType, control_record
+from kafkalog.format.index import AbortedTransaction, OffsetEntry, TimeEntry
+from kafkalog.format.message import MalformedError
+from kafkalog.format.snapshot import ProducerState
+from kafkalog.log.chunk import Chunk, Limits
+from kafkalog.log.files import BytesSource, FileSource, Source
+from kafkalog.log.indexes import (
+    OffsetIndexCheck,
+    TimeIndexCheck,
+    TimeIndexErrors,
+    check_offset_index,
+    check_time_index,
+)
+from kafkalog.log.names import FileKind, FileName, parse_name
+from kafkalog.log.readers import (
+    FindingWarning,
+    batch_columns,
+    batches,
+    control_finding,
+    control_records,
+    key_undecodable,
+    offset_index,
+    read_aborted_transactions,
+    read_checkpoint,
+    read_properties,
+    read_snapshot,
+    record_columns,
+    records,
+    time_index,
+)
+from kafkalog.log.records import RecordBlock
+from kafkalog.log.segment import scan, scan_source, segment_chunks
+from kafkalog.log.stream import StreamSource
+
+__version__: str
+
+__all__ = [
+    "CATALOGUE",
+    "CODECS",
+    "AbortedTransaction",
+    "Batch",
+    "BytesSource",
+    "Checkpoint",
+    "Chunk",
+    "Code",
+    "ControlRecord",
+    "ControlType",
+    "FileKind",
+    "FileName",
+    "FileSource",
+    "Finding",
+    "FindingWarning",
+    "KafkaLogError",
+    "LeaderEpoch",
+    "Limits",
+    "MalformedError",
+    "OffsetEntry",
+    "OffsetIndexCheck",
+    "PartitionOffset",
+    "ProducerState",
+    "Record",
+    "RecordBlock",
+    "Severity",
+    "Source",
+    "StreamSource",
+    "TimeEntry",
+    "TimeIndexCheck",
+    "TimeIndexErrors",
+    "UnreadableError",
+    "UnsupportedError",
+    "__version__",
+    "batch_columns",
+    "batches",
+    "check_offset_index",
+    "check_time_index",
+    "control_finding",
+    "control_record",
+    "control_records",
+    "kernel_form",
+    "key_undecodable",
+    "offset_index",
+    "parse_name",
+    "read_aborted_transactions",
+    "read_checkpoint",
+    "read_properties",
+    "read_snapshot",
+    "record_columns",
+    "records",
+    "scan",
+    "scan_source",
+    "segment_chunks",
+    "time_index",
+]
+
+def kernel_form() -> str: ...

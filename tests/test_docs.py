@@ -1,0 +1,81 @@
+"""What README and docs show is what happens: their commands run, and their outputs are what is printed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from invoke import PARTITION, SEGMENT
+from kafkalog_cli.exit import Exit
+from official import FIXTURES
+
+ROOT: Final = FIXTURES.parent
+DOCUMENTS: Final = ("README.md", "docs/dump.md", "docs/txn-audit.md")
+# The program as this checkout has it; other programs only pass on what they get.
+SHELL: Final = f"""
+set -o pipefail
+kafkalog() {{ '{sys.executable}' -m kafkalog_cli "$@"; }}
+jq() {{ cat; }}
+zstdcat() {{ cat "$@"; }}
+"""
+
+
+def _shown() -> list[tuple[str, str, str | None]]:
+    """List (document, command, output) of all code blocks; an output is None where none is shown."""
+    found: list[tuple[str, str, str | None]] = []
+    for name in DOCUMENTS:
+        text = (ROOT / name).read_text()
+        for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+            for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                command, _, output = example.partition("\n")
+                found.append((name, command, output))
+        lines = re.findall(r"^    (kafkalog .*|.*\| kafkalog .*)$", text, re.MULTILINE)
+        found += [(name, line, None) for line in lines]
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder in which the files are that the commands name."""
+    folder = tmp_path_factory.mktemp("docs")
+    for name in (SEGMENT.name, "x.log", "a.log", "b.log", "x.log.zst"):
+        shutil.copy(SEGMENT, folder / name)
+    for name in ("copy/of/log.dirs", "broker-1", "broker-2", "DIR"):
+        shutil.copytree(PARTITION.parent, folder / name)
+    (folder / "fixtures").symlink_to(FIXTURES)
+    return folder
+
+
+def test_every_document_shows_commands() -> None:
+    """None of them is passed over: each has commands, and outputs beside some."""
+    shown = _shown()
+
+    assert {name for name, _, _ in shown} == {name for name, _, output in shown if output} == set(DOCUMENTS)
+
+
+@pytest.mark.parametrize(("document", "command", "output"), _shown(), ids=lambda value: str(value)[:60])
+def test_a_command_does_what_is_shown(document: str, command: str, output: str | None, folder: Path) -> None:
+    """It runs as it is written, with findings or without; an output that ends in … is the beginning of what is printed."""
+    script = SHELL + command.replace(" /copy/", " copy/")
+    ended = subprocess.run(
+        ["bash", "-c", script], cwd=folder, capture_output=True, encoding="utf-8", timeout=60, check=False
+    )
+
+    assert ended.returncode in (Exit.FINE, Exit.FINDINGS), ended.stderr
+    if output is not None:
+        beginning, more, _ = output.partition("…\n")
+        assert (ended.stdout[: len(beginning)] if more else ended.stdout) == beginning
+
+
+def test_the_library_runs_as_it_is_shown(folder: Path) -> None:
+    """The README's Python runs, too."""
+    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, timeout=60, check=True)
+
+    assert ended.stdout.startswith(b"0 ")
