@@ -288,6 +288,13 @@ CATALOGUE: Final[dict[str, Code]] = {
         "kafka-dump-log throws and stops.",
         "Choose another decoder class.",
     ),
+    "read-while-running": Code(
+        _NOTE,
+        "The broker that wrote this log directory ran, or had been killed, when it was read or copied.",
+        "Certain that it was not stopped cleanly: its lock is there, and no mark of a clean stop.",
+        "It writes on; a killed broker's next start checks what it had not flushed, and cuts off a torn batch.",
+        "Copy it from a stopped broker or a file system's snapshot (--snapshot) where `certainty` leaves a doubt.",
+    ),
     "file-changed": Code(
         _NOTE,
         "A file grew, shrank, was replaced or vanished while it was read.",
