@@ -13,9 +13,10 @@ import pytest
 from invoke import HEAD, Ended, kafkalog
 from kafkalog.audit.rows import AUDIT_TABLES
 from kafkalog.tables import SCHEMA_VERSION
-from official import FIXTURES
+from official import FIXTURES, materialize
 
-DATA: Final = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
+CASE: Final = FIXTURES / "k4-f-hanging-late-produce-tv0"
+DATA: Final = CASE / "data"
 SHOWN: Final = tuple(table.name for table in AUDIT_TABLES if table.name != "visible")
 
 
@@ -109,6 +110,30 @@ def test_hash_puts_the_checksum_of_every_segment_into_the_provenance(tmp_path: P
         str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in DATA.rglob("*.log")
     }
     assert [entry for entry in files["without"] if "sha256" in entry] == []
+
+
+def test_what_cannot_be_read_has_no_checksum(tmp_path: Path) -> None:
+    """A segment that can't be read costs its own checksum, no more."""
+    root = materialize(CASE, tmp_path) / "data"
+    path = root / "tickets-tickets.26-2" / f"{0:020}.log"
+    path.unlink()
+    path.symlink_to(tmp_path / "gone")
+    ended = kafkalog("txn-audit", root, "--hash", "-o", tmp_path / "audit")
+    files = json.loads((tmp_path / "audit" / "provenance.json").read_text())["files"]
+
+    assert ended.status == 3
+    assert [entry["file"] for entry in files if entry["sha256"] is None] == [str(path)]
+
+
+def test_parquet_is_filtered_like_the_others(tmp_path: Path) -> None:
+    """Filters choose rows of any format; columns are left to Parquet's readers, and choosing them is refused."""
+    filters = ("--state", "hanging", "--partition", "0")
+    audited(*filters, "-o", tmp_path / "audit")
+    found = pq.read_table(tmp_path / "audit" / "transactions.parquet").to_pylist()
+
+    assert found == audited("--format", "ndjson", *filters).table("transactions")
+    assert len(found) == 1
+    assert audited("--columns", "topic", "-o", tmp_path / "other").status == 2
 
 
 @pytest.mark.parametrize("arguments", [(), ("--format", "ndjson"), ("-o", "a.json")])

@@ -122,6 +122,8 @@ def txn_audit(
         raise click.UsageError("--format csv takes exactly one --table.")
     if form == "parquet" and output is None:
         raise click.UsageError("--format parquet needs -o DIR.")
+    if form == "parquet" and columns:
+        raise click.UsageError("--columns goes with rows as text; Parquet's readers read the columns that they need.")
     if hashed and form != "parquet":
         raise click.UsageError("--hash needs --format parquet: the checksums stand in provenance.json.")
     found = audit(paths, Options(copy_ms=round(copy_minutes * 60_000), **options))
@@ -135,7 +137,9 @@ def txn_audit(
     if form == "parquet" and output is not None:
         from kafkalog_cli.render.parquet import write_audit
 
-        write_audit(found, output, tables or _SHOWN, paths=paths, arguments=sys.argv[1:], hashed=hashed)
+        write_audit(
+            found, output, tables or _SHOWN, chosen.of, paths=paths, arguments=sys.argv[1:], hashed=hashed
+        )  # fmt: skip
         print(verdict(found))
     else:
         with data_stream(output, [Path(path) for path in paths]) as stream:
