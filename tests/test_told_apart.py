@@ -107,7 +107,7 @@ def test_a_partition_that_had_no_leader_hangs() -> None:
         ("hanging", "marker-missing", 1, 9),
         ("hanging", "marker-missing", 1, 10),
     ]
-    assert ["ending it loses this data" in message for message in messages] == [True, False]
+    assert ["ending it loses data" in message for message in messages] == [True, False]
 
 
 def test_a_fork_after_an_unclean_election() -> None:

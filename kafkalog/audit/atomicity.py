@@ -155,6 +155,11 @@ def _differs(audit: PartitionAudit, row: dict[str, int], whose: str, needed: str
     return located(finding, audit)
 
 
+_KEYS: Final = (
+    "producer_id", "first_offset", "last_epoch", "epoch_changes", "marker_type", "marker_offset", "marker_epoch",
+)  # fmt: skip
+
+
 def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
     """Say which transactions were ended by a marker whose epoch no other transaction of the producer has."""
     own: NDArray[np.bool_] = (
@@ -171,7 +176,7 @@ def across_partitions(logs: Sequence[Judged]) -> Iterator[Finding]:
     parts: list[NDArray[np.int64]] = []  # log, place in it, producer, epoch, type
     for number, judged in enumerate(logs):
         start = 0
-        for rows in judged.audit.transactions.blocks():
+        for rows in judged.audit.transactions.blocks(*_KEYS):
             at = np.flatnonzero(_of_own_epoch(rows))
             own = rows.take(at)
             keys = (own["producer_id"], own["marker_epoch"], own["marker_type"])
@@ -201,7 +206,7 @@ def _row(logs: Sequence[Judged], found: NDArray[np.int64]) -> tuple[Judged, dict
 def unidentified(judged: Judged) -> int:
     """Count a log's ended transactions that nothing identifies in other partitions."""
     counts: Counter[str] = Counter()
-    for rows in judged.audit.transactions.blocks():
+    for rows in judged.audit.transactions.blocks(*_KEYS):
         own = _of_own_epoch(rows)
         counts["ended"] += int(((rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE)).sum())
         counts["own"] += int(own.sum())

@@ -6,10 +6,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from kafkalog.audit.partition import PartitionAudit
+from kafkalog.audit.times import iso
 from kafkalog.audit.verdicts import Verdict, Verdicts
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.txn.columns import NONE
+from kafkalog.txn.coordinator import Decision
 
 __all__ = ["file_of", "located", "partition_findings"]
 
@@ -97,11 +99,10 @@ def _of_transaction(
             f"kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic {audit.directory.topic}"
             f" --partition {audit.directory.partition} --start-offset {row['first_offset']}"
         )
-        if verdict.decision is not None and verdict.decision.committed and verdict.cause == "marker-missing":
-            message += (
-                f"; the coordinator committed it (record at offset {verdict.decision.offset} of the state topic):"
-                " ending it loses this data"
-            )
+        if verdict.decision is not None:
+            message += f"; {_decided(verdict.decision)}"
+            if verdict.decision.committed and verdict.cause == "marker-missing":
+                message += ": ending it loses data that was committed"
         if verdict.certainty != "proved":
             severity = Severity.WARNING
             message += (
@@ -123,6 +124,14 @@ def _of_transaction(
         remedy=remedy,
     )
     yield finding if severity is None else finding._replace(severity=severity)
+
+
+def _decided(decision: Decision) -> str:
+    how = "committed" if decision.committed else "aborted"
+    return (
+        f"the coordinator {how} the last transaction that listed this partition at {iso(decision.decided)} (record at"
+        f" offset {decision.offset} of the state topic)"
+    )
 
 
 def _overdue(verdict: Verdict, now: int, max_timeout_ms: int) -> bool:

@@ -21,7 +21,7 @@ from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import read_aborted_transactions, read_snapshot
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns, Packed
-from kafkalog.txn.fold import Break, Fold
+from kafkalog.txn.fold import Break, Fold, Stretch
 from kafkalog.txn.sequences import judge
 from kafkalog.txn.stable import last_stable_offset
 
@@ -77,16 +77,15 @@ def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> Partiti
     if directory.running and scans:
         _excuse_torn_tail(scans[-1])
     findings = [finding for scan in scans for finding in scan.findings]
-    fold = Fold()
-    fold.extents(_seed(directory, findings.append))
-    for scan in scans:
-        fold.stretch(scan.stretch)
-    whole = fold.result()
+    whole = _joined(_seed(directory, findings.append), [scan.stretch for scan in scans])
     bases = [segment.base_offset for segment in directory.segments]
     log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
     ends = [scan.stretch.last_offset + 1 for scan in scans if scan.stretch.last_offset is not None]
     log_end = max([log_start if not bases else bases[-1], *ends[-1:]])
-    opened = (rows["first_offset"][rows["marker_type"] == extents.OPEN] for rows in whole.extents.blocks())
+    opened = (
+        rows["first_offset"][rows["marker_type"] == extents.OPEN]
+        for rows in whole.extents.blocks("first_offset", "marker_type")
+    )
     audit = PartitionAudit(
         directory,
         log_start,
@@ -111,6 +110,17 @@ def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> Partiti
         _judge_sequences(audit)
     _meet(audit, scans)
     return audit
+
+
+def _joined(seed: Columns, stretches: Sequence[Stretch]) -> Stretch:
+    """Join stretches behind transactions that were open before them; one alone is what it is."""
+    if len(stretches) == 1 and not len(seed):
+        return stretches[0]
+    fold = Fold()
+    fold.extents(seed)
+    for stretch in stretches:
+        fold.stretch(stretch)
+    return fold.result()
 
 
 def _place_damage(scans: Sequence[SegmentScan]) -> None:

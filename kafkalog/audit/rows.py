@@ -5,18 +5,24 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from kafkalog.audit.run import Audit, Cluster, LogAudit
-from kafkalog.audit.verdicts import Verdict
+from kafkalog.audit.verdicts import PLAIN, Verdict, Verdicts
 from kafkalog.findings import Severity
-from kafkalog.format.batch import Batch
+from kafkalog.format import kernel
+from kafkalog.format.batch import CONTROL, TRANSACTIONAL
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_row
 from kafkalog.tables import TABLES
 from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE
-from kafkalog.txn.stable import visible_ranges
+from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.stable import Aborted, visible_ranges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["AUDIT_TABLES", "audit_rows", "unsettled_rows"]
 
@@ -34,8 +40,41 @@ def _where(log: LogAudit) -> Row:
 
 def _transactions(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
-        for row, verdict in log.verdicts:
-            yield _transaction(log, row, verdict)
+        verdicts = log.verdicts
+        for places, rows in verdicts.in_order():
+            numbers = places.tolist()
+            verdict_of = [verdicts.special.get(number) for number in numbers]
+            plain = _cells(log, rows, verdicts)
+            if any(verdict_of):
+                judged = zip(rows, verdict_of, plain, strict=True)
+                plain = (row if found is None else _transaction(log, cells, found) for cells, found, row in judged)
+            yield from plain
+
+
+def _cells(log: LogAudit, rows: Columns, verdicts: Verdicts) -> Iterator[Row]:
+    """Make rows of transactions that are what their markers say, column by column."""
+
+    def column(name: str) -> list[int | None]:
+        return [None if value == NONE else value for value in rows[name].tolist()]
+
+    judged = [verdicts.plain(*row) for row in zip(*(rows[name].tolist() for name in PLAIN), strict=True)]
+    return zip(
+        *([value] * len(rows) for value in _where(log)),
+        rows["producer_id"].tolist(),
+        column("last_epoch"),
+        [found.transactional_id for found in judged],
+        [found.state for found in judged],
+        *map(column, _AS_THEY_ARE),
+        [found.certainty for found in judged],
+        [found.cause for found in judged],
+        strict=True,
+    )
+
+
+_AS_THEY_ARE: Final = (
+    "first_offset", "last_offset", "marker_offset", "marker_epoch", "coordinator_epoch", "batches", "records", "size",
+    "min_timestamp", "max_timestamp", "marker_timestamp",
+)  # fmt: skip
 
 
 def unsettled_rows(audit: Audit) -> Iterator[Row]:
@@ -50,10 +89,7 @@ def unsettled_rows(audit: Audit) -> Iterator[Row]:
 def _transaction(log: LogAudit, row: dict[str, int], verdict: Verdict) -> Row:
     return (
         *_where(log), row["producer_id"], _present(row["last_epoch"]), verdict.transactional_id, verdict.state,
-        _present(row["first_offset"]), _present(row["last_offset"]), _present(row["marker_offset"]),
-        _present(row["marker_epoch"]), _present(row["coordinator_epoch"]), row["batches"], row["records"],
-        row["size"], _present(row["min_timestamp"]), _present(row["max_timestamp"]), _present(row["marker_timestamp"]),
-        verdict.certainty, verdict.cause,
+        *(_present(row[name]) for name in _AS_THEY_ARE), verdict.certainty, verdict.cause,
     )  # fmt: skip
 
 
@@ -82,7 +118,7 @@ def _gaps(cluster: Cluster) -> Iterator[Row]:
 def _producers(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
         counts: Counter[tuple[int, int]] = Counter()
-        for rows in log.partition.transactions.blocks():
+        for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
             has_data = rows["first_offset"] != NONE
             ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
             counts.update(ended)
@@ -113,33 +149,33 @@ def _coordinator(cluster: Cluster) -> Iterator[Row]:
 def _visible(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
         partition = log.partition
-        aborted: dict[int, list[tuple[int, int]]] = {}
-        for rows in partition.transactions.blocks():
-            for row in rows.take((rows["marker_type"] == extents.ABORT) & (rows["first_offset"] != NONE)):
-                aborted.setdefault(row["producer_id"], []).append((row["first_offset"], row["marker_offset"]))
-        for ranges in aborted.values():
-            ranges.sort()
-        start, stop = partition.log_start_offset, partition.last_stable_offset
-        for low, high in visible_ranges(_batches(log), aborted, start, stop):
+        aborted = Aborted()
+        for rows in partition.transactions.blocks("producer_id", "first_offset", "marker_offset", "marker_type"):
+            chosen = rows.take((rows["marker_type"] == extents.ABORT) & (rows["first_offset"] != NONE))
+            aborted.add(chosen["producer_id"], chosen["first_offset"], chosen["marker_offset"])
+        for low, high in visible_ranges(_shown(log, aborted), partition.log_start_offset, partition.last_stable_offset):
             yield (*_where(log), low, high)
 
 
-def _batches(log: LogAudit) -> Iterator[tuple[int, int, int, bool, bool]]:
+def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield first and last offsets of the batches with data that no aborted transaction hides."""
     segments = log.partition.directory.segments
     first = max(0, bisect_left([segment.base_offset for segment in segments], log.partition.log_start_offset) - 1)
     for segment in segments[first:]:
         for chunk in segment_chunks(segment.path, max_bytes=segment.size):  # the audit has told the findings
             chunk.open_wrappers()
-            for row in range(chunk.heads.count):
-                batch = Batch.of(chunk.heads, row)
-                if batch.crc_holds and batch.records_count != 0 and batch.base_offset is not None:
-                    yield (
-                        batch.base_offset,
-                        batch.last_offset,
-                        batch.producer_id,
-                        batch.is_transactional,
-                        batch.is_control,
-                    )
+            heads = chunk.heads
+            cells = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+            control = (cells[kernel.ATTRIBUTES] & CONTROL != 0) & (cells[kernel.MAGIC] > 1)
+            whole = (cells[kernel.VALID] != 0) & (cells[kernel.COUNT] != 0) & (cells[kernel.BASE_OFFSET] != NONE)
+            rows = cells[:, whole & ~control]
+            in_transaction = np.flatnonzero((rows[kernel.ATTRIBUTES] & TRANSACTIONAL != 0) & (rows[kernel.MAGIC] > 1))
+            shown = np.ones(rows.shape[1], bool)
+            of_transactions = rows[:, in_transaction]
+            shown[in_transaction] = ~aborted.hides(
+                of_transactions[kernel.PRODUCER_ID], of_transactions[kernel.BASE_OFFSET]
+            )
+            yield rows[kernel.BASE_OFFSET][shown], rows[kernel.LAST_OFFSET][shown]
 
 
 def _findings(cluster: Cluster) -> Iterator[Row]:

@@ -40,11 +40,11 @@ class SegmentScan:
 def scan_segment(segment: Segment, limits: Limits | None = None) -> SegmentScan:
     """Read a segment once, headers and transaction markers only."""
     fold = Fold()
-    scan = SegmentScan(segment, fold.result())
+    told = _Told(segment.path)
     types, coordinator_epochs = array("q"), array("q")
     try:
         for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
-            _note(scan, chunk, fold.last_offset)
+            told.of_chunk(chunk, fold.last_offset)
             heads = chunk.heads
             if not heads.count:
                 continue
@@ -54,23 +54,38 @@ def scan_segment(segment: Segment, limits: Limits | None = None) -> SegmentScan:
                 chunk.open_wrappers()
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:
-        scan.findings.append(Finding.of("file-unreadable", segment.path, str(error)))
-        scan.damaged.append((0, segment.size, fold.last_offset))
-    scan.stretch = fold.result()
-    for offset, position, size in scan.stretch.unreadable_markers:
-        message = f"the transaction marker at offset {offset} can't be read"
-        scan.findings.append(
-            Finding.of("control-record-malformed", segment.path, message, position=position, length=size, offset=offset)
-        )
-    return scan
+        told.findings.append(Finding.of("file-unreadable", segment.path, str(error)))
+        told.damaged.append((0, segment.size, fold.last_offset))
+    stretch = fold.result()
+    told.of_markers(stretch)
+    return SegmentScan(segment, stretch, told.damaged, told.zero_tail, told.findings)
 
 
-def _note(scan: SegmentScan, chunk: Chunk, last_offset: int | None) -> None:
-    """Keep a chunk's findings; the table of gaps tells of gaps."""
-    for finding in chunk.findings:
-        if finding.code in _DAMAGE and finding.position is not None and finding.length:
-            scan.damaged.append((finding.position, finding.length, last_offset))
-        if finding.code == "tail-preallocated":
-            scan.zero_tail = finding
-        elif finding.code != "offset-gap":
-            scan.findings.append(finding)
+class _Told:
+    """What a scan's findings come to."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.damaged: list[tuple[int, int, int | None]] = []
+        self.zero_tail: Finding | None = None
+        self.findings: list[Finding] = []
+
+    def of_chunk(self, chunk: Chunk, last_offset: int | None) -> None:
+        """Keep a chunk's findings; the table of gaps tells of gaps."""
+        for finding in chunk.findings:
+            if finding.code in _DAMAGE and finding.position is not None and finding.length:
+                self.damaged.append((finding.position, finding.length, last_offset))
+            if finding.code == "tail-preallocated":
+                self.zero_tail = finding
+            elif finding.code != "offset-gap":
+                self.findings.append(finding)
+
+    def of_markers(self, stretch: Stretch) -> None:
+        """Tell of the markers that can't be read."""
+        for offset, position, size in stretch.unreadable_markers:
+            message = f"the transaction marker at offset {offset} can't be read"
+            self.findings.append(
+                Finding.of(
+                    "control-record-malformed", self.file, message, position=position, length=size, offset=offset
+                )
+            )

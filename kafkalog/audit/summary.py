@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kafkalog.audit.run import Audit, LogAudit
 from kafkalog.findings import Finding, Severity
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 
-__all__ = ["Blocked", "blocked", "iso", "totals", "verdict", "worst"]
-
-_LAST_MS: Final = 253_402_300_799_999  # 9999-12-31
+__all__ = ["Blocked", "blocked", "totals", "verdict", "worst"]
 
 
 class Blocked(NamedTuple):
@@ -26,13 +23,6 @@ class Blocked(NamedTuple):
     state: str
     since_ms: int
     behind: int
-
-
-def iso(timestamp: int) -> str:
-    """Write a time in ms as ISO-8601 in UTC; one that no calendar holds as a number."""
-    if not 0 <= timestamp <= _LAST_MS:
-        return f"@{timestamp}"
-    return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -19,7 +19,7 @@ from kafkalog.txn.coordinator import Coordinator, Decision, Entry
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Context", "Verdict", "Verdicts"]
+__all__ = ["PLAIN", "Context", "Verdict", "Verdicts"]
 
 _PENDING: Final = {
     TransactionState.PREPARE_COMMIT: "commit-pending",
@@ -77,21 +77,20 @@ class Verdicts:
         verdicts = cls(audit.transactions, context.coordinator)
         decisions = _Decisions(context.decisions)
         start = 0
-        for rows in audit.transactions.blocks():
-            chosen = _chosen(audit, rows, context)
-            for number, row in zip(np.flatnonzero(chosen).tolist(), rows.take(chosen), strict=True):
-                verdicts.special[start + number] = _judge(audit, row, context, decisions)
+        for rows in audit.transactions.blocks(*_LOOKED_AT):
+            places = start + np.flatnonzero(_chosen(audit, rows, context))
+            for number, row in zip(places.tolist(), audit.transactions.take(places), strict=True):
+                verdicts.special[number] = _judge(audit, row, context, decisions)
             start += len(rows)
         return verdicts
 
-    def __iter__(self) -> Iterator[tuple[dict[str, int], Verdict]]:
-        """Yield every row with its verdict, in the order of their offsets."""
+    def in_order(self) -> Iterator[tuple[NDArray[np.intp], Columns]]:
+        """Yield all rows by their first offset, a bare marker's its own, and their numbers; some thousand at a time."""
         first, marker = self.rows["first_offset"], self.rows["marker_offset"]
         order = np.argsort(np.where(first == NONE, marker, first), kind="stable")
         for start in range(0, len(order), _AT_ONCE):
             places = order[start : start + _AT_ONCE]
-            for number, row in zip(places.tolist(), self.rows.take(places), strict=True):
-                yield row, self.special.get(number) or self._plain(row)
+            yield places, self.rows.take(places)
 
     def judged(self) -> Iterator[tuple[dict[str, int], Verdict]]:
         """Yield the rows that are more than what their marker says."""
@@ -103,16 +102,23 @@ class Verdicts:
         """Count transactions with data by state."""
         if self._counts is None:
             self._counts = Counter(verdict.state for verdict in self.special.values() if verdict.state not in _DECIDED)
-            for rows in self.rows.blocks():
+            for rows in self.rows.blocks("first_offset", "marker_type"):
                 has_data = rows["first_offset"] != NONE
                 for marker_type, state in _ENDED.items():
                     self._counts[state] += int((has_data & (rows["marker_type"] == marker_type)).sum())
         return +self._counts
 
-    def _plain(self, row: dict[str, int]) -> Verdict:
-        names = self._names(row["producer_id"])
-        cause = "marker-without-data" if row["first_offset"] == NONE else None
-        return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, "proved", None, None)
+    def plain(self, producer_id: int, first_offset: int, marker_type: int) -> Verdict:
+        """Return the verdict on a row that is what its marker says; the arguments are its columns PLAIN."""
+        names = self._names(producer_id)
+        cause = "marker-without-data" if first_offset == NONE else None
+        return Verdict(_ENDED.get(marker_type, ""), names[0] if names else None, cause, "proved", None, None)
+
+
+PLAIN: Final = ("producer_id", "first_offset", "marker_type")
+
+
+_LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", "marker_offset")
 
 
 def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[np.bool_]:

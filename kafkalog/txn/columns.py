@@ -81,14 +81,14 @@ class Packed:
     """Rows that are many and kept: blocks of columns, each as its least value and the narrow differences to it.
 
     Offsets and times of neighbours are close together, and much is the same in all rows: a finished transaction of
-    eighteen columns takes some 30 bytes instead of 144.
+    eighteen columns takes some 30 bytes instead of 144. Blocks of few rows are kept as they are.
     """
 
     __slots__ = ("_blocks", "_lengths", "names")
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
-        self._blocks: list[list[tuple[int, NDArray[Any] | None]]] = []
+        self._blocks: list[Columns | dict[str, tuple[int, NDArray[Any] | None]]] = []
         self._lengths: list[int] = []
 
     def __len__(self) -> int:
@@ -97,57 +97,65 @@ class Packed:
     def append(self, rows: Columns) -> None:
         """Put rows behind those that are there."""
         if len(rows):
-            self._blocks.append([_packed(rows[name]) for name in self.names])
+            few = len(rows) < _FEW
+            self._blocks.append(rows if few else {name: _packed(rows[name]) for name in self.names})
             self._lengths.append(len(rows))
 
-    def blocks(self) -> Iterator[Columns]:
-        """Yield all rows, some thousand at a time."""
+    def blocks(self, *names: str) -> Iterator[Columns]:
+        """Yield all rows, some thousand at a time, with the columns of these names, or all."""
         for number in range(len(self._blocks)):
-            yield self._block(number)
+            yield self._block(number, names or self.names)
 
     def drain(self) -> Iterator[Columns]:
         """Yield all rows as `blocks` does and forget them on the way."""
+        self._blocks.reverse()
+        self._lengths.reverse()
         while self._blocks:
-            block = self._block(0)
-            del self._blocks[0], self._lengths[0]
+            block = self._block(-1, self.names)
+            del self._blocks[-1], self._lengths[-1]
             yield block
 
     def take(self, places: NDArray[np.intp]) -> Columns:
         """Return the rows at these places, in that order."""
+        if not len(places):
+            return Columns.empty(self.names)
         starts = np.array([0, *accumulate(self._lengths)], np.intp)
         numbers = np.searchsorted(starts, places, "right") - 1
         needed, of_place = np.unique(numbers, return_inverse=True)
-        blocks = [self._block(number) for number in needed.tolist()]
+        blocks = [self._block(number, self.names) for number in needed.tolist()]
         base = np.array([0, *accumulate(map(len, blocks))], np.intp)[of_place]
         return Columns.concat(blocks, self.names).take(places - starts[numbers] + base)
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
-        at = self.names.index(name)
-        parts = [_unpacked(*block[at], length) for block, length in zip(self._blocks, self._lengths, strict=True)]
+        parts = [rows[name] for rows in self.blocks(name)]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    def _block(self, number: int) -> Columns:
+    def _block(self, number: int, names: tuple[str, ...]) -> Columns:
         block, length = self._blocks[number], self._lengths[number]
-        return Columns({name: _unpacked(*packed, length) for name, packed in zip(self.names, block, strict=True)})
+        if isinstance(block, Columns):
+            return block
+        return Columns({name: _unpacked(*block[name], length) for name in names})
 
 
-_NARROW: Final = (np.uint8, np.uint16, np.uint32)
+_FEW: Final = 100  # rows that are not worth packing
+_NARROW: Final = tuple((narrow, np.iinfo(narrow).max) for narrow in (np.uint8, np.uint16, np.uint32))
+_TOP: Final = {np.dtype(narrow): top for narrow, top in _NARROW}
 
 
 def _packed(column: NDArray[np.int64]) -> tuple[int, NDArray[Any] | None]:
     """Return a column as a number and what its cells have above it: nothing, or the highest value for no value."""
-    absent = column == NONE
-    there = column[~absent] if absent.any() else column
-    if not len(there):
-        return NONE, None
-    low, high = int(there.min()), int(there.max())
-    if low == high and len(there) == len(column):
+    low, high = int(column.min()), int(column.max())
+    if low == high:
         return low, None
-    for narrow in _NARROW:
-        top = np.iinfo(narrow).max
+    absent = None
+    if low == NONE:
+        absent = column == NONE
+        low = int(column[~absent].min())
+    for narrow, top in _NARROW:
         if high - low < top:
             above = (column - low).astype(narrow)
-            above[absent] = top
+            if absent is not None:
+                above[absent] = top
             return low, above
     return 0, column.copy()
 
@@ -157,6 +165,9 @@ def _unpacked(low: int, above: NDArray[Any] | None, length: int) -> NDArray[np.i
         return np.full(length, low, np.int64)
     if above.dtype == np.int64:
         return above
-    column = above.astype(np.int64) + low
-    column[above == np.iinfo(above.dtype).max] = NONE
+    column = above.astype(np.int64)
+    column += low
+    absent = above == _TOP[above.dtype]
+    if absent.any():
+        column[absent] = NONE
     return column

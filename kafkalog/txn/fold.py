@@ -29,7 +29,8 @@ __all__ = ["GAP_COLUMNS", "Break", "Fold", "Stretch"]
 
 GAP_COLUMNS: Final = ("first_offset", "last_offset", "position")
 
-_ROOM: Final = 1032  # finished rows until they are packed
+_ROOM: Final = 264  # finished rows until they are packed, at first
+_MOST_ROOM: Final = 4104
 _EVENT_ROOM: Final = 256
 _FIRST_BITS: Final = 7  # half as many states as slots
 _IS_OPEN: Final = len(EXTENT_COLUMNS)
@@ -99,7 +100,8 @@ class Fold:
         self._slots = array("q", [-1]) * (1 << self._bits)
         self._states = _zeros(STATE_SIZE * (1 << self._bits - 1))
         self._stretch = array("q", [_NONE_YET.get(name, 0) for name in loops.STRETCH_CELLS])
-        self._out = _zeros(len(EXTENT_COLUMNS) * _ROOM)
+        self._room = _ROOM
+        self._out = _zeros(len(EXTENT_COLUMNS) * self._room)
         self._finished = 0  # rows in it
         self._events = _zeros(loops.EVENT_SIZE * _EVENT_ROOM)
         self._packed = Packed(EXTENT_COLUMNS)
@@ -119,7 +121,8 @@ class Fold:
         while why != loops.DONE:
             row, self._finished, told, why = loops.batches(
                 heads.cells, heads.capacity, row, heads.count, _HEADS, types, coordinator_epochs, self._secret,
-                self._bits, self._slots, self._states, self._stretch, self._out, self._finished, _ROOM, self._events,
+                self._bits, self._slots, self._states, self._stretch, self._out, self._finished, self._room,
+                self._events,
             )  # fmt: skip
             self._go_on(told, why)
 
@@ -129,7 +132,7 @@ class Fold:
         while why != loops.DONE:
             row, self._finished, why = loops.extents(
                 flat, row, len(rows), self._secret, self._bits, self._slots, self._states, self._stretch, self._out,
-                self._finished, _ROOM,
+                self._finished, self._room,
             )  # fmt: skip
             self._go_on(0, why)
 
@@ -154,14 +157,14 @@ class Fold:
         self._pack()
         states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_SIZE)[: self._value("used")]
         for rows in _pieces(states[states[:, _IS_OPEN] != 0]):
-            self._packed.append(_columns(EXTENT_COLUMNS, rows[:, :_IS_OPEN]))
+            self._packed.append(_columns(EXTENT_COLUMNS, rows[:, :_IS_OPEN].T))
         wrote = states[states[:, _IS_OPEN + 1] > 0]
         wrote = wrote[np.lexsort((wrote[:, 1], wrote[:, 0]))]
         gaps = np.concatenate(self._gaps) if self._gaps else np.empty((0, len(GAP_COLUMNS)), np.int64)
         return Stretch(
             self._packed,
-            _columns(PRODUCER_COLUMNS, np.hstack([wrote[:, :2], wrote[:, _IS_OPEN + 1 :]])),
-            _columns(GAP_COLUMNS, gaps),
+            _columns(PRODUCER_COLUMNS, np.hstack([wrote[:, :2], wrote[:, _IS_OPEN + 1 :]]).T),
+            _columns(GAP_COLUMNS, gaps.T),
             self._breaks,
             self._leader_epochs,
             self._unreadable,
@@ -188,8 +191,10 @@ class Fold:
             self._take_events(told)
         if why == loops.NO_STATES:
             self._grow()
-        elif why == loops.NO_ROOM:
+        elif why == loops.NO_ROOM and not told:
             self._pack()
+            self._room = min(4 * self._room, _MOST_ROOM)
+            self._out = _zeros(len(EXTENT_COLUMNS) * self._room)
 
     def _grow(self) -> None:
         self._bits += 1
@@ -200,8 +205,8 @@ class Fold:
         loops.rehash(self._slots, self._states, self._stretch, self._secret, self._bits)
 
     def _pack(self) -> None:
-        table = np.frombuffer(self._out, np.int64).reshape(len(EXTENT_COLUMNS), _ROOM)
-        self._packed.append(_columns(EXTENT_COLUMNS, table[:, : self._finished].T))
+        table = np.frombuffer(self._out, np.int64).reshape(len(EXTENT_COLUMNS), self._room)
+        self._packed.append(_columns(EXTENT_COLUMNS, table[:, : self._finished]))
         self._finished = 0
 
     def _take_events(self, told: int) -> None:
@@ -219,8 +224,8 @@ def _zeros(cells: int) -> array[int]:
 
 
 def _pieces(rows: NDArray[np.int64]) -> Iterable[NDArray[np.int64]]:
-    return (rows[start : start + _ROOM] for start in range(0, len(rows), _ROOM))
+    return (rows[start : start + _MOST_ROOM] for start in range(0, len(rows), _MOST_ROOM))
 
 
 def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:
-    return Columns({name: np.ascontiguousarray(rows[:, number]) for number, name in enumerate(names)})
+    return Columns(dict(zip(names, rows.copy(), strict=True)))

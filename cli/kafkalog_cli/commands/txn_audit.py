@@ -6,6 +6,7 @@ import fnmatch
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +127,7 @@ def txn_audit(
         raise click.UsageError("--columns goes with rows as text; Parquet's readers read the columns that they need.")
     if hashed and form != "parquet":
         raise click.UsageError("--hash needs --format parquet: the checksums stand in provenance.json.")
+    started = time.time()
     found = audit(paths, Options(copy_ms=round(copy_minutes * 60_000), **options))
     outcome = Outcome(Severity[fail_on.upper()])
     for line in found.unreadable:
@@ -138,7 +140,8 @@ def txn_audit(
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
-            found, output, tables or _SHOWN, chosen.of, paths=paths, arguments=sys.argv[1:], hashed=hashed
+            found, output, tables or _SHOWN, chosen.of,
+            paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
         print(verdict(found))
     else:

@@ -56,21 +56,20 @@ def _value(value: Any) -> Any:
 
 def write_audit(
     audit: Audit, output: Path, tables: Sequence[str], test_of: Callable[[Table], Callable[[Sequence[Any]], bool]],
-    *, paths: Sequence[str], arguments: Sequence[str], hashed: bool,
+    *, paths: Sequence[str], arguments: Sequence[str], hashed: bool, started: float,
 ) -> None:  # fmt: skip
     """Write the tables and provenance.json to `output`, a directory that must not exist yet.
 
     `test_of` gives the test that a table's rows must pass.
 
     Everything is written beside it first and appears under its name at the end. Raises OutputError where that can't be
-    done, or where pyarrow is missing.
+    done, or where pyarrow is missing. `started` is when the audit began, in seconds.
     """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise OutputError("Parquet needs pyarrow: pip install 'kafkalog[parquet]'") from error
-    started = time.time()
     target = output.absolute()
     if target.exists():
         raise OutputError(f"{output}: is there already")

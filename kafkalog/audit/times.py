@@ -1,0 +1,17 @@
+"""Times for eyes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+__all__ = ["iso"]
+
+_LAST_MS: Final = 253_402_300_799_999  # 9999-12-31
+
+
+def iso(timestamp: int) -> str:
+    """Write a time in ms as ISO-8601 in UTC; one that no calendar holds as a number."""
+    if not 0 <= timestamp <= _LAST_MS:
+        return f"@{timestamp}"
+    return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
