@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The folds' hot loops: batches, or what other folds made of them, into one state for each producer.
 
 One source that runs compiled and interpreted, under the rules of ``kafkalog.format.kernel``. A table is a flat buffer
@@ -343,6 +343,25 @@ def wrote(
     return n
 
 
+def check(
+    slots: cython.longlong[::1],
+    bits: cython.int,
+    states: cython.longlong[::1],
+    stretch: cython.longlong[::1],
+    out: cython.longlong[::1],
+    room: cython.Py_ssize_t,
+) -> None:
+    """Raise IndexError where buffers are not of the sizes that the loops go by; inside, nothing is checked."""
+    if (
+        len(slots) != 1 << bits
+        or 2 * (len(states) // WIDTH) > len(slots)
+        or len(states) % WIDTH
+        or len(stretch) < len(STRETCH_CELLS)
+        or len(out) < room * IS_OPEN
+    ):
+        raise IndexError
+
+
 def rehash(
     slots: cython.longlong[::1],
     states: cython.longlong[::1],
@@ -354,6 +373,7 @@ def rehash(
     number: cython.longlong
     mask: cython.longlong = len(slots) - 1
     i: cython.longlong
+    check(slots, bits, states, stretch, states, 0)
     for number in range(stretch[S_USED]):
         i = place(states[number * WIDTH + LOG_ID], states[number * WIDTH + PRODUCER_ID], secret, bits)
         while slots[i] >= 0:
@@ -420,6 +440,13 @@ def batches(
     modern: cython.bint
     known: cython.bint
     data: cython.bint
+    if (
+        count > min(capacity, len(types), len(coordinator_epochs))
+        or len(heads) < capacity * (max(columns) + 1)
+        or len(columns) < 15
+    ):
+        raise IndexError
+    check(slots, bits, states, stretch, out, room)
     while row < count:
         if n >= room or told > events_room:
             return row, n, told, NO_ROOM
@@ -562,6 +589,9 @@ def extents(
     """
     at: cython.Py_ssize_t
     states_room: cython.longlong = len(states) // WIDTH - 1
+    if len(rows) < count * IS_OPEN:
+        raise IndexError
+    check(slots, bits, states, stretch, out, room)
     while row < count:
         if n >= room:
             return row, n, NO_ROOM
@@ -593,6 +623,9 @@ def producers(
     at: cython.Py_ssize_t
     states_room: cython.longlong = len(states) // WIDTH - 1
     events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - _AT_ONCE
+    if len(rows) < count * (WIDTH - IS_OPEN + 1):
+        raise IndexError
+    check(slots, bits, states, stretch, states, 0)
     while row < count:
         if told > events_room:
             return row, told, NO_ROOM
