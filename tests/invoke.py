@@ -19,6 +19,7 @@ from official import FIXTURES
 
 PARTITION = FIXTURES / "k4-a-interleaved-tv2" / "data" / "parcels-riders.94-0"
 SEGMENT = PARTITION / "00000000000000000000.log"  # 29 batches, transactions among them, offsets 0 to 75
+HEAD = ("table", "schema_version")  # what every row of ndjson begins with
 PROGRAM = (sys.executable, "-m", "kafkalog_cli")
 
 Row = dict[str, Any]
@@ -43,8 +44,8 @@ class Ended:
         return [json.loads(line) for line in self.out.splitlines()]
 
     def table(self, name: str) -> list[Row]:
-        """The rows of one table of an ndjson output, without the column ``table``."""
-        return [{key: row[key] for key in row if key != "table"} for row in self.rows if row["table"] == name]
+        """The rows of one table of an ndjson output, without ``table`` and ``schema_version``."""
+        return [{key: row[key] for key in row if key not in HEAD} for row in self.rows if row["table"] == name]
 
 
 def kafkalog(*arguments: str | Path, stdin: bytes = b"", cwd: Path | None = None) -> Ended:

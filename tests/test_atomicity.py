@@ -10,7 +10,7 @@ import plain
 from kafkalog.audit.run import Audit, Options, audit
 from kafkalog.audit.summary import totals
 from plain import Batch, table
-from test_coordinator import T, value, write_state
+from state_topic import T, value, write_state
 
 
 def data(offset: int, epoch: int = 0, producer: int = 1000, at: int = 0) -> Batch:

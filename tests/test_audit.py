@@ -168,51 +168,6 @@ def test_every_case_of_the_corpus_agrees(case: Path, check: Any) -> None:
     check(case)
 
 
-def causes(name: str) -> dict[tuple[str, str | None], int]:
-    found: dict[tuple[str, str | None], int] = defaultdict(int)
-    for row in rows_of(FIXTURES / name, "transactions"):
-        if row["cause"] not in (None, "marker-without-data"):
-            found[row["state"], row["cause"]] += 1
-    return dict(found)
-
-
-def test_late_data_adopted_by_the_next_transaction() -> None:
-    """Data of an older epoch under a later marker is one row with the marker's fate, and says so."""
-    assert causes("k4-f-misattributed-epoch") == {("committed", "late-data-adopted"): 1}
-
-
-def test_a_marker_cut_through_a_running_transaction() -> None:
-    """A foreign ABORT in the middle is told from the coordinator's COMMIT behind it."""
-    assert causes("k4-g-foreign-markers") == {("aborted", "administrator-abort"): 1}
-
-
-def test_an_administrators_abort() -> None:
-    """An ABORT that the coordinator did not decide is an administrator's."""
-    assert causes("v3.3-hanging-operator")["aborted", "administrator-abort"] == 1
-
-
-def test_a_pending_marker_is_not_hanging() -> None:
-    """Decided transactions whose marker is missing are pending, not hanging, while the coordinator is at Prepare."""
-    states = {row["state"] for row in rows_of(FIXTURES / "k4-f-marker-pending", "transactions")}
-    assert {"commit-pending", "abort-pending"} <= states
-    assert "hanging" not in states
-
-
-def test_a_partition_without_a_leader_hangs() -> None:
-    """Where the coordinator completed without this partition, the transaction hangs; ending a committed one loses data."""
-    assert causes("k4-f-marker-leaderless") == {("hanging", "marker-missing"): 2}
-    messages = [
-        finding.message for finding in audited(FIXTURES / "k4-f-marker-leaderless").findings() if finding.remedy
-    ]
-    assert sum("ending it loses this data" in message for message in messages) == 1
-
-
-def test_data_before_the_logs_start() -> None:
-    """A transaction whose beginning was trimmed away keeps its outcome, by the snapshot at the log's start."""
-    found = causes("k4-i-retention-delete-records")
-    assert {state for state, cause in found if cause == "begins-before-log"} == {"committed", "aborted"}
-
-
 def test_hanging_transactions_have_their_remedy() -> None:
     """Each hanging transaction comes with the ready line to end it."""
     for finding in audited(FIXTURES / "k4-f-hanging-late-produce-tv0").findings():

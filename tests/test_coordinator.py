@@ -12,7 +12,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import build
 import plain
 from kafkalog.audit.run import Audit, Options, audit
 from kafkalog.format.message import MalformedError
@@ -20,6 +19,7 @@ from kafkalog.format.records.transaction_state import StateRecord, TransactionSt
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
 from official import FIXTURES, materialize
 from plain import Batch, Row, table
+from state_topic import T, value, write_state
 
 S = TransactionState
 KEY: Final = bytes.fromhex("0000 0004 74782d31")
@@ -30,28 +30,9 @@ V1: Final = bytes.fromhex(
     "0001 00000000000003e8 0006 0000ea60 02 02 02 74 03 00000000 00000003 00 0000018bcfe569f4 0000018bcfe56800"
     "02 00 08 00000000000003e8 02 02 0002"
 )
-T: Final = build.TIME
 
 
 # Records.
-
-
-def value(
-    state: int, producer: int = 1000, epoch: int = 0, partitions: list[tuple[str, list[int]]] | None = None,
-    update: int = T, start: int = T, timeout: int = 60_000,
-) -> bytes:  # fmt: skip
-    """A value of version 0, field by field."""
-    listed = struct.pack(">i", -1 if partitions is None else len(partitions))
-    for topic, numbers in partitions or []:
-        name = topic.encode()
-        listed += struct.pack(f">h{len(name)}si{len(numbers)}i", len(name), name, len(numbers), *numbers)
-    return struct.pack(">hqhib", 0, producer, epoch, timeout, state) + listed + struct.pack(">qq", update, start)
-
-
-def key(name: str) -> bytes:
-    """A key of type 0."""
-    data = name.encode()
-    return struct.pack(f">hh{len(data)}s", 0, len(data), data)
 
 
 def test_a_value_of_version_0() -> None:
@@ -420,27 +401,6 @@ def test_what_goes_on_past_a_time() -> None:
 # State partitions as files.
 
 
-def write_state(
-    root: Path, *rows: tuple[str, bytes | None], number: int = 0, first: int = 0, epoch: int = 0, append: bool = False
-) -> Path:
-    """Write a state partition's records, one a batch, a second behind one another."""
-    folder = root / f"__transaction_state-{number}"
-    folder.mkdir(parents=True, exist_ok=True)
-    data = b"".join(
-        build.batch(
-            build.record(content, key(name)),
-            base_offset=at,
-            base_timestamp=T + 1000 * at,
-            max_timestamp=T + 1000 * at,
-            partition_leader_epoch=epoch,
-        )
-        for at, (name, content) in enumerate(rows, first)
-    )
-    with (folder / f"{0:020}.log").open("ab" if append else "wb") as file:
-        file.write(data)
-    return folder
-
-
 def write_open(root: Path, producer: int = 1000, partition: int = 0) -> None:
     """Write the log t-N with an open transaction."""
     plain.write_segments(root / f"t-{partition}", [Batch(0, 0, 0, "data", producer, 0, 0)])
@@ -569,11 +529,6 @@ def _aborted(root: Path, *tail: bytes | None) -> list[Row]:
     ]
     write_state(root, *(("tx-1", record) for record in records))
     return table(audit([root], Options(snapshot=True)), "transactions")
-
-
-def test_an_abort_that_the_coordinator_decided_is_no_administrators(tmp_path: Path) -> None:
-    """The coordinator's PrepareAbort stands behind the marker."""
-    assert [(row["state"], row["cause"]) for row in _aborted(tmp_path)] == [("aborted", None)]
 
 
 def test_a_forgotten_id_makes_no_abort_an_administrators(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 import kafkalog as library
 import official
 from handmade import batch, damaged, each, one, record, segment
-from invoke import PARTITION, SEGMENT, Ended, Row, files_of, kafkalog, rows_of
+from invoke import HEAD, PARTITION, SEGMENT, Ended, Row, files_of, kafkalog, rows_of
 from kafkalog.tables import SCHEMA_VERSION, TABLES, Column
 from official import FIXTURES
 
@@ -43,8 +43,9 @@ def test_every_row_is_as_declared(case: Path) -> None:
     assert ended.out.isascii()
     assert ended.out.endswith(b"\n")
     for row in ended.rows:
-        table = TABLES[row.pop("table")]
-        assert tuple(row) == table.names
+        table = TABLES[row["table"]]
+        assert tuple(row) == (*HEAD, *table.names)
+        assert row["schema_version"] == SCHEMA_VERSION
         wrong = {column.name: row[column.name] for column in table.columns if not fits(column, row[column.name])}
         assert not wrong, table.name
 
@@ -195,10 +196,12 @@ def test_control_records_have_type_version_and_coordinator_epoch() -> None:
 
 
 def test_columns_come_in_the_order_asked() -> None:
-    """``--columns`` chooses and orders; ndjson keeps ``table`` in front."""
+    """``--columns`` chooses and orders; ndjson keeps ``table`` and ``schema_version`` in front."""
     [first, *_] = rows_of("--columns", "last_offset,base_offset", SEGMENT)
 
-    assert list(first.items()) == [("table", "batches"), ("last_offset", 2), ("base_offset", 0)]
+    assert list(first.items()) == [
+        ("table", "batches"), ("schema_version", 1), ("last_offset", 2), ("base_offset", 0),
+    ]  # fmt: skip
 
 
 def test_no_column_comes_that_was_not_asked_for() -> None:
@@ -275,9 +278,10 @@ def test_every_column_of_a_batch_is_there() -> None:
     [first, *_] = rows_of(SEGMENT.name, cwd=PARTITION)
 
     assert first == {
-        "table": "batches", "file": SEGMENT.name, "position": 0, "size_bytes": 149, "base_offset": 0, "last_offset": 2,
-        "last_offset_delta": 2, "count": 3, "magic": 2, "crc": 3316990189, "crc_holds": True, "attributes": 16,
-        "codec": "none", "timestamp_type": "create_time", "is_transactional": True, "is_control": False,
+        "table": "batches", "schema_version": 1, "file": SEGMENT.name, "position": 0, "size_bytes": 149,
+        "base_offset": 0, "last_offset": 2, "last_offset_delta": 2, "count": 3, "magic": 2, "crc": 3316990189,
+        "crc_holds": True, "attributes": 16, "codec": "none", "timestamp_type": "create_time",
+        "is_transactional": True, "is_control": False,
         "has_delete_horizon": False, "unused_attribute_bits": 0, "base_timestamp_ms": 1795251278420,
         "delete_horizon_ms": None, "max_timestamp_ms": 1795251278421, "producer_id": 3, "producer_epoch": 0,
         "base_sequence": 0, "last_sequence": 2, "partition_leader_epoch": 0,

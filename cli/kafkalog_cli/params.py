@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
-__all__ = ["NumberRanges", "Offsets", "Size", "Time", "names_of"]
+__all__ = ["NumberRanges", "Offsets", "Size", "Time", "form_of", "names_of"]
 
+_SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv"}
 _SIZE: Final = re.compile(r"(\d+)\s*([kmg]i?b?)?", re.IGNORECASE)
 
 
@@ -82,6 +84,14 @@ def names_of(known: Callable[[], tuple[str, ...]]) -> Callable[[click.Context, c
         return names
 
     return split
+
+
+def form_of(output: Path, others: Mapping[str, str]) -> str:
+    """Choose a format of rows by an output's suffix; `others` are a command's own suffixes."""
+    form = {**_SUFFIXES, **others}.get(output.suffix.lower())
+    if form is None:
+        raise click.UsageError(f"No format goes with {output.suffix!r}: name one with --format.")
+    return form
 
 
 class NumberRanges(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,10 @@ import numpy as np
 from kafkalog.audit.gap_causes import Gap, classify
 from kafkalog.audit.scan import SegmentScan
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, Severity
+from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.format.snapshot import ProducerState
+from kafkalog.log.files import FileSource
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import read_aborted_transactions, read_snapshot
 from kafkalog.txn import extents
@@ -71,6 +74,8 @@ class PartitionAudit:
 def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> PartitionAudit:
     """Join the scans of a partition's segments, which are in the order of their offsets and are used up."""
     _place_damage(scans)
+    if directory.running and scans:
+        _excuse_torn_tail(scans[-1])
     findings = [finding for scan in scans for finding in scan.findings]
     whole = _joined(_seed(directory, findings.append), [scan.stretch for scan in scans])
     bases = [segment.base_offset for segment in directory.segments]
@@ -134,6 +139,27 @@ def _place_damage(scans: Sequence[SegmentScan]) -> None:
             scan.zero_tail = None
         scan.damaged = [(at, size, last if before is None else before) for at, size, before in scan.damaged]
         last = last if scan.stretch.last_offset is None else scan.stretch.last_offset
+
+
+def _excuse_torn_tail(active: SegmentScan) -> None:
+    """Take the batch that a broker was writing for a note and no damage: its offset goes on with the log."""
+    for number, finding in enumerate(active.findings):
+        if finding.code == "batch-truncated" and _goes_on(active, finding.position or 0):
+            active.findings[number] = finding._replace(severity=Severity.NOTE)
+            active.damaged = [extent for extent in active.damaged if extent[0] != finding.position]
+
+
+def _goes_on(scan: SegmentScan, position: int) -> bool:
+    """Say whether what is there of a batch's header has the next offset and a magic that exists."""
+    last = scan.stretch.last_offset
+    wanted = (scan.segment.base_offset if last is None else last + 1).to_bytes(8, "big")
+    try:
+        source = FileSource(scan.segment.path, max_bytes=scan.segment.size)
+    except UnreadableError:  # it vanished since
+        return False
+    with closing(source):
+        head = source.read(position, RECORD_BATCH.position("magic") + 1)
+    return wanted.startswith(head[:8]) and head[RECORD_BATCH.position("magic") :] in (b"", b"\0", b"\1", b"\2")
 
 
 def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:

@@ -47,7 +47,8 @@ class PartitionDirectory:
 
     Segments are in the order of their offsets. `snapshots` are paths by offset, `left_over` files that a broker's
     loader would treat on its own, `orphans` offsets of index files without a segment. `checkpoints` are the root's
-    offsets for this partition, by ``log_start``, ``high_watermark``, ``recovery_point`` and ``cleaner``.
+    offsets for this partition, by ``log_start``, ``high_watermark``, ``recovery_point`` and ``cleaner``. `running` says
+    that the broker ran, or had been killed: its lock is there, its mark of a clean stop is not.
     """
 
     log: str
@@ -61,6 +62,7 @@ class PartitionDirectory:
     topic_id: str | None
     leader_epochs: tuple[tuple[int, int], ...]
     checkpoints: dict[str, int]
+    running: bool
 
     @property
     def size(self) -> int:
@@ -102,17 +104,27 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
         root, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
         ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings,
     )  # fmt: skip
+    running = directory.locked and not directory.clean_shutdown
+    if running:
+        findings.append(
+            Finding.of(
+                "read-while-running",
+                home,
+                "the broker's .lock is here, its .kafka_cleanshutdown is not; segments are read up to the sizes that"
+                " they had when they were listed",
+            )
+        )
     checkpoints = {kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items()}
     if alone:
         name = os.path.basename(os.path.abspath(root))
-        found = _partition(root, name, checkpoints, findings)
+        found = _partition(root, name, checkpoints, findings, running=running)
         if found is not None:
             directory.partitions.append(found)
         return directory
     for entry in sorted(entries, key=lambda entry: entry.name):
         if not _is_directory(entry, root, findings):
             continue
-        found = _partition(os.path.join(root, entry.name), entry.name, checkpoints, findings)
+        found = _partition(os.path.join(root, entry.name), entry.name, checkpoints, findings, running=running)
         if found is not None:
             directory.partitions.append(found)
     return directory
@@ -161,7 +173,7 @@ def _checkpoint(path: str, findings: list[Finding]) -> dict[tuple[str, int], int
 
 
 def _partition(
-    path: str, name: str, checkpoints: dict[str, dict[tuple[str, int], int]], findings: list[Finding]
+    path: str, name: str, checkpoints: dict[str, dict[tuple[str, int], int]], findings: list[Finding], *, running: bool
 ) -> PartitionDirectory | None:
     """List a partition's directory; None where the name is no partition's."""
     suffix = ""
@@ -207,6 +219,7 @@ def _partition(
         about.get("topic_id"),
         epochs,
         {kind: rows[topic, partition] for kind, rows in checkpoints.items() if (topic, partition) in rows},
+        running,
     )
 
 

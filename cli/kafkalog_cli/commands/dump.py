@@ -16,16 +16,13 @@ from kafkalog_cli.dumping import Request, dump_rows, dump_text
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import data_stream, is_terminal
-from kafkalog_cli.params import Offsets, Size, Time, names_of
+from kafkalog_cli.params import Offsets, Size, Time, form_of, names_of
 from kafkalog_cli.render.kafka import DECODERS, Options
 
 __all__ = ["dump"]
 
 _FORMATS: Final = ("kafka", "table", "ndjson", "json", "csv")
-_SUFFIXES: Final = {
-    ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv",
-    "": "kafka", ".txt": "kafka", ".log": "kafka", ".out": "kafka", ".dump": "kafka",
-}  # fmt: skip
+_TEXTS: Final = dict.fromkeys(("", ".txt", ".log", ".out", ".dump"), "kafka")
 _TABLES: Final = (*dict.fromkeys(table.name for tables in TABLES_OF.values() for table in tables), "findings")
 
 
@@ -117,7 +114,7 @@ def dump(
     files = (*paths, *(file for one in listed for file in one.split(",") if file))
     if not files:
         raise click.UsageError("No files: name them, or use --files a,b.")
-    form = form or _form_of(output)
+    form = form or ("kafka" if output is None else form_of(output, _TEXTS))
     if form == "kafka" and (tables or columns):
         raise click.UsageError("--table and --columns need a --format of rows: table, ndjson, json or csv.")
     terminal = output is None and is_terminal()
@@ -141,16 +138,6 @@ def dump(
             sink = make_sink(form, stream, request, columns, terminal=terminal, raw=raw)
             dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)
     return outcome.status(exit_zero=exit_zero)
-
-
-def _form_of(output: Path | None) -> str:
-    """Choose a format by a file's suffix."""
-    if output is None:
-        return "kafka"
-    form = _SUFFIXES.get(output.suffix.lower())
-    if form is None:
-        raise click.UsageError(f"No format goes with {output.suffix!r}: name one with --format.")
-    return form
 
 
 def _key(text: str | None) -> bytes | None:

@@ -15,7 +15,7 @@ __all__ = ["explain"]
 @click.command("explain")
 @click.argument("codes", nargs=-1, metavar="[CODE]...")
 def explain(codes: tuple[str, ...]) -> int:
-    """Say what each finding CODE means, what Kafka would do with it and what to do next; without one, list all.
+    """Say what each finding CODE means, how sure it is, what Kafka would do and what to do next; without one, list all.
 
     \b
         kafkalog explain transaction-hanging
@@ -32,6 +32,7 @@ def explain(codes: tuple[str, ...]) -> int:
         lines += [
             f"{code} ({about.severity.word})",
             f"  What it means: {about.meaning}",
+            f"  How sure it is: {about.certainty}",
             f"  What Kafka does: {about.kafka}",
             f"  What to do next: {about.next}",
         ]

@@ -22,7 +22,7 @@ from kafkalog.tables import Table
 from kafkalog.tables.audit import STATES
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.output import data_stream, is_terminal, say
-from kafkalog_cli.params import NumberRanges, Time, names_of
+from kafkalog_cli.params import NumberRanges, Time, form_of, names_of
 from kafkalog_cli.render.report import write_report
 from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink, RowSink
 from kafkalog_cli.render.table import TableSink
@@ -69,7 +69,9 @@ def _all_columns() -> tuple[str, ...]:
 
 @click.command("txn-audit")
 @click.argument("paths", nargs=-1, required=True, metavar="DIR...")
-@click.option("--format", "form", type=click.Choice(_FORMATS), help="[default: table, or parquet with -o DIR]")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), help="[default: table, or by -o's suffix: none is parquet]"
+)
 @click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Which tables, may be given again.")
 @click.option("--all", "everything", is_flag=True, help="All tables but visible, all their rows.")
 @click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
@@ -92,7 +94,12 @@ def _all_columns() -> tuple[str, ...]:
 @click.option("--transaction-state-partitions", "state_partitions", type=click.IntRange(min=1),
               help="How many partitions __transaction_state has, where no metadata log tells.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read segments.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A new directory for Parquet, else a file.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="A file, whole or not at all, or a new directory for Parquet.",
+)
 @click.option("--hash", "hashed", is_flag=True, help="With Parquet: the SHA-256 of every segment in provenance.json.")
 @click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="warning", show_default=True,
               help="From which findings on the exit status is 1.")  # fmt: skip
@@ -111,11 +118,15 @@ def txn_audit(
         kafkalog explain transaction-hanging
     """
     chosen = _Filter(topic, partitions, producer_id, transactional_id, state)
-    form = form or ("parquet" if output is not None and not output.suffix else "table")
+    form = form or ("table" if output is None else form_of(output, {"": "parquet", ".txt": "table"}))
     if form == "csv" and len(tables) != 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     if form == "parquet" and output is None:
         raise click.UsageError("--format parquet needs -o DIR.")
+    if form == "parquet" and columns:
+        raise click.UsageError("--columns goes with rows as text; Parquet's readers read the columns that they need.")
+    if hashed and form != "parquet":
+        raise click.UsageError("--hash needs --format parquet: the checksums stand in provenance.json.")
     started = time.time()
     found = audit(paths, Options(copy_ms=round(copy_minutes * 60_000), **options))
     outcome = Outcome(Severity[fail_on.upper()])
@@ -129,8 +140,9 @@ def txn_audit(
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
-            found, output, tables or _SHOWN, paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started
-        )
+            found, output, tables or _SHOWN, chosen.of,
+            paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
+        )  # fmt: skip
         print(verdict(found))
     else:
         with data_stream(output, [Path(path) for path in paths]) as stream:

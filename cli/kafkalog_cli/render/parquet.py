@@ -9,15 +9,18 @@ import platform
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit
 from kafkalog.audit.summary import verdict, worst
+from kafkalog.errors import UnreadableError
 from kafkalog.format.kernel import form
 from kafkalog.log.files import FileSource
+from kafkalog.log.logdir import Segment
 from kafkalog.tables import SCHEMA_VERSION, TABLES, Table
 from kafkalog.version import VERSION
 from kafkalog_cli.exit import OutputError
@@ -52,16 +55,12 @@ def _value(value: Any) -> Any:
 
 
 def write_audit(
-    audit: Audit,
-    output: Path,
-    tables: Sequence[str],
-    *,
-    paths: Sequence[str],
-    arguments: Sequence[str],
-    hashed: bool,
-    started: float,
-) -> None:
+    audit: Audit, output: Path, tables: Sequence[str], test_of: Callable[[Table], Callable[[Sequence[Any]], bool]],
+    *, paths: Sequence[str], arguments: Sequence[str], hashed: bool, started: float,
+) -> None:  # fmt: skip
     """Write the tables and provenance.json to `output`, a directory that must not exist yet.
+
+    `test_of` gives the test that a table's rows must pass.
 
     Everything is written beside it first and appears under its name at the end. Raises OutputError where that can't be
     done, or where pyarrow is missing. `started` is when the audit began, in seconds.
@@ -85,7 +84,7 @@ def write_audit(
             schema = _schema(TABLES[name])
             with pq.ParquetWriter(temporary / f"{name}.parquet", schema, compression="zstd") as writer:
                 rows: list[tuple[Any, ...]] = []
-                for row in audit_rows(audit, name):
+                for row in filter(test_of(TABLES[name]), audit_rows(audit, name)):
                     rows.append(row)
                     if len(rows) == _ROWS:
                         writer.write_table(_arrow(rows, schema))
@@ -127,7 +126,7 @@ def _provenance(audit: Audit, arguments: Sequence[str], started: float, *, hashe
         "worst": None if severity is None else severity.word,
         "complete": not audit.unreadable,
         "files": [
-            {"file": segment.path, "size_bytes": segment.size, **({"sha256": _sha256(segment.path)} if hashed else {})}
+            {"file": segment.path, "size_bytes": segment.size, **({"sha256": _sha256(segment)} if hashed else {})}
             for cluster in audit.clusters
             for log in cluster.logs
             for segment in log.partition.directory.segments
@@ -135,12 +134,13 @@ def _provenance(audit: Audit, arguments: Sequence[str], started: float, *, hashe
     }
 
 
-def _sha256(path: str) -> str:
-    source = FileSource(path)
+def _sha256(segment: Segment) -> str | None:
+    """Return the checksum of the bytes that were audited, None where they can't be read: the findings say why."""
+    digest = hashlib.sha256()
     try:
-        digest = hashlib.sha256()
-        for position in range(0, source.size, _PIECE):
-            digest.update(source.read(position, _PIECE))
-        return digest.hexdigest()
-    finally:
-        source.close()
+        with closing(FileSource(segment.path, max_bytes=segment.size)) as source:
+            for position in range(0, source.size, _PIECE):
+                digest.update(source.read(position, _PIECE))
+    except UnreadableError:
+        return None
+    return digest.hexdigest()

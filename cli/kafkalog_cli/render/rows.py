@@ -49,7 +49,7 @@ class Columns:
 
 
 class NdjsonSink:
-    """One JSON object a line; ``table`` says which table it is a row of."""
+    """One JSON object a line: ``table`` says which table it is a row of, ``schema_version`` what its columns mean."""
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str]) -> None:
         self._stream = stream
@@ -61,7 +61,8 @@ class NdjsonSink:
         kept = self._columns.of(table)
         if not kept:  # none of the columns asked for
             return
-        self._lines.append(as_json({"table": table.name, **{names[i]: row[i] for i in kept}}))
+        head = {"table": table.name, "schema_version": SCHEMA_VERSION}
+        self._lines.append(as_json({**head, **{names[i]: row[i] for i in kept}}))
         if len(self._lines) >= 1000:
             self._write()
 
