@@ -220,9 +220,7 @@ def test_damage_in_one_partition_changes_no_row_of_another(tmp_path: Path, hurt:
     """Every row of every table but the damaged log's own is as it was, and the damage is told there."""
     root = materialize(FIXTURES / CASE, tmp_path) / "data"
     damage, code = HURT[hurt]
-    tables = ["partitions", "transactions", "gaps", "producers", "coordinator", "findings"]
-    if code != "file-unreadable":
-        tables.append("visible")
+    tables = ["partitions", "transactions", "gaps", "producers", "coordinator", "findings", "visible"]
     before = rows_elsewhere(root, *tables)
     damage(root / HURT_LOG / SEGMENT)
 
@@ -290,3 +288,15 @@ def test_an_argument_that_is_not_there_costs_itself(tmp_path: Path) -> None:
     assert ended.status == 3
     assert "gone" in ended.err
     assert len([row for row in ended.table("transactions") if row["state"] == "hanging"]) == 3
+
+
+def test_visible_rows_pass_over_what_cannot_be_read(tmp_path: Path) -> None:
+    """A segment that is none costs its own rows."""
+    folder = plain.write_segments(tmp_path / "t-0", *([Batch(0, base, base, "plain")] for base in (0, 1, 2)))
+    path = folder / f"{1:020}.log"
+    path.unlink()
+    os.mkfifo(path)
+    ended = kafkalog("txn-audit", "--format", "ndjson", "--table", "visible", tmp_path)
+
+    assert ended.status == 3, ended.err
+    assert [(row["first_offset"], row["last_offset"]) for row in ended.rows] == [(0, 0), (2, 2)]

@@ -11,9 +11,10 @@ import numpy as np
 
 from kafkalog.audit.run import Audit, Cluster, LogAudit
 from kafkalog.audit.verdicts import PLAIN, Verdict, Verdicts
+from kafkalog.errors import UnreadableError
 from kafkalog.findings import Severity
 from kafkalog.format import kernel
-from kafkalog.format.batch import CONTROL, TRANSACTIONAL
+from kafkalog.format.batch import CONTROL, TRANSACTIONAL, Block
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_row
 from kafkalog.tables import TABLES
@@ -162,20 +163,24 @@ def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64],
     segments = log.partition.directory.segments
     first = max(0, bisect_left([segment.base_offset for segment in segments], log.partition.log_start_offset) - 1)
     for segment in segments[first:]:
-        for chunk in segment_chunks(segment.path, max_bytes=segment.size):  # the audit has told the findings
-            chunk.open_wrappers()
-            heads = chunk.heads
-            cells = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
-            control = (cells[kernel.ATTRIBUTES] & CONTROL != 0) & (cells[kernel.MAGIC] > 1)
-            whole = (cells[kernel.VALID] != 0) & (cells[kernel.COUNT] != 0) & (cells[kernel.BASE_OFFSET] != NONE)
-            rows = cells[:, whole & ~control]
-            in_transaction = np.flatnonzero((rows[kernel.ATTRIBUTES] & TRANSACTIONAL != 0) & (rows[kernel.MAGIC] > 1))
-            shown = np.ones(rows.shape[1], bool)
-            of_transactions = rows[:, in_transaction]
-            shown[in_transaction] = ~aborted.hides(
-                of_transactions[kernel.PRODUCER_ID], of_transactions[kernel.BASE_OFFSET]
-            )
-            yield rows[kernel.BASE_OFFSET][shown], rows[kernel.LAST_OFFSET][shown]
+        try:
+            for chunk in segment_chunks(segment.path, max_bytes=segment.size):  # the audit has told the findings
+                chunk.open_wrappers()
+                yield _shown_of(chunk.heads, aborted)
+        except UnreadableError:
+            continue
+
+
+def _shown_of(heads: Block, aborted: Aborted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    cells = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+    control = (cells[kernel.ATTRIBUTES] & CONTROL != 0) & (cells[kernel.MAGIC] > 1)
+    whole = (cells[kernel.VALID] != 0) & (cells[kernel.COUNT] != 0) & (cells[kernel.BASE_OFFSET] != NONE)
+    rows = cells[:, whole & ~control]
+    shown = np.ones(rows.shape[1], bool)
+    in_transaction = np.flatnonzero((rows[kernel.ATTRIBUTES] & TRANSACTIONAL != 0) & (rows[kernel.MAGIC] > 1))
+    its = rows[:, in_transaction]
+    shown[in_transaction] = ~aborted.hides(its[kernel.PRODUCER_ID], its[kernel.BASE_OFFSET])
+    return rows[kernel.BASE_OFFSET][shown], rows[kernel.LAST_OFFSET][shown]
 
 
 def _findings(cluster: Cluster) -> Iterator[Row]:
