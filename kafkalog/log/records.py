@@ -175,20 +175,27 @@ class _Decoder:
 
         A call for each batch would cost more than its records.
         """
-        cell, put = self.heads.cell, self.heads.set
+        starts, stops, counts, attributes, magics, errors_of = (
+            self.heads.column(number)
+            for number in (
+                kernel.SECTION_START, kernel.SECTION_STOP, kernel.COUNT, kernel.ATTRIBUTES, kernel.MAGIC, kernel.ERROR,
+            )
+        )  # fmt: skip
         parts: list[bytes | bytearray] = []
         findings: list[Finding] = []
         row, size = first, 0
-        while row < self.heads.count and size < _ENOUGH and self.is_packed(row):
-            start, stop = cell(kernel.SECTION_START, row), cell(kernel.SECTION_STOP, row)
-            data = b"" if start == stop and not cell(kernel.COUNT, row) else self.unpack(buf[start:stop], row, 2)
+        while row < self.heads.count and size < _ENOUGH:
+            start, stop = starts[row], stops[row]
+            if start < 0 or not attributes[row] & CODEC_MASK or magics[row] < 2 or errors_of[row]:
+                break
+            data = b"" if start == stop and not counts[row] else self.unpack(buf[start:stop], row, 2)
             if isinstance(data, bytes | bytearray):
-                put(kernel.SECTION_START, row, size)
+                starts[row] = size
                 size += len(data)
-                put(kernel.SECTION_STOP, row, size)
+                stops[row] = size
                 parts.append(data)
             else:
-                put(kernel.SECTION_START, row, -1)
+                starts[row] = -1
                 findings += [data] if data is not None else []
             row += 1
         joined = parts[0] if len(parts) == 1 else b"".join(parts)
@@ -202,16 +209,6 @@ class _Decoder:
             findings = []
             yield block
         return row
-
-    def is_packed(self, row: int) -> bool:
-        """Say whether a row is a magic 2 batch with compressed records that are wanted."""
-        cell = self.heads.cell
-        return (
-            cell(kernel.SECTION_START, row) >= 0
-            and cell(kernel.ATTRIBUTES, row) & CODEC_MASK != 0
-            and cell(kernel.MAGIC, row) >= 2
-            and not cell(kernel.ERROR, row)
-        )
 
     def wrapper(self, buf: memoryview, row: int) -> Iterator[RecordBlock]:
         """Decode the messages inside a wrapper of magic 0 or 1."""
