@@ -29,15 +29,15 @@ layers: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 tests: $(READY)
-	$(BIN)/pytest -m "not corpus and not exhaustive" --cov --cov-report=term
+	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive" --cov --cov-report=term
 
 # Every case of the corpus beside this checkout.
 corpus: $(READY)
-	$(BIN)/pytest -m corpus
+	$(BIN)/pytest -n 2 -m corpus
 
 # What takes minutes.
 exhaustive: $(READY)
-	$(BIN)/pytest -m exhaustive
+	$(BIN)/pytest -n 2 -m exhaustive
 
 # Side by side with the official tool where KAFKA_TOOLS_JARS names the folder of its jars.
 bench: $(READY)
