@@ -91,8 +91,7 @@ def _lacks_marker(audit: PartitionAudit, rows: Columns, decision: Decision, cont
     """
     if not decision.complete or audit.log_start_offset or audit.cleaned_to >= 0 or audit.damaged or audit.gaps:
         return False
-    behind = any(other.log_end_offset > audit.log_end_offset for other in context.replicas)
-    if audit.newest <= decision.decided and (behind or not context.one_moment):
+    if audit.newest <= decision.decided and (context.several_nodes or not context.one_moment):
         return False
     found = (rows["marker_type"] != extents.OPEN) & (rows["marker_epoch"] == decision.epoch)
     if decision.data_epoch is None or decision.epoch == decision.data_epoch:

@@ -152,6 +152,7 @@ def _audit_cluster(cluster: Cluster, options: Options) -> None:
         context = Context(
             cluster.coordinator, cluster.decisions, options.snapshot or (log.node.clean_shutdown and state_clean),
             newest, options.copy_ms, state_cleaned, tuple(other for other in others if other is not log.partition),
+            len({node.node_id for node in cluster.nodes}) > 1,
         )  # fmt: skip
         log.verdicts = Verdicts.of(log.partition, context)
         if directory.topic == OFFSETS_TOPIC:

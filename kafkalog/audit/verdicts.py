@@ -45,7 +45,7 @@ class Context:
     `one_moment` says so for certain (a clean stop, the user's word); else `newest` (ms) of all inputs and `copy_ms`
     decide whether a transaction is older than the copy can have taken. `decisions` are the coordinator's by producer
     id. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same partition's logs on
-    other nodes.
+    other nodes, `several_nodes` says whether there are any: they stop one after the other.
     """
 
     coordinator: Coordinator
@@ -55,6 +55,7 @@ class Context:
     copy_ms: int
     state_cleaned: bool
     replicas: tuple[PartitionAudit, ...] = ()
+    several_nodes: bool = False
 
 
 class Verdicts:
