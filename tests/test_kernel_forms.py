@@ -392,4 +392,4 @@ def _folded(rows: list[tuple[int, ...]]) -> fold.Stretch:
 
 def _plain(stretch: fold.Stretch) -> dict[str, Any]:
     found = {name: getattr(stretch, name) for name in fold.Stretch.__slots__}
-    return {**found, "extents": [row for rows in stretch.extents.blocks() for row in rows]}
+    return {**found, "finished": [row for rows in stretch.finished.blocks() for row in rows]}

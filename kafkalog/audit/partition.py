@@ -82,15 +82,11 @@ def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> Partiti
     log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
     ends = [scan.stretch.last_offset + 1 for scan in scans if scan.stretch.last_offset is not None]
     log_end = max([log_start if not bases else bases[-1], *ends[-1:]])
-    opened = (
-        rows["first_offset"][rows["marker_type"] == extents.OPEN]
-        for rows in whole.extents.blocks("first_offset", "marker_type")
-    )
     audit = PartitionAudit(
         directory,
         log_start,
         log_end,
-        last_stable_offset(log_start, log_end, (offset for offsets in opened for offset in offsets.tolist())),
+        last_stable_offset(log_start, log_end, whole.opened["first_offset"].tolist()),
         whole.extents,
         whole.producers,
         sorted(whole.breaks, key=lambda found: found.first_offset),

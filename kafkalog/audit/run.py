@@ -30,6 +30,7 @@ __all__ = ["Audit", "Cluster", "LogAudit", "Options", "audit"]
 
 _STATE_TOPIC: Final = "__transaction_state"
 _METADATA_TOPIC: Final = "__cluster_metadata"
+_TASK_BYTES: Final = 32 << 20
 _POOL_BYTES: Final = 64 << 20  # below, starting processes costs more than they save
 
 
@@ -166,13 +167,30 @@ def _audit_cluster(cluster: Cluster, options: Options) -> None:
 
 
 def _scan_all(segments: Sequence[Segment], options: Options) -> dict[str, SegmentScan]:
-    """Scan every segment, biggest first, in parallel processes where that pays."""
-    if options.jobs > 1 and sum(segment.size for segment in segments) > _POOL_BYTES:
-        ordered = sorted(segments, key=lambda segment: -segment.size)
-        with ProcessPoolExecutor(options.jobs) as pool:
-            done = pool.map(scan_segment, ordered, [options.limits] * len(ordered))
-            return {segment.path: scan for segment, scan in zip(ordered, done, strict=True)}
-    return {segment.path: scan_segment(segment, options.limits) for segment in segments}
+    """Scan every segment, in parallel processes where that pays."""
+    if options.jobs == 1 or sum(segment.size for segment in segments) < _POOL_BYTES:
+        return {segment.path: scan_segment(segment, options.limits) for segment in segments}
+    tasks = _tasks(segments)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        done = pool.map(_scan_some, tasks, [options.limits] * len(tasks))
+        return {scan.segment.path: scan for scans in done for scan in scans}
+
+
+def _tasks(segments: Sequence[Segment]) -> list[list[Segment]]:
+    """Put segments together, big ones first and alone, so that a task is worth sending."""
+    tasks: list[list[Segment]] = [[]]
+    size = 0
+    for segment in sorted(segments, key=lambda segment: -segment.size):
+        if size + segment.size > _TASK_BYTES and tasks[-1]:
+            tasks.append([])
+            size = 0
+        tasks[-1].append(segment)
+        size += segment.size
+    return tasks
+
+
+def _scan_some(segments: list[Segment], limits: Limits) -> list[SegmentScan]:
+    return [scan_segment(segment, limits) for segment in segments]
 
 
 def _read_coordinator(cluster: Cluster, options: Options) -> None:

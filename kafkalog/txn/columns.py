@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,6 +57,11 @@ class Columns:
             return NotImplemented
         return all(np.array_equal(column, other[name]) for name, column in self._columns.items())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes as one table: many small arrays cost more."""
+        names = list(self._columns)
+        return _columns_of, (names, np.stack([self._columns[name] for name in names]) if names else None)
+
     __hash__ = None  # type: ignore[assignment]  # rows can't be keys
 
     def __repr__(self) -> str:
@@ -77,6 +82,10 @@ class Columns:
         return Columns({name: column[rows] for name, column in self._columns.items()})
 
 
+def _columns_of(names: list[str], table: NDArray[np.int64] | None) -> Columns:
+    return Columns({} if table is None else dict(zip(names, table, strict=True)))
+
+
 class Packed:
     """Rows that are many and kept: blocks of columns, each as its least value and the narrow differences to it.
 
@@ -84,45 +93,46 @@ class Packed:
     eighteen columns takes some 30 bytes instead of 144. Blocks of few rows are kept as they are.
     """
 
-    __slots__ = ("_blocks", "_lengths", "names")
+    __slots__ = ("_blocks", "names")
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], blocks: Iterable[_Block] = ()) -> None:
         self.names = names
-        self._blocks: list[Columns | dict[str, tuple[int, NDArray[Any] | None]]] = []
-        self._lengths: list[int] = []
+        self._blocks = list(blocks)
 
     def __len__(self) -> int:
-        return sum(self._lengths)
+        return sum(map(len, self._blocks))
 
     def append(self, rows: Columns) -> None:
         """Put rows behind those that are there."""
         if len(rows):
-            few = len(rows) < _FEW
-            self._blocks.append(rows if few else {name: _packed(rows[name]) for name in self.names})
-            self._lengths.append(len(rows))
+            self._blocks.append(_Block(rows, self.names))
 
     def blocks(self, *names: str) -> Iterator[Columns]:
         """Yield all rows, some thousand at a time, with the columns of these names, or all."""
-        for number in range(len(self._blocks)):
-            yield self._block(number, names or self.names)
+        for block in self._blocks:
+            yield block.rows(names or self.names)
 
-    def drain(self) -> Iterator[Columns]:
-        """Yield all rows as `blocks` does and forget them on the way."""
-        self._blocks.reverse()
-        self._lengths.reverse()
-        while self._blocks:
-            block = self._block(-1, self.names)
-            del self._blocks[-1], self._lengths[-1]
-            yield block
+    def with_rows(self, rows: Columns) -> Packed:
+        """Return these rows and others behind them."""
+        return Packed(self.names, [*self._blocks, *([_Block(rows, self.names)] if len(rows) else [])])
+
+    def give(self, other: Packed, keep: Callable[[Columns], bool]) -> Iterator[Columns]:
+        """Move all rows behind those of `other`, but yield the blocks that `keep` wants, by their producers' ids."""
+        blocks, self._blocks = self._blocks, []
+        for block in blocks:
+            if keep(block.rows(("producer_id",))):
+                yield block.rows(self.names)
+            else:
+                other._blocks.append(block)
 
     def take(self, places: NDArray[np.intp]) -> Columns:
         """Return the rows at these places, in that order."""
         if not len(places):
             return Columns.empty(self.names)
-        starts = np.array([0, *accumulate(self._lengths)], np.intp)
+        starts = np.array([0, *accumulate(map(len, self._blocks))], np.intp)
         numbers = np.searchsorted(starts, places, "right") - 1
         needed, of_place = np.unique(numbers, return_inverse=True)
-        blocks = [self._block(number, self.names) for number in needed.tolist()]
+        blocks = [self._blocks[number].rows(self.names) for number in needed.tolist()]
         base = np.array([0, *accumulate(map(len, blocks))], np.intp)[of_place]
         return Columns.concat(blocks, self.names).take(places - starts[numbers] + base)
 
@@ -130,11 +140,44 @@ class Packed:
         parts = [rows[name] for rows in self.blocks(name)]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
-    def _block(self, number: int, names: tuple[str, ...]) -> Columns:
-        block, length = self._blocks[number], self._lengths[number]
-        if isinstance(block, Columns):
-            return block
-        return Columns({name: _unpacked(*block[name], length) for name in names})
+
+class _Block:
+    """Some rows, packed where they are not few."""
+
+    __slots__ = ("_columns", "_few", "_length")
+
+    def __init__(self, rows: Columns, names: tuple[str, ...]) -> None:
+        self._length = len(rows)
+        self._few = rows if len(rows) < _FEW else None
+        self._columns = {} if self._few is not None else {name: _packed(rows[name]) for name in names}
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes as one piece of bytes: many small arrays cost more."""
+        kinds = [
+            (name, low, above if above is None else above.dtype.str) for name, (low, above) in self._columns.items()
+        ]
+        data = b"".join(above.tobytes() for _, above in self._columns.values() if above is not None)
+        return _block_of, (self._few, self._length, kinds, data)
+
+    def rows(self, names: tuple[str, ...]) -> Columns:
+        """Return the rows with these columns, or more."""
+        if self._few is not None:
+            return self._few
+        return Columns({name: _unpacked(*self._columns[name], self._length) for name in names})
+
+
+def _block_of(few: Columns | None, length: int, kinds: list[tuple[str, int, str | None]], data: bytes) -> _Block:
+    block = _Block(Columns({}), ())
+    block._few, block._length = few, length
+    position = 0
+    for name, low, dtype in kinds:
+        above = None if dtype is None else np.frombuffer(data, dtype, length, position)
+        position += 0 if above is None else above.nbytes
+        block._columns[name] = (low, above)
+    return block
 
 
 _FEW: Final = 100  # rows that are not worth packing

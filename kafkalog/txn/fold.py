@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -34,6 +33,7 @@ _MOST_ROOM: Final = 4104
 _EVENT_ROOM: Final = 256
 _FIRST_BITS: Final = 7  # half as many states as slots
 _IS_OPEN: Final = len(EXTENT_COLUMNS)
+_PRODUCER_ID: Final = EXTENT_COLUMNS.index("producer_id")
 _CELLS: Final = {name: number for number, name in enumerate(loops.STRETCH_CELLS)}
 _NONE_YET: Final = {"first_offset": NONE, "last_offset": NONE, "newest": -1, "newest_broker": -1, "leader_epoch": NONE}
 _HEADS: Final = array(
@@ -68,13 +68,14 @@ class Break(NamedTuple):
 class Stretch:
     """What a fold knows of a stretch of log.
 
-    `extents` are its transactions by ``EXTENT_COLUMNS``: finished ones in the order of their markers, then those still
-    open, each log's and producer's in log order. `producers` are rows by ``PRODUCER_COLUMNS``, sorted, `gaps` by
+    `finished` are its ended transactions by ``EXTENT_COLUMNS``, each log's and producer's in log order, `opened` those
+    still open. `producers` are rows by ``PRODUCER_COLUMNS``, sorted, `gaps` by
     ``GAP_COLUMNS``, `leader_epochs` (epoch, first offset) where it changes, `unreadable_markers` (offset, position,
     size). Offsets are None where there is no batch; times in ms, -1 where there is none.
     """
 
-    extents: Packed
+    finished: Packed
+    opened: Columns
     producers: Columns
     gaps: Columns
     breaks: list[Break]
@@ -89,6 +90,11 @@ class Stretch:
     newest: int
     newest_broker: int
     cleaned: bool
+
+    @property
+    def extents(self) -> Packed:
+        """Return the transactions, open ones last."""
+        return self.finished.with_rows(self.opened)
 
 
 class Fold:
@@ -146,23 +152,28 @@ class Fold:
             self._go_on(told, why)
 
     def stretch(self, later: Stretch) -> None:
-        """Take in a later stretch's transactions and producers; its extents are used up."""
-        for rows in later.extents.drain():
+        """Take in a later stretch's transactions and producers; its finished ones are used up.
+
+        Only a producer with an open transaction has something to join: rows of others are moved as they are.
+        """
+        self._pack()
+        for rows in later.finished.give(self._packed, self._may_join):
             self.extents(rows)
+            self._pack()
+        self.extents(later.opened)
         self.producers(later.producers)
         self._breaks += later.breaks
 
     def result(self) -> Stretch:
         """Return what is known so far."""
         self._pack()
-        states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_SIZE)[: self._value("used")]
-        for rows in _pieces(states[states[:, _IS_OPEN] != 0]):
-            self._packed.append(_columns(EXTENT_COLUMNS, rows[:, :_IS_OPEN].T))
+        states = self._used()
         wrote = states[states[:, _IS_OPEN + 1] > 0]
         wrote = wrote[np.lexsort((wrote[:, 1], wrote[:, 0]))]
         gaps = np.concatenate(self._gaps) if self._gaps else np.empty((0, len(GAP_COLUMNS)), np.int64)
         return Stretch(
             self._packed,
+            _columns(EXTENT_COLUMNS, states[states[:, _IS_OPEN] != 0, :_IS_OPEN].T),
             _columns(PRODUCER_COLUMNS, np.hstack([wrote[:, :2], wrote[:, _IS_OPEN + 1 :]]).T),
             _columns(GAP_COLUMNS, gaps.T),
             self._breaks,
@@ -178,6 +189,16 @@ class Fold:
             self._value("newest_broker"),
             bool(self._value("cleaned")),
         )
+
+    def _used(self) -> NDArray[np.int64]:
+        """Return the states in use, a row each."""
+        return np.frombuffer(self._states, np.int64).reshape(-1, STATE_SIZE)[: self._value("used")]
+
+    def _may_join(self, rows: Columns) -> bool:
+        """Say whether a row may belong to a transaction that is open."""
+        states = self._used()
+        opened = states[states[:, _IS_OPEN] != 0, _PRODUCER_ID]
+        return bool(len(opened)) and bool(np.isin(rows["producer_id"], opened).any())
 
     def _value(self, name: str) -> int:
         return self._stretch[_CELLS[name]]
@@ -205,6 +226,8 @@ class Fold:
         loops.rehash(self._slots, self._states, self._stretch, self._secret, self._bits)
 
     def _pack(self) -> None:
+        if not self._finished:
+            return
         table = np.frombuffer(self._out, np.int64).reshape(len(EXTENT_COLUMNS), self._room)
         self._packed.append(_columns(EXTENT_COLUMNS, table[:, : self._finished]))
         self._finished = 0
@@ -221,10 +244,6 @@ class Fold:
 
 def _zeros(cells: int) -> array[int]:
     return array("q", bytes(8 * cells))
-
-
-def _pieces(rows: NDArray[np.int64]) -> Iterable[NDArray[np.int64]]:
-    return (rows[start : start + _MOST_ROOM] for start in range(0, len(rows), _MOST_ROOM))
 
 
 def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:
