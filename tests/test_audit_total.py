@@ -1,0 +1,61 @@
+"""The audit is total: whatever the bytes of any file in a log directory, it gives rows and findings, never an exception."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kafkalog.audit.rows import AUDIT_TABLES, audit_rows
+from kafkalog.audit.run import audit
+from kafkalog.audit.summary import blocked, totals, verdict
+from official import FIXTURES, materialize
+
+CASES: Final = (
+    "k4-f-hanging-late-produce-tv0",
+    "k4-i-compacted-markers-gone",
+    "v2.8-mixed-magic",
+    "k4-c-group-offsets-tv0",
+)
+SPOILED: Final = 40  # files a case
+
+
+def spoil(data: bytearray, chance: random.Random) -> None:
+    """Change a byte, overwrite a number, cut, repeat or blank a part."""
+    at = chance.randrange(len(data) + 1)
+    match chance.randrange(5):
+        case 0:
+            data[at : at + 1] = bytes([chance.randrange(256)])
+        case 1:
+            data[at : at + 8] = chance.choice([b"\xff" * 8, b"\x7f" + b"\xff" * 7, b"\x80" + bytes(7), bytes(8)])
+        case 2:
+            del data[at:]
+        case 3:
+            data += data[at:]
+        case _:
+            data[at : at + 512] = bytes(len(data[at : at + 512]))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_spoiled_files_cost_no_exception(tmp_path: Path, case: str) -> None:
+    """One file spoiled at a time, of any kind: every table can be made, and the verdict."""
+    root = materialize(FIXTURES / case, tmp_path)
+    chance = random.Random(case)
+    files = sorted(path for path in root.rglob("*") if path.is_file() and path.parent != root)
+    for _ in range(SPOILED):
+        path = chance.choice(files)
+        whole = path.read_bytes()
+        spoiled = bytearray(whole)
+        for _ in range(chance.randint(1, 3)):
+            spoil(spoiled, chance)
+        path.write_bytes(spoiled)
+        found = audit(sorted(root.glob("data*")))
+        for table in AUDIT_TABLES:
+            for row in audit_rows(found, table.name):
+                assert len(row) == len(table.names)
+        assert verdict(found)
+        assert totals(found)
+        assert all(held.behind > 0 for held in blocked(found))
+        path.write_bytes(whole)
