@@ -388,8 +388,8 @@ CATALOGUE: Final[dict[str, Code]] = {
     ),
     "atomicity-broken": Code(
         _ERROR,
-        "A transaction ended in one partition otherwise than the coordinator decided or than in another partition, or its"
-        " marker is missing in one.",
+        "A transaction ended in one partition otherwise than the coordinator decided, or otherwise than in another"
+        " partition, or one lacks its marker.",
         "Certain: only what is beyond doubt one transaction is compared; the rest is counted as not checkable.",
         "Consumers see a part of a transaction.",
         "Find who wrote the foreign marker, or what took the missing one; the data must be repaired by hand.",
