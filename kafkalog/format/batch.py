@@ -27,7 +27,7 @@ class Block:
 
     def __init__(self, columns: int, capacity: int) -> None:
         self.capacity = capacity
-        self._array = array("q", bytes(8 * columns * capacity))
+        self._array = array("q", [0]) * (columns * capacity)
         self.cells = memoryview(self._array)
         self.count = 0
 

@@ -218,7 +218,7 @@ class Fold:
             self._out = _zeros(len(EXTENT_COLUMNS) * self._room)
 
     def _grow(self) -> None:
-        self._bits += 1
+        self._bits += 2
         self._slots = array("q", [-1]) * (1 << self._bits)
         states = _zeros(STATE_SIZE * (1 << self._bits - 1))
         memoryview(states)[: len(self._states)] = memoryview(self._states)
@@ -243,7 +243,7 @@ class Fold:
 
 
 def _zeros(cells: int) -> array[int]:
-    return array("q", bytes(8 * cells))
+    return array("q", [0]) * cells
 
 
 def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:
