@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from invoke import HEAD, Ended, kafkalog
-from kafkalog.audit.rows import AUDIT_TABLES
 from kafkalog.tables import SCHEMA_VERSION
+from kafkalog.tables.audit import AUDIT_TABLES
 from official import FIXTURES, materialize
 
 CASE: Final = FIXTURES / "k4-f-hanging-late-produce-tv0"

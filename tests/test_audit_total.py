@@ -8,9 +8,10 @@ from typing import Final
 
 import pytest
 
-from kafkalog.audit.rows import AUDIT_TABLES, audit_rows
+from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import audit
 from kafkalog.audit.summary import blocked, totals, verdict
+from kafkalog.tables.audit import AUDIT_TABLES
 from official import FIXTURES, materialize
 
 CASES: Final = (

@@ -8,8 +8,7 @@ from typing import Final
 
 import pytest
 
-from kafkalog.audit.rows import AUDIT_TABLES
-from kafkalog.tables.audit import CAUSES, CERTAINTIES, GAP_CAUSES, GAP_KINDS, STATES
+from kafkalog.tables.audit import AUDIT_TABLES, CAUSES, CERTAINTIES, GAP_CAUSES, GAP_KINDS, STATES
 from kafkalog_cli.exit import Exit
 
 PAGE: Final = (Path(__file__).parent.parent / "docs" / "txn-audit.md").read_text()

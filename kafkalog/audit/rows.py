@@ -17,7 +17,6 @@ from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, Block
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_row
-from kafkalog.tables import TABLES
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.stable import Aborted, visible_ranges
@@ -25,7 +24,7 @@ from kafkalog.txn.stable import Aborted, visible_ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AUDIT_TABLES", "audit_rows", "unsettled_rows"]
+__all__ = ["audit_rows", "unsettled_rows"]
 
 Row = tuple[Any, ...]
 
@@ -203,7 +202,6 @@ _ROWS: Final[dict[str, Callable[[Cluster], Iterator[Row]]]] = {
     "visible": _visible,
     "findings": _findings,
 }
-AUDIT_TABLES: Final = tuple(TABLES[name] for name in _ROWS)
 
 
 def audit_rows(audit: Audit, table: str) -> Iterator[Row]:

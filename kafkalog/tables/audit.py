@@ -7,6 +7,7 @@ from typing import Final
 from kafkalog.tables.column import Column, Table
 
 __all__ = [
+    "AUDIT_TABLES",
     "CAUSES",
     "CERTAINTIES",
     "COORDINATOR",
@@ -203,3 +204,4 @@ FINDINGS: Final = Table(
         Column("remedy", "string", "a command that ends the trouble, else null"),
     ),
 )
+AUDIT_TABLES: Final = (PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)

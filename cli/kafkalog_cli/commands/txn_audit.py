@@ -10,22 +10,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
 from kafkalog import Severity
-from kafkalog.audit.rows import AUDIT_TABLES, audit_rows
-from kafkalog.audit.run import Audit, Options, audit
-from kafkalog.audit.summary import verdict
 from kafkalog.tables import Table
-from kafkalog.tables.audit import STATES
+from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.output import data_stream, is_terminal, say
 from kafkalog_cli.params import NumberRanges, Time, form_of, names_of
-from kafkalog_cli.render.report import write_report
-from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink, RowSink
-from kafkalog_cli.render.table import TableSink
+
+if TYPE_CHECKING:
+    from kafkalog.audit.run import Audit
+    from kafkalog_cli.render.rows import RowSink
 
 __all__ = ["txn_audit"]
 
@@ -127,6 +125,8 @@ def txn_audit(
         raise click.UsageError("--columns goes with rows as text; Parquet's readers read the columns that they need.")
     if hashed and form != "parquet":
         raise click.UsageError("--hash needs --format parquet: the checksums stand in provenance.json.")
+    from kafkalog.audit.run import Options, audit  # numpy, which --help can do without
+
     started = time.time()
     found = audit(paths, Options(copy_ms=round(copy_minutes * 60_000), **options))
     outcome = Outcome(Severity[fail_on.upper()])
@@ -137,6 +137,7 @@ def txn_audit(
         outcome.count(finding.severity)
         outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
     if form == "parquet" and output is not None:
+        from kafkalog.audit.summary import verdict
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
@@ -163,6 +164,11 @@ def _write(
     found: Audit, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], chosen: _Filter,
     *, everything: bool, terminal: bool,
 ) -> None:  # fmt: skip
+    from kafkalog.audit.rows import audit_rows
+    from kafkalog_cli.render.report import write_report
+    from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink
+    from kafkalog_cli.render.table import TableSink
+
     color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     width = shutil.get_terminal_size().columns if terminal else None
     wanted = tables or _SHOWN
