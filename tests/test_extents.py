@@ -190,7 +190,10 @@ def test_a_packed_transaction_is_small() -> None:
     packed = Packed(COLUMNS)
     packed.append(rows)
 
-    assert len(pickle.dumps(packed)) < 64 * len(rows) < 8 * len(COLUMNS) * len(rows)
+    sent = pickle.dumps(packed)
+
+    assert len(sent) < 64 * len(rows) < 8 * len(COLUMNS) * len(rows)
+    assert Columns.concat(list(pickle.loads(sent).blocks()), COLUMNS) == rows
 
 
 @given(logs(count=1, max_size=30), cuts)

@@ -50,9 +50,9 @@ def told(found: list[Break]) -> list[tuple[int, str, int, int, int, int]]:
     )
 
 
-def data(offset: int, sequence: int, epoch: int = 0, records: int = 1, producer: int = 1000) -> Batch:
+def data(offset: int, sequence: int, epoch: int = 0, records: int = 1, producer: int = 1000, **more: int) -> Batch:
     """A batch of an idempotent producer."""
-    return Batch(0, offset, offset + records - 1, "plain", producer, epoch, sequence, records)
+    return Batch(0, offset, offset + records - 1, "plain", producer, epoch, sequence, records, **more)
 
 
 def between(before: Batch, after: Batch) -> list[tuple[str, int, int]]:
@@ -226,3 +226,28 @@ def test_what_lies_below_the_log_start_is_excused(tmp_path: Path, start: int, br
     write_checkpoint(root, "log-start-offset-checkpoint", ("t", 0, start))
 
     assert len(_told_of(root)) == broken
+
+
+@pytest.mark.parametrize(("later", "broken"), [(86_400_000, 1), (86_400_001, 0)])
+def test_a_forgotten_producer_may_go_on_anywhere(tmp_path: Path, later: int, broken: int) -> None:
+    """More than a day behind its last batch a leader has dropped the producer's state."""
+    first = data(0, 0)
+
+    assert (
+        len(_told_of(write_segments(tmp_path / "t-0", [first, data(1, 5, timestamp=first.timestamp + later)])))
+        == broken
+    )
+
+
+@pytest.mark.parametrize(("leader_epoch", "broken"), [(0, 1), (1, 0)])
+def test_a_new_leader_knows_what_was_replicated(tmp_path: Path, leader_epoch: int, broken: int) -> None:
+    """Where the leader's epoch changes between two batches, their sequences need not go on."""
+    first, second = data(0, 0), data(1, 5)
+    folder = write_segments(tmp_path / "t-0", [first, second])
+    path = folder / f"{0:020}.log"
+    whole = bytearray(path.read_bytes())
+    for at, epoch in ((0, 0), (first.size, leader_epoch)):
+        whole[at + 12 : at + 16] = epoch.to_bytes(4, "big")
+    path.write_bytes(whole)
+
+    assert len(_told_of(folder)) == broken

@@ -40,16 +40,15 @@ class Judged(NamedTuple):
 
 
 def against_coordinator(
-    audit: PartitionAudit, verdicts: Verdicts, decisions: dict[int, list[Decision]], context: Context
+    audit: PartitionAudit, verdicts: Verdicts, listing: dict[int, list[Decision]], context: Context
 ) -> Judged:
-    """Hold a log's transactions against what the coordinator decided for the very same ones."""
+    """Hold a log's transactions against what the coordinator decided for the very same ones.
+
+    `listing` are the decisions that list the partition, by producer id.
+    """
     judged = Judged(audit, [], set(), set())
-    here = (audit.directory.topic, audit.directory.partition)
     hanging = {row["producer_id"] for row, verdict in verdicts.judged() if verdict.state == "hanging"}
-    for producer, all_of in decisions.items():
-        listed = [decision for decision in all_of if here in decision.partitions]
-        if not listed:
-            continue
+    for producer, listed in listing.items():
         rows = audit.of_producer(producer)
         ended = (rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE) & (rows["epoch_changes"] == 0)
         # In one log a producer's rows stand in the order of their markers, so their times rise with them.

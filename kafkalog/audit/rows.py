@@ -149,10 +149,15 @@ def _coordinator(cluster: Cluster) -> Iterator[Row]:
 def _visible(cluster: Cluster) -> Iterator[Row]:
     for log in cluster.logs:
         partition = log.partition
-        aborted = Aborted()
-        for rows in partition.transactions.blocks("producer_id", "first_offset", "marker_offset", "marker_type"):
-            chosen = rows.take((rows["marker_type"] == extents.ABORT) & (rows["first_offset"] != NONE))
-            aborted.add(chosen["producer_id"], chosen["first_offset"], chosen["marker_offset"])
+        names = ("producer_id", "first_offset", "marker_offset")
+        rows = Columns.concat(
+            [
+                rows.take((rows["marker_type"] == extents.ABORT) & (rows["first_offset"] != NONE))
+                for rows in partition.transactions.blocks(*names, "marker_type")
+            ],
+            names,
+        )
+        aborted = Aborted(*(rows[name] for name in names))
         for low, high in visible_ranges(_shown(log, aborted), partition.log_start_offset, partition.last_stable_offset):
             yield (*_where(log), low, high)
 

@@ -146,6 +146,11 @@ def _audit_cluster(cluster: Cluster, options: Options) -> None:
     for log in cluster.logs:
         directory = log.partition.directory
         replicas.setdefault((directory.topic, directory.partition), []).append(log.partition)
+    listings: dict[tuple[str, int], dict[int, list[Decision]]] = {}  # decisions by partition and producer
+    for producer, decisions in cluster.decisions.items():
+        for decision in decisions:
+            for topic_partition in decision.partitions:
+                listings.setdefault(topic_partition, {}).setdefault(producer, []).append(decision)
     judged: list[Judged] = []
     for log in cluster.logs:
         directory = log.partition.directory
@@ -159,7 +164,8 @@ def _audit_cluster(cluster: Cluster, options: Options) -> None:
         if directory.topic == OFFSETS_TOPIC:
             log.partition.findings += pending_offsets(directory, log.verdicts, options.limits)
         log.findings = partition_findings(log.partition, log.verdicts, now, options.max_timeout_ms)
-        judged.append(against_coordinator(log.partition, log.verdicts, cluster.decisions, context))
+        listing = listings.get((directory.topic, directory.partition), {})
+        judged.append(against_coordinator(log.partition, log.verdicts, listing, context))
     cluster.findings += across_partitions(judged)
     for log, found in zip(cluster.logs, judged, strict=True):
         log.findings += found.findings

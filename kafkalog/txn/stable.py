@@ -22,27 +22,31 @@ def last_stable_offset(log_start: int, log_end: int, open_first_offsets: Iterabl
 
 
 class Aborted:
-    """The aborted transactions of a log: by producer, first offsets and the markers' offsets, both rising."""
+    """The aborted transactions of a log, given by their producers, first offsets and markers' offsets."""
 
-    def __init__(self) -> None:
-        self._ranges: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+    def __init__(self, producer_ids: NDArray[np.int64], first: NDArray[np.int64], marker: NDArray[np.int64]) -> None:
+        self._producers, numbers = np.unique(producer_ids, return_inverse=True)
+        self._firsts = np.sort(first)
+        keys = self._keys(numbers, first)
+        order = np.argsort(keys)
+        self._sorted, self._numbers, self._markers = keys[order], numbers[order], marker[order]
 
-    def add(self, producer_ids: NDArray[np.int64], first: NDArray[np.int64], marker: NDArray[np.int64]) -> None:
-        """Take in transactions, those of one producer in log order."""
-        for producer in np.unique(producer_ids).tolist():
-            its = producer_ids == producer
-            before = self._ranges.get(producer, (first[:0], marker[:0]))
-            self._ranges[producer] = (np.append(before[0], first[its]), np.append(before[1], marker[its]))
+    def _keys(self, numbers: NDArray[np.intp], offsets: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return what sorts by producer, then by offset: an offset counts as the transactions begun up to it."""
+        return numbers * (len(self._firsts) + 1) + np.searchsorted(self._firsts, offsets, "right")
 
     def hides(self, producer_ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which transactional batches, by producer and first offset, lie in one."""
-        hidden = np.zeros(len(offsets), bool)
-        for producer in np.unique(producer_ids).tolist():
-            if producer in self._ranges:
-                first, marker = self._ranges[producer]
-                its = np.flatnonzero(producer_ids == producer)
-                at = np.searchsorted(first, offsets[its], "right") - 1
-                hidden[its] = (at >= 0) & (offsets[its] <= marker[at])
+        if not len(self._sorted):
+            return np.zeros(len(offsets), bool)
+        numbers = np.minimum(np.searchsorted(self._producers, producer_ids), len(self._producers) - 1)
+        at = np.searchsorted(self._sorted, self._keys(numbers, offsets), "right") - 1
+        hidden: NDArray[np.bool_] = (
+            (self._producers[numbers] == producer_ids)
+            & (at >= 0)
+            & (self._numbers[at] == numbers)
+            & (offsets <= self._markers[at])
+        )
         return hidden
 
 
