@@ -68,7 +68,9 @@ def test_a_pending_marker_is_not_missing(tmp_path: Path) -> None:
 
 def test_a_younger_partition_misses_nothing(tmp_path: Path) -> None:
     """A topic that was deleted and made again has no older marker."""
-    assert codes(two_partitions(tmp_path, NEWER)) == []
+    younger = [batch._replace(offset=batch.offset - 2, last_offset=batch.last_offset - 2) for batch in NEWER]
+
+    assert codes(two_partitions(tmp_path, younger)) == []
 
 
 def test_deleted_records_take_markers_with_them(tmp_path: Path) -> None:
@@ -80,9 +82,11 @@ def test_deleted_records_take_markers_with_them(tmp_path: Path) -> None:
 
 def test_a_marker_may_be_among_what_is_lost(tmp_path: Path) -> None:
     """Where offsets are missing the marker may be among them: the gap is told, no more."""
-    assert (
-        codes(two_partitions(tmp_path, [*OLDER, *(batch._replace(offset=batch.offset + 5) for batch in NEWER)])) == []
-    )
+    behind = [batch._replace(offset=batch.offset + 5, last_offset=batch.last_offset + 5) for batch in NEWER]
+    found = two_partitions(tmp_path, [*OLDER, *behind])
+
+    assert codes(found) == []
+    assert [(row["first_offset"], row["last_offset"]) for row in table(found, "gaps")] == [(2, 6)]
 
 
 def _ended_apart(root: Path, bump: int) -> Audit:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kafkalog.audit.run import audit
 from kafkalog.log import segment
+from kafkalog.txn import columns
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.extents import COLUMNS, collapse
 from plain import (
@@ -165,14 +166,22 @@ def test_producers_join_in_any_grouping(batches: list[Batch], places: list[int],
     assert [{name: row[name] for name in wanted[0]} for row in found] == wanted
 
 
-@given(st.lists(st.tuples(int64s, int64s, st.sampled_from([0, 7, NO, 2**62])), max_size=20), st.integers(1, 7))
-def test_packed_rows_are_the_same_rows(rows: list[tuple[int, int, int]], size: int) -> None:
+cells = int64s | st.sampled_from([0, 7, 254, 255, 256, 65_535, 2**32, 2**62, NO])
+
+
+@given(
+    st.lists(st.tuples(cells, cells, st.sampled_from([5, NO])), max_size=20),
+    st.integers(1, 7),
+    st.sampled_from([0, 100]),
+)
+def test_packed_rows_are_the_same_rows(rows: list[tuple[int, int, int]], size: int, few: int) -> None:
     """Columns packed in blocks of any size come out as they went in: whole, by column, by block and by place."""
     names = ("a", "b", "c")
     whole = Columns({name: np.array([row[i] for row in rows], np.int64) for i, name in enumerate(names)})
-    packed = Packed(names)
-    for start in range(0, len(rows), size):
-        packed.append(whole.take(slice(start, start + size)))
+    with mock.patch.object(columns, "_FEW", few):
+        packed = Packed(names)
+        for start in range(0, len(rows), size):
+            packed.append(whole.take(slice(start, start + size)))
     places = np.arange(len(rows))[::-1]
 
     assert len(packed) == len(rows)
