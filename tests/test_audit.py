@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from kafkalog.audit import run
 from kafkalog.audit.rows import audit_rows
-from kafkalog.audit.run import Audit, audit
+from kafkalog.audit.run import Audit, Options, audit
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
+from kafkalog.tables.audit import AUDIT_TABLES
 from official import CORPUS, FIXTURES, cases
 
 # What must be said of the cases that are not healthy: codes above note.
@@ -176,3 +179,14 @@ def test_hanging_transactions_have_their_remedy() -> None:
             assert finding.remedy.endswith(
                 f"--topic {finding.topic} --partition {finding.partition} --start-offset {finding.offset}"
             )
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_more_jobs_find_the_same(jobs: int) -> None:
+    """Segments read by other processes give every row that one process gives."""
+    case = FIXTURES / "k4-i-compacted-markers-gone"
+    with mock.patch.multiple(run, _POOL_BYTES=0, _TASK_BYTES=1 << 14):
+        found = audit(sorted(str(data) for data in case.glob("data*")), Options(jobs=jobs))
+
+    for table in AUDIT_TABLES:
+        assert list(audit_rows(found, table.name)) == list(audit_rows(audited(case), table.name)), table.name
