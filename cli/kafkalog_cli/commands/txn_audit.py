@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Severity
+from kafkalog.log.names import local_path
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog_cli.exit import Outcome
@@ -146,7 +147,7 @@ def txn_audit(
         )  # fmt: skip
         print(verdict(found))
     else:
-        with data_stream(output, [Path(path) for path in paths]) as stream:
+        with data_stream(output, [Path(local_path(path)) for path in paths]) as stream:
             _write(
                 found,
                 form,

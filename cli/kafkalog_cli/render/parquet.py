@@ -19,8 +19,9 @@ from kafkalog.audit.run import Audit
 from kafkalog.audit.summary import verdict, worst
 from kafkalog.errors import UnreadableError
 from kafkalog.format.kernel import form
-from kafkalog.log.files import FileSource
+from kafkalog.log.files import open_source
 from kafkalog.log.logdir import Segment
+from kafkalog.log.names import local_path
 from kafkalog.tables import SCHEMA_VERSION, TABLES, Table
 from kafkalog.version import VERSION
 from kafkalog_cli.exit import OutputError
@@ -73,7 +74,7 @@ def write_audit(
     target = output.absolute()
     if target.exists():
         raise OutputError(f"{output}: is there already")
-    if any(target.resolve().is_relative_to(Path(path).resolve()) for path in paths):
+    if any(target.resolve().is_relative_to(Path(local_path(path)).resolve()) for path in paths):
         raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
     try:
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -138,7 +139,7 @@ def _sha256(segment: Segment) -> str | None:
     """Return the checksum of the bytes that were audited, None where they can't be read: the findings say why."""
     digest = hashlib.sha256()
     try:
-        with closing(FileSource(segment.path, max_bytes=segment.size)) as source:
+        with closing(open_source(segment.path, max_bytes=segment.size)) as source:
             for position in range(0, source.size, _PIECE):
                 digest.update(source.read(position, _PIECE))
     except UnreadableError:
