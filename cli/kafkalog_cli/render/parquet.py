@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit
-from kafkalog.audit.summary import verdict, worst
+from kafkalog.audit.summary import Summary
 from kafkalog.errors import UnreadableError
 from kafkalog.format.kernel import form
 from kafkalog.log.files import FileSource
@@ -113,7 +113,7 @@ def _arrow(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 
 
 def _provenance(audit: Audit, arguments: Sequence[str], started: float, *, hashed: bool) -> dict[str, Any]:
-    severity = worst(audit)
+    summary = Summary.of(audit)
     return {
         "kafkalog": VERSION,
         "kernel": form(),
@@ -122,9 +122,9 @@ def _provenance(audit: Audit, arguments: Sequence[str], started: float, *, hashe
         "arguments": list(arguments),
         "started_ms": round(started * 1000),
         "ended_ms": round(time.time() * 1000),
-        "verdict": verdict(audit),
-        "worst": None if severity is None else severity.word,
-        "complete": not audit.unreadable,
+        "verdict": summary.verdict(),
+        "worst": None if summary.worst is None else summary.worst.word,
+        "complete": summary.complete,
         "files": [
             {"file": segment.path, "size_bytes": segment.size, **({"sha256": _sha256(segment)} if hashed else {})}
             for cluster in audit.clusters
