@@ -135,13 +135,19 @@ class Summary:
 
     def verdict(self) -> str:
         """Return the verdict in one line."""
-        serious = [(-severity, -count, code) for (code, severity), count in self.findings.items() if severity]
+        counts: Counter[str] = Counter()
+        worst: dict[str, Severity] = {}
+        for (code, severity), count in self.findings.items():
+            if severity > Severity.NOTE:
+                counts[code] += count
+                worst[code] = max(severity, worst.get(code, severity))
+        serious = sorted(counts, key=lambda code: (-worst[code], -counts[code], code))
         if self.unreadable:
             return f"INCOMPLETE: {_count(len(self.unreadable), 'input')} could not be read"
         if not serious:
             decided = sum(log.states[state] for log in self.logs for state in ("committed", "aborted"))
             return f"OK: {_count(decided, 'transaction')} decided, nothing wrong"
-        words = ", ".join(f"{-count} {code}" for _, count, code in sorted(serious))
+        words = ", ".join(f"{counts[code]} {code}" for code in serious)
         return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
 
     def blocked(self) -> Iterator[tuple[LogSummary, Blocker]]:

@@ -130,13 +130,14 @@ def txn_audit(
     started = time.time()
     found = audit(paths, Options(copy_ms=round(copy_minutes * 60_000), **options))
     summary = Summary.of(found)
+    status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:
         say(f"error: {line}")
     if form == "parquet" and output is not None:
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
-            found, output, tables or _SHOWN, chosen.of,
+            found, summary, status, output, tables or _SHOWN, chosen.of,
             paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
         print(summary.verdict())
@@ -152,7 +153,7 @@ def txn_audit(
                 everything=everything,
                 terminal=output is None and is_terminal(),
             )
-    return summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
+    return status
 
 
 def _write(
