@@ -21,9 +21,9 @@ from kafkalog.log.readers import records
 from kafkalog.log.storage import open_tree
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
 
-__all__ = ["Options", "StateLog", "Surroundings"]
+__all__ = ["METADATA_TOPIC", "Options", "StateLog", "Surroundings"]
 
-_METADATA_TOPIC: Final = "__cluster_metadata"
+METADATA_TOPIC: Final = "__cluster_metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _state_partitions(nodes: Iterable[LogDirectory]) -> int | None:
     partitions: dict[str, set[int]] = {}
     directories = (directory for node in nodes for directory in node.partitions if not directory.suffix)
     for directory in directories:
-        if directory.topic != _METADATA_TOPIC:
+        if directory.topic != METADATA_TOPIC:
             continue
         for value in _metadata_values(directory):
             try:

@@ -15,7 +15,7 @@ from kafkalog.log.selection import Selection
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
 
-__all__ = ["TABLES_OF", "finding_row", "segment_rows", "side_file_rows"]
+__all__ = ["TABLES_OF", "finding_row", "headers_cell", "segment_rows", "side_file_rows", "text_cells"]
 
 Row = tuple[Any, ...]
 
@@ -46,7 +46,7 @@ def finding_row(finding: Finding, node: str | None = None) -> Row:
     )  # fmt: skip
 
 
-def _text(data: bytes | None) -> tuple[str | None, str | None]:
+def text_cells(data: bytes | None) -> tuple[str | None, str | None]:
     """Split bytes into a text column and a base64 column, of which one is null."""
     if data is None:
         return None, None
@@ -70,16 +70,19 @@ def _batch_row(file: str, batch: Batch) -> Row:
     )  # fmt: skip
 
 
+def headers_cell(record: Record) -> list[dict[str, str | None]]:
+    """Make a record's headers a cell of the column ``headers``."""
+    names = ("key", "key_base64", "value", "value_base64")
+    return [dict(zip(names, (*text_cells(key), *text_cells(value)), strict=True)) for key, value in record.headers]
+
+
 def _record_row(file: str, batch: Batch, record: Record) -> Row:
-    headers = [
-        dict(zip(("key", "key_base64", "value", "value_base64"), (*_text(key), *_text(value)), strict=True))
-        for key, value in record.headers
-    ]
+    headers = headers_cell(record)
     return (
         file, record.offset, record.timestamp, batch.timestamp_type, record.sequence, batch.producer_id,
         batch.producer_epoch, batch.is_transactional, batch.is_control, record.size,
         -1 if record.key is None else len(record.key), -1 if record.value is None else len(record.value), len(headers),
-        *_text(record.key), *_text(record.value), headers, batch.magic, record.crc, record.crc_holds,
+        *text_cells(record.key), *text_cells(record.value), headers, batch.magic, record.crc, record.crc_holds,
         record.position, batch.crc_holds,
     )  # fmt: skip
 
