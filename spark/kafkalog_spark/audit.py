@@ -80,7 +80,6 @@ def bulk_audit(
                 raise CorruptInputError(f"{job.damaged} damaged places; nothing was written (--on-corrupt fail)")
             job.surround(scanned)
             with job.judged(scanned) as judged:
-                job.sum_up(judged)
                 job.write(judged)
     return BulkAudit(job.summary, job.files)
 
@@ -170,7 +169,7 @@ class _Job:
 
     @contextmanager
     def judged(self, scanned: DataFrame) -> Iterator[DataFrame]:
-        """Judge every partition."""
+        """Judge every partition, and sum up."""
         started = time.monotonic()
         where = [
             (log.group, share, log.number, -1, -1, "log", 0, -1, -1, 0, 0, None, tasks.packed(log))
@@ -189,10 +188,13 @@ class _Job:
             sizes = judged.groupBy("kind").agg(F.sum(F.octet_length("content")).alias("size"), F.count("*").alias("n"))
             for row in sizes.toArrow().to_pylist():
                 self.content_bytes[row["kind"]] = row["size"]
-            self._tell("judged", started, f"{number} tasks, {groups} partitions", len(self.files), size)
+            self._sum_up(judged)
+            findings = self.summary.findings.total()
+            parts = f"{number} tasks, {groups} partitions, {findings} findings"
+            self._tell("judged", started, parts, len(self.files), size)
             yield judged
 
-    def sum_up(self, judged: DataFrame) -> None:
+    def _sum_up(self, judged: DataFrame) -> None:
         """Collect what the logs come to, and hold partitions against one another."""
         logs: dict[int, LogSummary] = {}
         rows = judged.where("kind in ('summary', 'codes')").select("kind", "share", "rows", "content")
