@@ -11,6 +11,7 @@ import pickle
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -45,6 +46,7 @@ __all__ = ["BulkAudit", "CorruptInputError", "bulk_audit"]
 
 _JUDGE_BYTES: Final = 256 << 20
 _FILE_BYTES: Final = 128 << 20
+_WRITERS: Final = 4
 _BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "visible", "findings"})
 
 
@@ -185,9 +187,6 @@ class _Job:
         wanted = tuple(table for table in self.tables if table in _BY_LOG)
         around = tasks.Judge(self.around, wanted, self.storage)
         with _kept(_mapped(in_order, around, tasks.JUDGED)) as judged:
-            sizes = judged.groupBy("kind").agg(F.sum(F.octet_length("content")).alias("size"), F.count("*").alias("n"))
-            for row in sizes.toArrow().to_pylist():
-                self.content_bytes[row["kind"]] = row["size"]
             self._sum_up(judged)
             findings = self.summary.findings.total()
             parts = f"{number} tasks, {groups} partitions, {findings} findings"
@@ -197,11 +196,13 @@ class _Job:
     def _sum_up(self, judged: DataFrame) -> None:
         """Collect what the logs come to, and hold partitions against one another."""
         logs: dict[int, LogSummary] = {}
-        rows = judged.where("kind in ('summary', 'codes')").select("kind", "share", "rows", "content")
+        rows = judged.where("kind in ('summary', 'counts')").select("kind", "share", "rows", "content")
         for row in sorted(rows.toArrow().to_pylist(), key=lambda row: (row["kind"], row["rows"], row["share"])):
             content = pickle.loads(row["content"])
-            if row["kind"] == "codes":
-                self.summary.findings.update(content)
+            if row["kind"] == "counts":
+                codes, sizes = content
+                self.summary.findings.update(codes)
+                self.content_bytes.update(sizes)
             else:
                 log = row["rows"]
                 logs[log] = logs[log].with_share(content) if log in logs else content
@@ -224,21 +225,25 @@ class _Job:
             "coordinator": (row for around in self.around.values() for row in coordinator_rows(around.coordinator)),
             "findings": (finding_row(finding, node) for node, finding in self.driver_findings),
         }
-        for table in self.tables:
-            schema = StructType.fromJson(spark_schema(TABLES[table]))
-            frames = []
-            if table in driver:
-                frames.append(self._table(driver[table], table, schema))
-            if table in _BY_LOG:
-                files = max(1, self.content_bytes[table] // _FILE_BYTES)
-                rows = judged.where(F.col("kind") == table).select("content").coalesce(files)
-                frames.append(rows.mapInArrow(tasks.unpack, schema))
-            frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1]).coalesce(1)
-            writer = frame.write.mode("append").option("compression", "zstd")
-            writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-            writer.parquet(self.output.of_table(table))
+        with ThreadPoolExecutor(_WRITERS) as pool:  # most are small: what they take is what a job takes to start
+            for done in [pool.submit(self._write, table, judged, driver.get(table)) for table in self.tables]:
+                done.result()
         seconds = time.monotonic() - started
         self.progress(f"wrote {len(self.tables)} tables in {seconds:.1f} s")
+
+    def _write(self, table: str, judged: DataFrame, of_driver: Iterable[tuple[Any, ...]] | None) -> None:
+        schema = StructType.fromJson(spark_schema(TABLES[table]))
+        frames = []
+        if of_driver is not None:
+            frames.append(self._table(of_driver, table, schema))
+        if table in _BY_LOG:
+            files = max(1, self.content_bytes[table] // _FILE_BYTES)
+            rows = judged.where(F.col("kind") == table).select("content").coalesce(files)
+            frames.append(rows.mapInArrow(tasks.unpack, schema))
+        frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1]).coalesce(1)
+        writer = frame.write.mode("append").option("compression", "zstd")
+        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        writer.parquet(self.output.of_table(table))
 
     def _table(self, rows: Iterable[tuple[Any, ...]], table: str, schema: StructType) -> DataFrame:
         content = pa.Table.from_batches(arrow_batches(rows, arrow_schema(TABLES[table])), arrow_schema(TABLES[table]))
