@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kafkalog.audit.batches import log_batches as audited
 from kafkalog.audit.judge import judge
 from kafkalog.audit.partition import join
-from kafkalog.audit.rows import log_rows
 from kafkalog.audit.scan import scan_segment
 from kafkalog.audit.segments import segment_row
 from kafkalog.audit.surroundings import Surroundings
@@ -36,17 +36,21 @@ __all__ = ["VIEWS", "View", "log_batches", "schema_of", "segment_batches", "told
 Row = tuple[Any, ...]
 Columns = Callable[[str, Iterable[Chunk], pa.Schema, Selection], Iterator[pa.RecordBatch]]
 SegmentRows = Callable[[Piece, Request], Iterable[Row]]
-LogRows = Callable[[list[Log], Surroundings, Request], Iterable[Row]]
+LogBatches = Callable[[list[Log], Surroundings, Request], Iterable[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A table with one of the ways to make its rows: of a segment's chunks, of a segment, or of a partition's logs."""
+    """A table with one of the ways to make its rows.
+
+    `columns` makes those that are asked for of a segment's chunks. `of_segment` makes whole rows of a segment,
+    `of_logs` whole batches of a partition's logs: columns are left out afterwards.
+    """
 
     table: Table
     columns: Columns | None = None
     of_segment: SegmentRows | None = None
-    of_logs: LogRows | None = None
+    of_logs: LogBatches | None = None
 
 
 def schema_of(view: View, names: Iterable[str]) -> pa.Schema:
@@ -72,7 +76,7 @@ def log_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one partition's logs."""
     if view.of_logs is not None:
-        yield from _batches(view, view.of_logs(logs, around, request), schema)
+        yield from (batch.select(schema.names) for batch in view.of_logs(logs, around, request))
 
 
 def told_batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -102,10 +106,10 @@ def _segment(piece: Piece, request: Request) -> Iterator[Row]:
     yield segment_row(piece.directory, scan_segment(piece.directory, piece.segment, request.options.limits))
 
 
-def _of_logs(table: str) -> LogRows:
+def _of_logs(table: str) -> LogBatches:
     """Return what makes a table's rows by the audit of a partition."""
 
-    def rows(logs: list[Log], around: Surroundings, request: Request) -> Iterator[Row]:
+    def batches(logs: list[Log], around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
         limits = request.options.limits
         replicas = []
         for log in logs:
@@ -117,11 +121,11 @@ def _of_logs(table: str) -> LogRows:
             now = max([now, *(partition.newest_broker for _, partition in replicas)])
         judgement = judge(replicas, replace(around, newest=newest, now=now))
         if table == "findings":
-            yield from map(finding_row, judgement.findings)
+            yield from arrow_batches(map(finding_row, judgement.findings), arrow_schema(audit.FINDINGS))
         for found in judgement.logs:
-            yield from log_rows(found, table)
+            yield from audited(found, table)
 
-    return rows
+    return batches
 
 
 VIEWS: Final[dict[str, View]] = {
