@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ pytest.importorskip("pyspark", reason="the data source needs pyspark")
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThanOrEqual, In, LessThan
 
+from kafkalog_spark.request import OPTIONS
 from kafkalog_spark.source import KafkalogSource
+from kafkalog_spark.views import VIEWS as SOURCE_VIEWS
 
 VIEWS = (*OF_LOGS, *OF_SEGMENTS)
 STATE = str(FIXTURES / "v2.8-hanging" / "data")
@@ -217,3 +220,13 @@ def test_every_case_of_the_corpus_gives_the_library_s_rows() -> None:
     for directory in directories:
         for view in VIEWS:
             assert rows_of(reader_of(directory, view=view)) == library_rows(view, str(directory)), (directory, view)
+
+
+def test_the_documentation_knows_every_view_and_option() -> None:
+    """And no other."""
+    text = (FIXTURES.parent / "docs" / "spark-source.md").read_text()
+    views, options = (text.partition(f"## {head}\n")[2].partition("\n## ")[0] for head in ("Views", "Options"))
+    named = [cell for line in options.splitlines() if line.startswith("| `") for cell in line.split("|")[1].split("`")]
+
+    assert sorted(re.findall(r"^\| `(\w+)`", views, re.MULTILINE)) == sorted(SOURCE_VIEWS)
+    assert sorted(name.lower() for name in named if name.strip(" ,")) == sorted(OPTIONS)
