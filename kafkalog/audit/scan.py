@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,13 +38,13 @@ class SegmentScan:
     findings: list[Finding] = field(default_factory=list)
 
 
-def scan_segment(segment: Segment, limits: Limits | None = None) -> SegmentScan:
-    """Read a segment once, headers and transaction markers only."""
+def scan_segment(segment: Segment, limits: Limits | None = None, chunks: Iterable[Chunk] | None = None) -> SegmentScan:
+    """Read a segment once, headers and transaction markers only; `chunks` are its own where somebody else reads it."""
     fold = Fold()
     told = _Told(segment.path)
     types, coordinator_epochs = array("q"), array("q")
     try:
-        for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
             told.of_chunk(chunk, fold.last_offset)
             heads = chunk.heads
             if not heads.count:
