@@ -9,6 +9,9 @@ from typing import Final, NamedTuple, TypedDict, Unpack
 __all__ = ["CATALOGUE", "Code", "Finding", "Severity", "Where", "numbered_id"]
 
 
+_DIGITS: Final = 20  # of an offset in a file's name
+
+
 class Severity(IntEnum):
     """How bad a finding is: a note is normal and worth knowing, a warning may be legal, an error never is."""
 
@@ -71,11 +74,18 @@ class Finding(NamedTuple):
         return cls(code, severity, file, None, None, None, None, None, message)._replace(**where)
 
     def id_in(self, node: str | None) -> str:
-        """Return an id that the same finding has in a copy elsewhere: it is made of no path and no time."""
+        """Return an id that the same finding has in a copy elsewhere: it is made of no path and no time.
+
+        Where it is about no offset, the one in the file's name stands for it.
+        """
         import hashlib
 
-        parts = (self.code, node, self.topic, self.partition, self.offset, self.last_offset, self.position,
-                 self.length, self.producer_id)  # fmt: skip
+        offset = self.offset
+        if offset is None:
+            stem = self.file.rpartition("/")[2].partition(".")[0]
+            offset = int(stem) if stem.isdecimal() and len(stem) <= _DIGITS else None
+        parts = (self.code, node, self.topic, self.partition, offset, self.last_offset, self.position, self.length,
+                 self.producer_id)  # fmt: skip
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
     def __str__(self) -> str:
@@ -420,6 +430,34 @@ CATALOGUE: Final[dict[str, Code]] = {
         "By its name and its first bytes only.",
         "kafka-dump-log ignores it.",
         "Check that the right file was named.",
+    ),
+    "file-added": Code(
+        _WARNING,
+        "A file is here that was not when the evidence was verified before.",
+        "Certain by its name below the argument; that both runs looked at the same evidence is taken for granted.",
+        "Nothing by itself.",
+        "Find out who wrote it: evidence should not change.",
+    ),
+    "file-gone": Code(
+        _WARNING,
+        "A file is missing that was here when the evidence was verified before.",
+        "Certain by its name below the argument; that both runs looked at the same evidence is taken for granted.",
+        "Nothing by itself.",
+        "Find out who removed it: evidence should not change.",
+    ),
+    "file-size-changed": Code(
+        _WARNING,
+        "A file has another size than when the evidence was verified before.",
+        "Certain.",
+        "Nothing by itself.",
+        "Find out who wrote to it: evidence should not change.",
+    ),
+    "file-content-changed": Code(
+        _ERROR,
+        "A file has the size that it had when the evidence was verified before, and other bytes.",
+        "Certain: the SHA-256 of its bytes is another one.",
+        "Nothing by itself.",
+        "Find out who wrote to it: evidence should not change. The other findings may tell what changed.",
     ),
     "link-leaves": Code(
         _WARNING,

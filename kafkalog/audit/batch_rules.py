@@ -1,7 +1,7 @@
 """What a batch whose checksum holds says of itself, held against itself: header fields, records, control records.
 
-The rules are those that every leader holds to (DefaultRecordBatch, LogValidator): a batch that breaks one was written by
-something else, or changed and signed again. What brokers were seen to store as a client sent it is a note.
+The rules are those that every leader holds to (DefaultRecordBatch, LogValidator): a batch that breaks one was written
+by something else, or changed and signed again. What brokers were seen to store as a client sent it is a note.
 """
 
 from __future__ import annotations

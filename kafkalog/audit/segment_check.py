@@ -60,7 +60,7 @@ def check_segment(directory: PartitionDirectory, segment: Segment, options: Veri
             chunk.findings += _records_missing(chunk)
         side.chunk(chunk)
 
-    scan = scan_segment(segment, options.limits, check_batches(facts, directory.topic, options, look))
+    scan = scan_segment(directory, segment, options.limits, check_batches(facts, directory.topic, options, look))
     return SegmentCheck(scan, facts, list(side.finish()))
 
 

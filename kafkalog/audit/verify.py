@@ -6,18 +6,17 @@ Says nothing of transactions that hang: that is `kafkalog.audit.run`'s, whose fi
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kafkalog.audit.accounting import FileFacts, account_side_file, is_segment
-from kafkalog.audit.findings import partition_findings
+from kafkalog.audit.findings import located, log_findings
 from kafkalog.audit.partition import PartitionAudit, join
 from kafkalog.audit.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
 from kafkalog.audit.side_files import compare_node, compare_partition, left_over
-from kafkalog.audit.verdicts import Verdicts
+from kafkalog.audit.summary import Summary, count_of
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.files import FileSource
@@ -26,9 +25,11 @@ from kafkalog.log.names import FileKind
 from kafkalog.log.rows import DistinctIds, finding_row, side_file_rows
 from kafkalog.log.walk import Entry, walk
 
-__all__ = ["LogFacts", "Verification", "VerifyOptions", "verify"]
+__all__ = ["LogFacts", "Verification", "VerifyOptions", "VerifySummary", "verify"]
 
 _POOL_BYTES: Final = 64 << 20  # below, starting processes costs more than they save
+_SUMMED: Final = ("size", "batches", "records", "damaged")
+_BYTES: Final = ("size", "good", "damaged", "preallocated", "trailing")
 _KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown"})
 _READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
 
@@ -64,6 +65,12 @@ class Verification:
         for _, finding in self.told.values():
             yield finding
 
+    def summary(self) -> VerifySummary:
+        """Sum up."""
+        summary = VerifySummary(files=self.files, unreadable=list(self.unreadable))
+        summary.count(self.findings())
+        return summary
+
     def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of one of the verification's tables."""
         if table == "findings":
@@ -78,6 +85,28 @@ class Verification:
                 yield _log_row(log)
 
 
+@dataclass(slots=True)
+class VerifySummary(Summary):
+    """What a verification comes to."""
+
+    files: list[FileFacts] = field(default_factory=list)
+
+    def fine(self) -> str:
+        """Say what is in order where all is."""
+        return f"{count_of(len(self.files), 'file')} whole"
+
+    def totals(self) -> str:
+        """Return one line of totals."""
+        sizes = {name: sum(getattr(facts, name) for facts in self.files) for name in _BYTES}
+        parts = [
+            count_of(len(self.files), "file"),
+            count_of(sum(facts.batches or 0 for facts in self.files), "batch", "batches"),
+            count_of(sum(facts.records or 0 for facts in self.files if facts.batches is not None), "record"),
+            f"{sizes['size']} bytes: " + ", ".join(f"{sizes[name]} {name}" for name in _BYTES[1:]),
+        ]
+        return ", ".join(parts)
+
+
 def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | None = None) -> Verification:
     """Verify log directories, partitions' directories and single files.
 
@@ -85,7 +114,7 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     """
     options = options or VerifyOptions()
     result = Verification()
-    for path in map(os.fspath, paths):
+    for path in (os.fspath(path) for path in paths):
         try:
             if os.path.isdir(path):
                 _node(open_log_directory(path), options, result)
@@ -109,7 +138,7 @@ def _node(node: LogDirectory, options: VerifyOptions, result: Verification) -> N
     for directory in logs:
         result.logs.append(_log(node, directory, checks, result))
     for directory in node.partitions:
-        result.tell((_placed(finding, directory) for finding in left_over(directory)), node.node_id)
+        result.tell((located(finding, directory) for finding in left_over(directory)), node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, result)
 
 
@@ -137,16 +166,12 @@ def _log(
         check.facts.preallocated = 0
     log = LogFacts(node, partition, [check.facts for check in found])
     log.findings = [
-        *partition_findings(partition, Verdicts.none(), -1, 0),
-        *(_placed(finding, directory) for check in found for finding in check.side),
-        *(_placed(finding, directory) for finding in compare_partition(directory, partition)),
+        *log_findings(partition),
+        *(located(finding, directory) for check in found for finding in check.side),
+        *(located(finding, directory) for finding in compare_partition(directory, partition)),
     ]
     result.tell(log.findings, node.node_id)
     return log
-
-
-def _placed(finding: Finding, directory: PartitionDirectory) -> Finding:
-    return finding._replace(log=directory.log, topic=directory.topic, partition=directory.partition)
 
 
 def _other_files(
@@ -168,12 +193,17 @@ def _other_files(
         if facts.removed or (directory is not None and directory.suffix):
             findings = [_as_note(finding) for finding in findings if finding.code != "file-unreadable"]
         if directory is not None:
-            findings = [_placed(finding, directory) for finding in findings]
+            findings = [located(finding, directory) for finding in findings]
         result.tell(findings, node.node_id)
-        if facts.kind is FileKind.UNKNOWN and facts.state != "link" and os.path.basename(entry.path) not in _KNOWN:
+        if facts.kind is FileKind.UNKNOWN and facts.state != "link" and not _is_known(facts):
             unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
     for home, names in unknown.items():
         result.tell([_as_note(_unknown(home, names))], node.node_id)
+
+
+def _is_known(facts: FileFacts) -> bool:
+    """Say whether it is one of a broker's marks, whose content nobody reads."""
+    return os.path.basename(facts.file) in _KNOWN
 
 
 def _unknown(home: str, names: list[str]) -> Finding:
@@ -190,7 +220,7 @@ def _other(entry: Entry, facts: FileFacts, options: VerifyOptions) -> list[Findi
     if entry.is_outside:
         facts.state = "link"
         return []
-    if facts.kind is FileKind.UNKNOWN and options.hashed is None:
+    if facts.kind is FileKind.UNKNOWN and options.hashed is None and not _is_known(facts):
         facts.size = facts.trailing = entry.size
         return []
     if is_segment(facts.kind):
@@ -198,6 +228,8 @@ def _other(entry: Entry, facts: FileFacts, options: VerifyOptions) -> list[Findi
     failed = account_side_file(facts, options.hashed)
     if failed is not None:
         return [failed]
+    if _is_known(facts):
+        facts.good, facts.trailing = facts.size, 0
     return list(_shape(facts)) if facts.kind in _READ_ALONE else []
 
 
@@ -261,21 +293,9 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
 
 def _log_row(log: LogFacts) -> tuple[Any, ...]:
     directory = log.partition.directory
+    sums = (sum(getattr(facts, name) or 0 for facts in log.segments) for name in _SUMMED)
     return (
         directory.log, directory.topic, directory.partition, log.node.cluster_id, log.node.node_id, directory.topic_id,
-        log.partition.log_start_offset, log.partition.log_end_offset, len(log.segments),
-        *(sum(getattr(facts, name) or 0 for facts in log.segments) for name in ("size", "batches", "records", "damaged")),
+        log.partition.log_start_offset, log.partition.log_end_offset, len(log.segments), *sums,
         sum(finding.severity > Severity.NOTE for finding in log.findings),
     )  # fmt: skip
-
-
-def verdict(found: Verification) -> str:
-    """Return the verdict in one line."""
-    counts = Counter(finding.code for finding in found.findings() if finding.severity > Severity.NOTE)
-    if found.unreadable:
-        return f"INCOMPLETE: {len(found.unreadable)} inputs could not be read"
-    if not counts:
-        return f"OK: {len(found.files)} files, nothing wrong"
-    worst = max(finding.severity for finding in found.findings())
-    words = ", ".join(f"{count} {code}" for code, count in counts.most_common())
-    return f"{'WRONG' if worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"

@@ -53,7 +53,7 @@ FILES: Final = Table(
             "removed", "string", "the suffix of a file that is put aside: .deleted, .cleaned, .swap, .tmp; else null"
         ),
         Column("size_bytes", "int64", "when it was opened", "bytes"),
-        Column("good_bytes", "int64", "of whole batches, entries or lines; of an unknown file, none", "bytes"),
+        Column("good_bytes", "int64", "of whole batches, entries or lines; none of an unknown file", "bytes"),
         Column("damaged_bytes", "int64", "of what is not whole; of what could not be read, by state", "bytes"),
         Column("preallocated_bytes", "int64", "zeros at the end that a broker allocates in advance", "bytes"),
         Column("trailing_bytes", "int64", "behind the last whole batch or entry; all of an unknown file", "bytes"),
