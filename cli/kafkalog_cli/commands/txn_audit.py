@@ -17,7 +17,6 @@ import click
 from kafkalog import Severity
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
-from kafkalog_cli.exit import Outcome
 from kafkalog_cli.output import data_stream, is_terminal, say
 from kafkalog_cli.params import NumberRanges, Time, form_of, names_of
 
@@ -126,25 +125,22 @@ def txn_audit(
     if hashed and form != "parquet":
         raise click.UsageError("--hash needs --format parquet: the checksums stand in provenance.json.")
     from kafkalog.audit.run import Options, audit  # numpy, which --help can do without
+    from kafkalog.audit.summary import Summary
 
     started = time.time()
     found = audit(paths, Options(copy_ms=round(copy_minutes * 60_000), **options))
-    outcome = Outcome(Severity[fail_on.upper()])
+    summary = Summary.of(found)
+    status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:
-        outcome.incomplete = True
         say(f"error: {line}")
-    for finding in found.findings():
-        outcome.count(finding.severity)
-        outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
     if form == "parquet" and output is not None:
-        from kafkalog.audit.summary import verdict
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
-            found, output, tables or _SHOWN, chosen.of,
+            found, summary, status, output, tables or _SHOWN, chosen.of,
             paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
-        print(verdict(found))
+        print(summary.verdict())
     else:
         with data_stream(output, [Path(path) for path in paths]) as stream:
             _write(
@@ -157,7 +153,7 @@ def txn_audit(
                 everything=everything,
                 terminal=output is None and is_terminal(),
             )
-    return outcome.status(exit_zero=exit_zero)
+    return status
 
 
 def _write(
