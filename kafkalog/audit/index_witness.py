@@ -100,10 +100,10 @@ class OffsetIndex(_Index):
             at, there = _found(batches.last_offset, self.offset[places])
             self.ends_at[places[there]] = batches.position[at[there]]
 
-    def wrong(self, size: int) -> NDArray[np.bool_]:
-        """Say which entries no broker would have written for this log of `size` bytes of batches."""
+    def wrong(self) -> NDArray[np.bool_]:
+        """Say which entries no broker would have written for this log."""
         there = self.last != NONE
-        following = np.append(self.position[1:], size)
+        following = np.append(self.position[1:], 2**62)
         of_append = (self.ends_at >= self.position) & (self.ends_at < np.maximum(following, self.position + 1))
         is_last = there & ((self.offset == self.last) | of_append)
         is_first = there & (self.offset == self.first)
@@ -112,7 +112,8 @@ class OffsetIndex(_Index):
         upgraded = int(only_last[0]) if len(only_last) else len(self)
         legal = is_last | (is_first & (np.arange(len(self)) < upgraded))
         rising = np.append(True, (np.diff(self.offset) > 0) & (np.diff(self.position) > 0))
-        return ~legal | ~rising[: len(self)]
+        wrong: NDArray[np.bool_] = ~legal | ~rising[: len(self)]
+        return wrong
 
 
 class TimeIndex(_Index):
@@ -147,4 +148,5 @@ class TimeIndex(_Index):
         untimed = (self.there == -1) & (self.before == -1)
         legal = (self.there == self.timestamp) & (self.before < self.timestamp)
         rising = np.append(True, np.diff(self.timestamp) > 0)
-        return ~(legal | untimed) | ~rising[: len(self)]
+        wrong: NDArray[np.bool_] = ~(legal | untimed) | ~rising[: len(self)]
+        return wrong
