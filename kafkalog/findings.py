@@ -593,4 +593,26 @@ CATALOGUE: Final[dict[str, Code]] = {
         "A coordinator never writes it.",
         "Records between them are lost, or the partition was edited.",
     ),
+    "side-file-missing": Code(
+        _NOTE,
+        "A segment has no index beside it.",
+        "Certain that it is not here.",
+        "The broker rebuilds it from the log at its next start.",
+        "Nothing is lost: indexes are rebuilt from the log.",
+    ),
+    "segment-foreign": Code(
+        _ERROR,
+        "A segment's batches are not those that its side files were made of: it was put in from elsewhere.",
+        "As good as certain: files that were written independently of each other contradict the segment.",
+        "The broker serves it as it is; it checks only what lies above its recovery point.",
+        "Copy the partition from another replica; look for the segment whose side files these are.",
+    ),
+    "log-cut-short": Code(
+        _ERROR,
+        "A log ends before offsets that the files beside it know: its end was cut off.",
+        "Certain that they contradict each other; batches end whole, so that no write was torn. A file beside it may"
+        " be another log's.",
+        "It starts with the shorter log and takes the rest for never written.",
+        "Copy the partition from another replica. Normal, and a note, where a broker ran while it was copied.",
+    ),
 }

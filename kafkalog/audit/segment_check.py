@@ -42,17 +42,18 @@ class VerifyOptions:
 
 @dataclass(slots=True)
 class SegmentCheck:
-    """What one read of a segment gives; `side` is what was found about its indexes."""
+    """What one read of a segment gives; `findings` are about its indexes."""
 
     scan: SegmentScan
     facts: FileFacts
-    side: list[Finding]
+    side: SideFiles
+    findings: list[Finding]
 
 
 def check_segment(directory: PartitionDirectory, segment: Segment, options: VerifyOptions) -> SegmentCheck:
     """Read a partition's segment once."""
     facts = FileFacts.of(segment.path)
-    side = SideFiles(directory, segment, options.limits)
+    side = SideFiles(directory, segment)
     whole = _never_cleaned(directory)
 
     def look(chunk: Chunk) -> None:
@@ -61,7 +62,7 @@ def check_segment(directory: PartitionDirectory, segment: Segment, options: Veri
         side.chunk(chunk)
 
     scan = scan_segment(directory, segment, options.limits, check_batches(facts, directory.topic, options, look))
-    return SegmentCheck(scan, facts, list(side.finish()))
+    return SegmentCheck(scan, facts, side, list(side.finish()))
 
 
 def check_batches(

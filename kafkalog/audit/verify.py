@@ -15,7 +15,6 @@ from kafkalog.audit.accounting import FileFacts, account_side_file, is_segment
 from kafkalog.audit.findings import located, log_findings
 from kafkalog.audit.partition import PartitionAudit, join
 from kafkalog.audit.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
-from kafkalog.audit.side_files import compare_node, compare_partition, left_over
 from kafkalog.audit.summary import Summary, count_of
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
@@ -134,11 +133,8 @@ def _node(node: LogDirectory, options: VerifyOptions, result: Verification) -> N
         logs[number] = replace(directory, segments=kept)
     checks = _check_all([(directory, segment) for directory in logs for segment in directory.segments], options)
     result.tell(node.findings, node.node_id)
-    result.tell(compare_node(node), node.node_id)
     for directory in logs:
         result.logs.append(_log(node, directory, checks, result))
-    for directory in node.partitions:
-        result.tell((located(finding, directory) for finding in left_over(directory)), node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, result)
 
 
@@ -167,8 +163,7 @@ def _log(
     log = LogFacts(node, partition, [check.facts for check in found])
     log.findings = [
         *log_findings(partition),
-        *(located(finding, directory) for check in found for finding in check.side),
-        *(located(finding, directory) for finding in compare_partition(directory, partition)),
+        *(located(finding, directory) for check in found for finding in check.findings),
     ]
     result.tell(log.findings, node.node_id)
     return log
