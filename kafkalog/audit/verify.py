@@ -174,26 +174,37 @@ def _other_files(
 ) -> None:
     """Account for every file of a directory; what is put aside is no part of the evidence's health."""
     homes = {os.path.abspath(directory.log): directory for directory in node.partitions}
+    vanished = dict(segments)
     unknown: dict[str, list[str]] = {}
     for entry in walk(node.path, lambda _: None):
         directory = homes.get(os.path.abspath(os.path.dirname(entry.path)))
-        facts = segments.get(entry.path) or FileFacts.of(entry.path)
-        facts.input = node.path
-        if directory is not None:
-            facts.log, facts.topic, facts.partition = directory.log, directory.topic, directory.partition
-        result.files.append(facts)
-        if entry.path in segments:
-            continue
-        findings = _other(entry, facts, options)
-        if facts.removed or (directory is not None and directory.suffix):
-            findings = [_as_note(finding) for finding in findings if finding.code != "file-unreadable"]
-        if directory is not None:
-            findings = [located(finding, directory) for finding in findings]
-        result.tell(findings, node.node_id)
-        if facts.kind is FileKind.UNKNOWN and facts.state != "link" and not _is_known(facts):
-            unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
+        facts = vanished.pop(entry.path, None)
+        if facts is None:
+            facts = FileFacts.of(entry.path)
+            result.tell(_other_findings(entry, facts, directory, options), node.node_id)
+            if facts.kind is FileKind.UNKNOWN and facts.state != "link" and not _is_known(facts):
+                unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
+        _add(facts, node, directory, result)
+    for facts in vanished.values():  # or a directory of a segment's name
+        _add(facts, node, homes.get(os.path.abspath(os.path.dirname(facts.file))), result)
     for home, names in unknown.items():
         result.tell([_as_note(_unknown(home, names))], node.node_id)
+
+
+def _add(facts: FileFacts, node: LogDirectory, directory: PartitionDirectory | None, result: Verification) -> None:
+    facts.input = node.path
+    if directory is not None:
+        facts.log, facts.topic, facts.partition = directory.log, directory.topic, directory.partition
+    result.files.append(facts)
+
+
+def _other_findings(
+    entry: Entry, facts: FileFacts, directory: PartitionDirectory | None, options: VerifyOptions
+) -> list[Finding]:
+    findings = _other(entry, facts, options)
+    if facts.removed or (directory is not None and directory.suffix):
+        findings = [_as_note(finding) for finding in findings if finding.code != "offset-gap"]
+    return findings if directory is None else [located(finding, directory) for finding in findings]
 
 
 def _is_known(facts: FileFacts) -> bool:
