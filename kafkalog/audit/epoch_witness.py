@@ -90,8 +90,8 @@ def _fault(
         return EpochFault(number, start, None, epoch, message, stale=start < log_start)
     needed = max(run.first, log_start)
     overlaps = run.first <= (-1 if run.before is None else run.before)
-    if start == needed or _in_gap(start, run, log_start) or (overlaps and run.first < start <= run.first_last):
-        return None  # 0.11 wrote batches that overlap: the offset that it went by is inside
+    if start == needed or _in_gap(start, run, log_start) or (overlaps and run.first < start <= run.first_last + 1):
+        return None  # 0.11 wrote batches that overlap: the offset that it went by is inside or behind
     message = f"epoch {epoch} begins at offset {start} by the checkpoint, at {needed} by the batches"
     return EpochFault(number, start, needed, start, message, stale=number == 0 and start < needed)
 

@@ -123,14 +123,16 @@ class SnapshotChain:
 
     def _finding(self, code: str, path: str, message: str) -> Finding:
         directory = self.audit.directory
-        where = {"log": directory.log, "topic": directory.topic, "partition": directory.partition}
-        return Finding.of(code, path, message)._replace(**where)
+        return Finding.of(code, path, message, log=directory.log, topic=directory.topic, partition=directory.partition)
 
     def _mismatch(self, path: str, offset: int, found: list[Difference]) -> Finding:
         first = found[0]
         producers = len({difference.producer_id for difference in found})
         if first.field:
-            message = f"producer {first.producer_id}'s {first.field} is {first.stored} in the snapshot, {first.rebuilt} by the log"
+            message = (
+                f"producer {first.producer_id}'s {first.field} is {first.stored} in the snapshot,"
+                f" {first.rebuilt} by the log"
+            )
         elif first.entry is None:
             message = f"producer {first.producer_id} is in the log, the snapshot has no entry for it"
         else:

@@ -179,7 +179,8 @@ def _not_expired(gone: Columns, stored: Columns, rebuilt: Columns, low: int) -> 
     if low != NONE or not len(kept):
         return opened
     oldest = kept[np.argmin(stored["timestamp"][kept])]
-    younger = (gone["timestamp"] > stored["timestamp"][oldest]) & (
+    younger: _Mask = (gone["timestamp"] > stored["timestamp"][oldest]) & (
         gone["newest_offset"] > rebuilt["newest_offset"][oldest]
     )
-    return opened | younger
+    either: _Mask = opened | younger
+    return either

@@ -1,8 +1,8 @@
 """``.txnindex`` held against the transactions that ABORT markers ended.
 
 Each such marker that ended data has one entry, in the file of the marker's segment, with the last stable offset right
-behind it: the first offset of the oldest other transaction that is open there. Below `unknown_below` batches and markers
-may be missing: an entry may then know of more than the log, never of less.
+behind it: the first offset of the oldest other transaction that is open there. Below `unknown_below` batches and
+markers may be missing: an entry may then know of more than the log, never of less.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Aborts:
             first, marker = int(self.first[row]), int(self.marker[row])
             if row not in told and first != NONE:
                 message = (
-                    f"the transaction of producer {self.producer[row]} at offsets {first} to {marker} was aborted, and has"
-                    " no entry"
+                    f"the transaction of producer {self.producer[row]} at offsets {first} to {marker} was aborted, and"
+                    " has no entry"
                 )
                 found.append(EntryFault(None, marker, int(self.producer[row]), marker, None, message))
         return found
