@@ -94,6 +94,11 @@ class SideFiles:
         """Return the path of the segment without its suffix."""
         return self.segment.path.removesuffix(".log")
 
+    @property
+    def has_damaged_tail(self) -> bool:
+        """Say whether bytes that are no batch stand at the segment's end; once the segment was read."""
+        return self.end < self.segment.size
+
     def chunk(self, chunk: Chunk) -> None:
         """Take in the next chunk of the segment."""
         heads = chunk.heads
@@ -316,7 +321,7 @@ class SideFiles:
 
     def _beyond(self, offsets: OffsetIndex | None, times: TimeIndex | None) -> Iterator[Finding]:
         """Say that an index goes on where the log ends. Bytes behind the last batch explain it."""
-        if self.end < self.segment.size:
+        if self.has_damaged_tail:
             return
         known = [
             (int(index.offset[beyond].max()), suffix)
