@@ -15,6 +15,7 @@ from kafkalog.audit.accounting import FileFacts, account_side_file, is_segment
 from kafkalog.audit.findings import located, log_findings
 from kafkalog.audit.partition import PartitionAudit, join
 from kafkalog.audit.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
+from kafkalog.audit.side_partition import compare_partition
 from kafkalog.audit.summary import Summary, count_of
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
@@ -163,7 +164,8 @@ def _log(
     log = LogFacts(node, partition, [check.facts for check in found])
     log.findings = [
         *log_findings(partition),
-        *(located(finding, directory) for check in found for finding in check.findings),
+        *(finding for check in found for finding in check.findings),
+        *compare_partition(partition, [check.side for check in found]),
     ]
     result.tell(log.findings, node.node_id)
     return log
