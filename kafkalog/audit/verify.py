@@ -19,11 +19,12 @@ from kafkalog.audit.side_partition import compare_partition
 from kafkalog.audit.summary import Summary, count_of
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.files import FileSource
+from kafkalog.log.files import open_source
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
 from kafkalog.log.names import FileKind
 from kafkalog.log.rows import DistinctIds, finding_row, side_file_rows
-from kafkalog.log.walk import Entry, walk
+from kafkalog.log.storage import is_directory
+from kafkalog.log.walk import Found, walk
 
 __all__ = ["LogFacts", "Verification", "VerifyOptions", "VerifySummary", "verify"]
 
@@ -116,7 +117,7 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     result = Verification()
     for path in (os.fspath(path) for path in paths):
         try:
-            if os.path.isdir(path):
+            if is_directory(path):
                 _node(open_log_directory(path), options, result)
             else:
                 _file(path, options, result)
@@ -201,7 +202,7 @@ def _add(facts: FileFacts, node: LogDirectory, directory: PartitionDirectory | N
 
 
 def _other_findings(
-    entry: Entry, facts: FileFacts, directory: PartitionDirectory | None, options: VerifyOptions
+    entry: Found, facts: FileFacts, directory: PartitionDirectory | None, options: VerifyOptions
 ) -> list[Finding]:
     findings = _other(entry, facts, options)
     if facts.removed or (directory is not None and directory.suffix):
@@ -223,7 +224,7 @@ def _as_note(finding: Finding) -> Finding:
     return finding._replace(severity=Severity.NOTE)
 
 
-def _other(entry: Entry, facts: FileFacts, options: VerifyOptions) -> list[Finding]:
+def _other(entry: Found, facts: FileFacts, options: VerifyOptions) -> list[Finding]:
     """Account for a file that is no segment of a log."""
     if entry.is_outside:
         facts.state = "link"
@@ -267,7 +268,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
 
     Raises UnreadableError where it can't be opened.
     """
-    FileSource(path).close()
+    open_source(path).close()
     facts = FileFacts.of(path)
     home = os.path.dirname(path) or os.curdir
     node = open_log_directory(home)
