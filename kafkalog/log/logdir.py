@@ -11,15 +11,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
 from kafkalog.log.readers import read_checkpoint, read_properties
-from kafkalog.log.storage import Entry, Tree, open_tree
+from kafkalog.log.storage import Entry, Tree, exists, open_tree
 
-__all__ = ["LogDirectory", "PartitionDirectory", "Segment", "open_log_directory"]
+__all__ = ["LogDirectory", "PartitionDirectory", "Place", "Segment", "open_log_directory"]
 
 _SUFFIXED: Final = re.compile(r"(?P<name>\S+-\S+)\.\S+(?P<suffix>-delete|-future|-stray)")
 _NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
@@ -135,6 +135,25 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
         if found is not None:
             directory.partitions.append(found)
     return directory
+
+
+class Place(NamedTuple):
+    """What the names around a partition's directory say: whose it is, and by meta.properties on which node."""
+
+    topic: str
+    partition: int
+    node_id: str | None
+
+    @classmethod
+    def of(cls, home: str) -> Place | None:
+        """Look at the directory `home`; None where it is no partition's."""
+        path = _absolute(home)
+        match = _NAME.fullmatch(os.path.basename(path))
+        if match is None:
+            return None
+        about = os.path.join(os.path.dirname(path), "meta.properties")
+        values = _properties(about, []) if exists(about) else {}
+        return cls(match["topic"], int(match["partition"]), values.get("node.id", values.get("broker.id")))
 
 
 def _names(path: str, findings: list[Finding]) -> set[str]:
