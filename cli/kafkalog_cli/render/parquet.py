@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from kafkalog.audit.provenance import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.audit.batches import audit_batches
+from kafkalog.audit.provenance import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit
 from kafkalog.audit.summary import Summary
@@ -38,7 +38,8 @@ def write_audit(
     """Write the tables, verdict.json and provenance.json to `output`, a directory that must not exist yet.
 
     `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
-    Raises OutputError where that can't be done, or where pyarrow is missing. `started` is when the audit began, in seconds.
+    Raises OutputError where that can't be done, or where pyarrow is missing. `started` is when the
+    audit began, in seconds.
     """
     parquet_engine()
 
