@@ -76,16 +76,23 @@ class PartitionDirectory:
 class LogDirectory:
     """One argument: a log directory of a broker, or a partition's alone.
 
-    Without a meta.properties each argument is a cluster and a node of its own.
+    Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also where
+    the argument is a partition's.
     """
 
     path: str
+    home: str
     cluster_id: str | None
     node_id: str | None
     clean_shutdown: bool
     locked: bool
     partitions: list[PartitionDirectory] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def alone(self) -> bool:
+        """Say whether one partition's directory was named, without the log directory that it lies in."""
+        return self.home != self.path
 
     @property
     def running(self) -> bool:
@@ -108,7 +115,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     home = os.path.dirname(os.path.abspath(root)) if alone else root
     names = set(os.listdir(home)) if alone else {entry.name for entry in entries}
     directory = LogDirectory(
-        root, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
+        root, home, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
         ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings,
     )  # fmt: skip
     if directory.running:
