@@ -330,12 +330,33 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Brokers delete it, finish moving it, or leave it, by the suffix.",
         "Nothing to do; its segments can be dumped.",
     ),
-    "files-left-over": Code(
+    "files-deleted": Code(
         _NOTE,
-        "Files with the suffix .deleted, .cleaned or .swap: a deletion or a cleaning was under way.",
+        "Files with the suffix .deleted: their segments were given up, by retention, a truncation or a cleaning.",
         "By their names, which are what the broker goes by.",
-        "The loader deletes them, or finishes the swap, at the next start.",
+        "They are deleted a minute later, or by the loader at the next start.",
         "Nothing to do; they can be dumped.",
+    ),
+    "files-cleaned": Code(
+        _NOTE,
+        "Files with the suffix .cleaned: a cleaning was interrupted, or goes on.",
+        "By their names, which are what the broker goes by.",
+        "The loader deletes them; the segments that they were made of are in place.",
+        "Nothing to do; they can be dumped. A cleaner that failed leaves them for good, and cleans no more.",
+    ),
+    "files-swap": Code(
+        _NOTE,
+        "Files with the suffix .swap: a cleaning was finished, and putting its result in place was interrupted.",
+        "By their names, which are what the broker goes by.",
+        "The loader puts them in the place of the files of the same offsets, or deletes them, as the message says.",
+        "What is read here are the files in place; dump the .swap files too.",
+    ),
+    "files-unfinished": Code(
+        _NOTE,
+        "Files with the suffix .tmp: writing a checkpoint anew was interrupted.",
+        "By their names.",
+        "The file without the suffix counts; the .tmp is written over.",
+        "Nothing to do.",
     ),
     "sequence-broken": Code(
         _WARNING,

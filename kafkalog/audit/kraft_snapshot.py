@@ -14,6 +14,7 @@ from kafkalog.format.control import ControlType
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.readers import control_records
 from kafkalog.log.segment import segment_chunks
+from kafkalog.log.storage import open_tree
 
 __all__ = ["kraft_snapshots"]
 
@@ -22,8 +23,8 @@ def kraft_snapshots(audit: PartitionAudit) -> Iterator[Finding]:
     """Yield what is wrong with the snapshots in a metadata log's directory; damaged batches have their own findings."""
     directory = audit.directory
     try:
-        names = sorted(os.listdir(directory.log))
-    except OSError:
+        names = sorted(entry.name for entry in open_tree(directory.log, deep=False).entries(directory.log))
+    except UnreadableError:
         return
     for name in names:
         parsed = parse_name(name)

@@ -1,8 +1,8 @@
 """Files and directories that a broker had put aside, and what its loader would do with each at its next start.
 
-The loader's order (LogLoader): ``.deleted`` files go first; then the ``.cleaned`` ones, with every ``.swap`` at or above
-the lowest of them; each ``.log.swap`` that is left replaces all files of the offsets that it holds. Here that is said,
-never done.
+The loader's order (LogLoader): ``.deleted`` files go first; then the ``.cleaned`` ones, with every ``.swap`` at or
+above the lowest of them; each ``.log.swap`` that is left replaces all files of the offsets that it holds. Here that is
+said, never done.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from kafkalog.format import kernel
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.names import FileKind, FileName, parse_name
 from kafkalog.log.segment import segment_chunks
+from kafkalog.log.storage import open_tree
 
 __all__ = ["left_over", "put_aside"]
 
@@ -47,7 +48,9 @@ def left_over(where: LogDirectory | PartitionDirectory) -> Iterator[Finding]:
         yield _of(where, "files-deleted", deleted, "the loader deletes them first of all")
     lowest = _lowest(names.get(".cleaned", []))
     if cleaned := names.get(".cleaned"):
-        yield _of(where, "files-cleaned", cleaned, "an interrupted cleaning, no part of the log: the loader deletes them")
+        yield _of(
+            where, "files-cleaned", cleaned, "an interrupted cleaning, no part of the log: the loader deletes them"
+        )
     yield from _swaps(where, names.get(".swap", []), lowest)
     if unfinished := names.get(".tmp"):
         yield _of(where, "files-unfinished", unfinished, "interrupted writes of the files without .tmp, which count")
@@ -110,9 +113,10 @@ def _of(where: PartitionDirectory, code: str, named: Sequence[tuple[str, FileNam
 def _interrupted(home: str) -> Iterator[Finding]:
     """Tell of a root's checkpoints whose writing was interrupted."""
     try:
-        names = sorted(name for name in os.listdir(home) if name.endswith(".tmp"))
-    except OSError:
+        entries = open_tree(home, deep=False).entries(home)
+    except UnreadableError:
         return
+    names = sorted(entry.name for entry in entries if entry.name.endswith(".tmp"))
     if names:
         message = f"{', '.join(names[:5])}: interrupted writes of the files without .tmp, which count"
         yield Finding.of("files-unfinished", home, message, found=len(names))

@@ -12,6 +12,7 @@ from kafkalog.format.records.cluster_metadata import PartitionRecord, TopicRecor
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.readers import records
+from kafkalog.log.storage import open_tree
 
 __all__ = ["METADATA_TOPIC", "metadata_records"]
 
@@ -34,8 +35,8 @@ def metadata_records(nodes: Iterable[LogDirectory]) -> Iterator[TopicRecord | Pa
 
 def _values(directory: PartitionDirectory) -> Iterator[bytes | None]:
     try:
-        names = os.listdir(directory.log)
-    except OSError:
+        names = [entry.name for entry in open_tree(directory.log, deep=False).entries(directory.log)]
+    except UnreadableError:
         return
     for name in sorted(names):
         parsed = parse_name(name)

@@ -7,7 +7,6 @@ for `kafkalog.audit.side_partition`. Memory goes with the index and the number o
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from kafkalog.format import kernel
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.files import read_small
 from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.log.storage import exists
 from kafkalog.txn import producer_states
 from kafkalog.txn.columns import Columns
 
@@ -171,7 +171,7 @@ class SideFiles:
 
     def _bytes(self, suffix: str) -> bytes | None:
         path = self.stem + suffix
-        if not os.path.lexists(path):
+        if not exists(path):
             self._unread.append(
                 self._finding("side-file-missing", suffix, f"there is no {suffix} file beside the segment")
             )

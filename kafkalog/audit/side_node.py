@@ -20,6 +20,7 @@ from kafkalog.format.checkpoint import PartitionOffset
 from kafkalog.format.records.cluster_metadata import TopicRecord
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.readers import read_checkpoint, read_properties
+from kafkalog.log.storage import exists
 
 __all__ = ["compare_node", "compare_nodes"]
 
@@ -37,7 +38,7 @@ _METADATA_UUID: Final = "A" * 21 + "Q"
 
 def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterator[Finding]:
     """Yield what a log directory's own files say that its logs do not; `audits` are those of its partitions."""
-    if os.path.lexists(os.path.join(node.home, "meta.properties")):
+    if exists(os.path.join(node.home, "meta.properties")):
         yield from _meta_properties(os.path.join(node.home, "meta.properties"))
     by_partition = {(audit.directory.topic, audit.directory.partition): audit for audit in audits}
     for name, kind in _CHECKPOINTS.items():
@@ -104,7 +105,7 @@ def _checkpoint(
     node: LogDirectory, name: str, kind: str, audits: dict[tuple[str, int], PartitionAudit]
 ) -> Iterator[Finding]:
     path = os.path.join(node.home, name)
-    if not os.path.lexists(path):
+    if not exists(path):
         return
     try:
         rows: list[PartitionOffset] = read_checkpoint(path, on_finding=lambda _: None).rows
@@ -157,7 +158,7 @@ def _offset(kind: str, offset: int, audit: PartitionAudit) -> tuple[int, str] | 
 
 def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
     path = os.path.join(directory.log, "partition.metadata")
-    if not os.path.lexists(path):
+    if not exists(path):
         return
     try:
         values = read_properties(path, on_finding=lambda _: None)
@@ -176,7 +177,7 @@ def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
 
 def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -> Iterator[Finding]:
     path = os.path.join(directory.log, "quorum-state")
-    if directory.topic != METADATA_TOPIC or not os.path.lexists(path):
+    if directory.topic != METADATA_TOPIC or not exists(path):
         return
     wrong: list[Finding] = []
     try:
@@ -229,7 +230,7 @@ def _directory_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
     places: dict[str, str] = {}
     for node in nodes:
         path = os.path.join(node.home, "meta.properties")
-        if not os.path.lexists(path):
+        if not exists(path):
             continue
         try:
             directory_id = read_properties(path, on_finding=lambda _: None).get("directory.id")

@@ -18,6 +18,7 @@ from kafkalog.findings import Finding, Severity, Where
 from kafkalog.format.index import aborted_transactions
 from kafkalog.format.layout import ABORTED_TXN
 from kafkalog.log.files import read_small
+from kafkalog.log.storage import exists
 
 __all__ = ["compare_partition"]
 
@@ -81,7 +82,7 @@ class _Partition:
             high = self.sides[number + 1].segment.base_offset if number + 1 < len(self.sides) else 2**63 - 1
             path = side.stem + ".txnindex"
             try:
-                data = read_small(path) if os.path.lexists(path) else b""
+                data = read_small(path) if exists(path) else b""
             except UnreadableError as error:
                 yield self.finding("file-unreadable", path, str(error))
                 continue
@@ -110,7 +111,7 @@ class _Partition:
     def of_entry(self, path: str, faults: list[EntryFault]) -> Finding:
         """Make one finding of what is wrong with a ``.txnindex``."""
         fault = faults[0]
-        gone = "" if os.path.lexists(path) else "the file is missing: "
+        gone = "" if exists(path) else "the file is missing: "
         more = f"; {len(faults) - 1} more are wrong" if len(faults) > 1 else ""
         return self.finding(
             "txn-index-mismatch",
@@ -129,7 +130,7 @@ class _Partition:
         audit, directory = self.audit, self.audit.directory
         path = os.path.join(directory.log, "leader-epoch-checkpoint")
         runs = epoch_runs(self.sides, audit.log_start_offset)
-        if not os.path.lexists(path):
+        if not exists(path):
             if any(run.epoch >= 0 for run in runs):
                 yield self.finding("side-file-missing", path, "there is no leader-epoch-checkpoint beside the segments")
             return
