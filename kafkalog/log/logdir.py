@@ -79,16 +79,23 @@ class PartitionDirectory:
 class LogDirectory:
     """One argument: a log directory of a broker, or a partition's alone.
 
-    Without a meta.properties each argument is a cluster and a node of its own.
+    Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also where
+    the argument is a partition's.
     """
 
     path: str
+    home: str
     cluster_id: str | None
     node_id: str | None
     clean_shutdown: bool
     locked: bool
     partitions: list[PartitionDirectory] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def alone(self) -> bool:
+        """Say whether one partition's directory was named, without the log directory that it lies in."""
+        return self.home != self.path
 
     @property
     def running(self) -> bool:
@@ -110,7 +117,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     names = _names(home, findings) if alone else {entry.name for entry in entries}
     about = _properties(os.path.join(home, "meta.properties"), findings) if "meta.properties" in names else {}
     directory = LogDirectory(
-        root, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
+        root, home, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
         ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings,
     )  # fmt: skip
     if directory.running:
