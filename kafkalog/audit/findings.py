@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from kafkalog.audit.partition import PartitionAudit
-from kafkalog.audit.times import iso
 from kafkalog.audit.verdicts import Verdict, Verdicts
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.times import iso
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Decision
