@@ -756,4 +756,19 @@ CATALOGUE: Final[dict[str, Code]] = {
         "A broker that finds it fetches the log anew from the leader.",
         "Copy the partition from the other replica. The damage has its own finding.",
     ),
+    "stretch-regained": Code(
+        _NOTE,
+        "Whole batches were found again behind damage, and more than their checksums speaks for them.",
+        "As good as certain: an index entry, the offset that the damaged header leads to, offsets that meet those"
+        " around them, or several batches whose offsets go on.",
+        "It never reads so far: recovery truncates the log at the damage before them.",
+        "kafkalog salvage copies them; the damaged bytes before them need another replica.",
+    ),
+    "stretch-isolated": Code(
+        _WARNING,
+        "A single whole batch was found behind damage, and nothing but its checksum speaks for it.",
+        "Not sure: it may be the log's, or bytes that a producer wrote inside a record that is damaged.",
+        "It never reads so far: recovery truncates the log at the damage before it.",
+        "Look at it with kafkalog show, and add --include isolated if it belongs to the log.",
+    ),
 }

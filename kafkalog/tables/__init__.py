@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.tables import audit, dump, replicas, verify
+from kafkalog.tables import audit, dump, replicas, salvage, show, verify
 from kafkalog.tables.column import Column, Table
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
@@ -39,5 +39,7 @@ TABLES: Final[dict[str, Table]] = {
         verify.FILES,
         verify.LOGS,
         replicas.REPLICAS,
+        salvage.STRETCHES,
+        show.FIELDS,
     )
 }
