@@ -17,8 +17,8 @@ from kafkalog.audit.scan import SegmentScan, scan_segment
 from kafkalog.audit.verdicts import Context, Verdicts
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
+from kafkalog.format.internal import Internal, internal_record
 from kafkalog.format.message import MalformedError
-from kafkalog.format.records.cluster_metadata import PartitionRecord, TopicRecord, metadata_record
 from kafkalog.format.records.transaction_state import state_record
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
@@ -287,13 +287,14 @@ def _state_partitions(cluster: Cluster) -> int | None:
             continue
         for value in _metadata_values(directory):
             try:
-                record = metadata_record(value)
+                record = internal_record(Internal.CLUSTER_METADATA, None, value)
             except MalformedError:  # a frame of the preview's; it tells nothing
                 continue
-            if isinstance(record, TopicRecord) and record.name == _STATE_TOPIC:
-                ids.add(record.topic_id)
-            elif isinstance(record, PartitionRecord):
-                partitions.setdefault(record.topic_id, set()).add(record.partition)
+            fields = record.value or {}
+            if record.name == "TopicRecord" and fields["name"] == _STATE_TOPIC:
+                ids.add(fields["topicId"])
+            elif record.name == "PartitionRecord":
+                partitions.setdefault(fields["topicId"], set()).add(fields["partitionId"])
     found = [max(partitions[topic_id]) + 1 for topic_id in ids if partitions.get(topic_id)]
     return max(found, default=None)
 
