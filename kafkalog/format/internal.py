@@ -10,7 +10,7 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Final, NamedTuple
 
-from kafkalog.format.message import Decoded, MalformedError, decode, escaped_text
+from kafkalog.format.message import MalformedError, decode, escaped_text
 from kafkalog.format.primitives import Text, uvarint
 from kafkalog.format.records.record_type import RecordType
 from kafkalog.format.schema import EVERY_RELEASE, Release, Value
@@ -54,8 +54,8 @@ class UnknownTypeError(MalformedError):
 class InternalRecord(NamedTuple):
     """What a record says: `name` is Kafka's for its kind, `key` and `value` are fields in Kafka's spelling.
 
-    A tombstone has neither version nor value; metadata records have no key. `remarks` say what of the bytes Kafka lets
-    pass, a version above the newest known among it.
+    A tombstone has neither version nor value; metadata records have no key. `known` is false where the version is none
+    that the schemas have: it was read as the nearest. `remarks` say what of the bytes Kafka lets pass.
     """
 
     type: int
@@ -63,6 +63,7 @@ class InternalRecord(NamedTuple):
     key: dict[str, Value] | None
     version: int | None
     value: dict[str, Value] | None
+    known: bool = True
     remarks: tuple[str, ...] = ()
 
 
@@ -107,14 +108,14 @@ def _keyed(internal: Internal, key: bytes | None, value: bytes | None, release: 
         raise _wrapped(error, number, "key") from error
     remarks = _left("key", len(key) - 2 - taken)
     if value is None:
-        return InternalRecord(number, kind.name, fields, None, None, remarks)
+        return InternalRecord(number, kind.name, fields, None, None, remarks=remarks)
     version = _version(value, "value")
     try:
         decoded = decode(kind.value, version, value[2:], release=release, text=text)
     except MalformedError as error:
         raise _wrapped(error, version, "value") from error
-    remarks = (*remarks, *_remarks(kind, version, decoded), *_left("value", len(value) - 2 - decoded.taken))
-    return InternalRecord(number, kind.name, fields, version, decoded.fields, remarks)
+    remarks = (*remarks, *decoded.remarks, *_left("value", len(value) - 2 - decoded.taken))
+    return InternalRecord(number, kind.name, fields, version, decoded.fields, _known(kind, version), remarks)
 
 
 def _version(data: bytes, what: str) -> int:
@@ -133,10 +134,8 @@ def _left(what: str, size: int) -> tuple[str, ...]:
     return (f"{size} bytes behind the {what}'s last field",) if size else ()
 
 
-def _remarks(kind: RecordType, version: int, decoded: Decoded) -> tuple[str, ...]:
-    if 0 <= version <= kind.value.newest:
-        return decoded.remarks
-    return (f"version {version} is not known, 0 to {kind.value.newest} are", *decoded.remarks)
+def _known(kind: RecordType, version: int) -> bool:
+    return 0 <= version <= kind.value.newest
 
 
 def _framed(internal: Internal, value: bytes | None, release: Release, text: Text) -> InternalRecord:
@@ -167,7 +166,7 @@ def _framed(internal: Internal, value: bytes | None, release: Release, text: Tex
         raise MalformedError(
             f"{left} bytes behind the last field of {kind.name}", f"Found {left} byte(s) of garbage after {number}"
         )
-    return InternalRecord(number, kind.name, None, version, decoded.fields, _remarks(kind, version, decoded))
+    return InternalRecord(number, kind.name, None, version, decoded.fields, _known(kind, version), decoded.remarks)
 
 
 def _frame_number(data: bytes, at: int, what: str) -> tuple[int, int]:

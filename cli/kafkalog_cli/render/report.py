@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from kafkalog.audit.rows import audit_rows, unsettled_rows
 from kafkalog.audit.run import Audit
-from kafkalog.audit.summary import blocked, totals, verdict
+from kafkalog.audit.summary import Summary
 from kafkalog.audit.times import iso
 from kafkalog.tables import TABLES, Table
 from kafkalog_cli.render.escape import escape
@@ -27,16 +27,16 @@ def write_report(
     audit: Audit, stream: BinaryIO, test_of: Callable[[Table], Test], *, color: bool, width: int | None
 ) -> None:
     """Write the report; `test_of` gives the test that a table's rows must pass."""
-    lines = [verdict(audit), ""]
+    summary = Summary.of(audit)
+    lines = [summary.verdict(), ""]
     partitions = test_of(TABLES["partitions"])
-    for held in blocked(audit):
-        directory = held.log.partition.directory
-        if not partitions((directory.log, directory.topic, directory.partition)):
+    for log, held in summary.blocked():
+        if not partitions((log.log, log.topic, log.partition)):
             continue
         who = escape(held.transactional_id) if held.transactional_id is not None else "an unknown transactional id"
         lines.append(
-            f"{escape(directory.topic)}-{directory.partition}: read_committed consumers stop at offset"
-            f" {held.log.partition.last_stable_offset}, {held.behind} before the end, since {iso(held.since_ms)}:"
+            f"{escape(log.topic)}-{log.partition}: read_committed consumers stop at offset"
+            f" {log.last_stable_offset}, {log.behind} before the end, since {iso(held.since_ms)}:"
             f" producer {held.producer_id} ({who}) is {held.state}"
         )
     stream.write(("\n".join(lines).rstrip() + "\n\n").encode("utf-8", "surrogateescape"))
@@ -45,7 +45,7 @@ def write_report(
     _table(not_legal, stream, "gaps", _GAPS, test_of, color=color, width=width)
     _findings(audit, stream, test_of(TABLES["findings"]))
     more = "All rows: --all, or --format ndjson. What a finding means: kafkalog explain CODE."
-    stream.write(f"{totals(audit)}\n{more}\n".encode())
+    stream.write(f"{summary.totals()}\n{more}\n".encode())
 
 
 def _table(

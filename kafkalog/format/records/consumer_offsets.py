@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kafkalog.format.message import MalformedError, decode
+from kafkalog.format.message import MalformedError, decode, escaped_text
+from kafkalog.format.primitives import Text
 from kafkalog.format.records.consumer_groups import CONSUMER_GROUPS
 from kafkalog.format.records.record_type import RecordType, keyed
 from kafkalog.format.records.share_groups import SHARE_GROUPS
 from kafkalog.format.records.streams_groups import STREAMS_GROUPS
-from kafkalog.format.schema import NEVER, Array, Field, Message, Struct
+from kafkalog.format.schema import NEVER, Array, Field, Message, Struct, Value
 
-__all__ = ["ASSIGNMENT", "CONSUMER_OFFSETS", "SUBSCRIPTION", "OffsetCommitKey", "offset_commit_key"]
+__all__ = ["ASSIGNMENT", "CONSUMER_OFFSETS", "SUBSCRIPTION", "OffsetCommitKey", "offset_commit_key", "with_protocol"]
 
 _GROUP_PARTITION: Final = (Field("group", "string"), Field("topic", "string"), Field("partition", "int32"))
 _KEY: Final = keyed("OffsetCommitKey", *_GROUP_PARTITION)
@@ -151,3 +152,31 @@ def offset_commit_key(key: bytes | None) -> OffsetCommitKey | None:
         return None
     fields = decode(_KEY, 0, key[2:]).fields
     return OffsetCommitKey(fields["group"], fields["topic"], fields["partition"])
+
+
+def with_protocol(fields: dict[str, Value], text: Text = escaped_text) -> dict[str, Value]:
+    """Return a group's fields (GroupMetadataValue) with its members' subscriptions and assignments read.
+
+    They are the consumer protocol's where the group's protocol type says so, opaque bytes else. What can't be read
+    stays as it is.
+    """
+    if fields["protocolType"] != "consumer":
+        return fields
+    members = [
+        {
+            **member,
+            "subscription": _embedded(SUBSCRIPTION, member["subscription"], text),
+            "assignment": _embedded(ASSIGNMENT, member["assignment"], text),
+        }
+        for member in fields["members"]
+    ]
+    return {**fields, "members": members}
+
+
+def _embedded(message: Message, data: bytes, text: Text) -> dict[str, Value] | bytes:
+    if len(data) < 2:
+        return data
+    try:
+        return decode(message, int.from_bytes(data[:2], "big", signed=True), data[2:], text=text).fields
+    except MalformedError:
+        return data
