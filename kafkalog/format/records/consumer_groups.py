@@ -14,7 +14,7 @@ _TOPIC_PARTITIONS: Final = Struct(
     (
         Field("topicId", "uuid"),
         Field("partitions", Array("int32")),
-        Field("assignmentEpochs", Array("int32"), nullable_since=0, tag=0, default=None, release=(4, 3)),
+        Field("assignmentEpochs", Array("int32"), nullable_since=0, tag=0, release=(4, 3)),
     ),
 )
 CONSUMER_GROUPS: Final = (
@@ -102,7 +102,6 @@ CONSUMER_GROUPS: Final = (
                     ),
                     nullable_since=0,
                     tag=0,
-                    default=None,
                 ),
             ),
         ),

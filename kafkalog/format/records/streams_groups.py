@@ -21,7 +21,7 @@ _TASK_IDS_SINCE: Final = Struct(
     (
         Field("subtopologyId", "string"),
         Field("partitions", Array("int32")),
-        Field("assignmentEpochs", Array("int32"), nullable_since=0, tag=0, default=None),
+        Field("assignmentEpochs", Array("int32"), nullable_since=0, tag=0),
     ),
 )
 _TOPIC_INFO: Final = Struct(
@@ -68,7 +68,6 @@ STREAMS_GROUPS: Final = (
                     ),
                     nullable_since=0,
                     tag=1,
-                    default=None,
                 ),
                 Field("storedDescriptionTopologyEpoch", "int32", tag=2, default=-1, release=(4, 4)),
                 Field("failedDescriptionTopologyEpoch", "int32", tag=3, default=-1, release=(4, 4)),
