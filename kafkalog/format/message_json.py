@@ -45,21 +45,27 @@ def java_double(number: float) -> str:
     """Write a double as Java does; what is no number in quotes."""
     if math.isnan(number) or math.isinf(number):
         return f'"{"NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"}"'
-    sign = "-" if math.copysign(1, number) < 0 else ""
-    digits, _, exponent = f"{abs(number)!r}".partition("e")
-    whole, _, rest = digits.partition(".")
-    rest = "" if rest == "0" else rest
-    point = len(whole) + int(exponent or 0)
-    figures = (whole + rest).lstrip("0")
-    point -= len(whole + rest) - len(figures)
-    figures = figures.rstrip("0") or "0"
     if not number:
-        return f"{sign}0.0"
-    if -3 < point <= 7:
-        figures = figures.ljust(point, "0") if point > 0 else "0" * -point + figures
-        at = max(point, 0)
-        return f"{sign}{figures[:at] or '0'}.{figures[at:] or '0'}"
+        return f"{number}"
+    sign = "-" if number < 0 else ""
+    digits, exponent = _shortest(abs(number))
+    figures = digits.replace(".", "").rstrip("0")
+    point = int(exponent) + 1  # where the point stands in the figures
+    if -3 < point <= 0:
+        return f"{sign}0.{'0' * -point}{figures}"
+    if 0 < point <= 7:  # from 10^7 on Java writes an exponent
+        return f"{sign}{figures[:point].ljust(point, '0')}.{figures[point:] or '0'}"
     return f"{sign}{figures[0]}.{figures[1:] or '0'}E{point - 1}"
+
+
+def _shortest(number: float) -> tuple[str, int]:
+    """Return the fewest digits that stand for a number, two at least, and the exponent of the first."""
+    for places in range(1, 17):
+        text = f"{number:.{places}e}"
+        if float(text) == number:
+            break
+    digits, _, exponent = text.partition("e")
+    return digits, int(exponent)
 
 
 def plain(value: Value) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkalog.findings import Finding
 from kafkalog.format.batch import Batch, Record
-from kafkalog.format.internal import Internal, InternalRecord, UnknownTypeError, internal_record
+from kafkalog.format.internal import Internal, UnknownTypeError, internal_record
 from kafkalog.format.message import MalformedError
 
 __all__ = ["internal_findings"]
@@ -18,17 +18,7 @@ def internal_findings(file: str, batch: Batch, record: Record, internal: Interna
         return [_finding("internal-record-unknown", file, batch, record, str(error))]
     except MalformedError as error:
         return [_finding("internal-record-malformed", file, batch, record, str(error))]
-    return remarks_on(file, batch, record, read)
-
-
-def remarks_on(file: str, batch: Batch, record: Record, read: InternalRecord) -> list[Finding]:
-    """Say what of a record that was read is not known or odd."""
-    found = []
-    if not read.known:
-        message = f"{read.name} has version {read.version}, which is not known; it was read as the nearest one"
-        found.append(_finding("internal-record-unknown", file, batch, record, message))
-    found += [_finding("internal-record-odd", file, batch, record, f"{read.name}: {remark}") for remark in read.remarks]
-    return found
+    return [_finding("internal-record-odd", file, batch, record, f"{read.name}: {one}") for one in read.remarks]
 
 
 def _finding(code: str, file: str, batch: Batch, record: Record, message: str) -> Finding:

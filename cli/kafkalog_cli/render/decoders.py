@@ -44,10 +44,10 @@ def _keyed(internal: Internal, record: Record, release: Release) -> Shown | None
         return None
     try:
         read = internal_record(internal, record.key, record.value, release=release, text=java_text)
-    except UnknownTypeError as error:
-        return Shown(f"Unknown record type {error.number} at offset {record.offset}, skipping.", None)
     except MalformedError as error:
-        return Shown(f"Error at offset {record.offset}, skipping. {error.kafka}", None)
+        if not isinstance(error, UnknownTypeError) or error.name:
+            return Shown(f"Error at offset {record.offset}, skipping. {error.kafka}", None)
+        return Shown(f"Unknown record type {error.number} at offset {record.offset}, skipping.", None)
     key = kafka_json({"type": str(read.type), "data": read.key})
     if read.value is None:
         return Shown(key, "<DELETE>")
@@ -93,9 +93,9 @@ def _object(name: str, **members: object) -> str:
     return f"{name}{{{', '.join(f'{key}={value}' for key, value in members.items())}}}"
 
 
-def _state_word(words: tuple[str, ...], number: int) -> str:
+def _state_word(words: tuple[str, ...], number: int, refusal: str = "state can not be null") -> str:
     if not 0 <= number < len(words):
-        raise MalformedError(f"no state has number {number}", "state can not be null")
+        raise MalformedError(f"no state has number {number}", refusal)
     return words[number]
 
 
@@ -133,6 +133,10 @@ def _extent(fields: dict[str, Any]) -> tuple[int, int]:
     return start, end
 
 
+def _is_txn_index_empty(fields: dict[str, Any]) -> str:
+    return "true" if fields.get("txnIndexEmpty") else "false"
+
+
 def _segment(fields: dict[str, Any]) -> str:
     start, end = _extent(fields)
     return _object(
@@ -147,6 +151,7 @@ def _segment(fields: dict[str, Any]) -> str:
         segmentSizeInBytes=fields["segmentSizeInBytes"],
         customMetadata=_custom(fields["customMetadata"]),
         state=_state_word(_SEGMENT_STATES, fields["remoteLogSegmentState"]),
+        txnIdxEmpty=_is_txn_index_empty(fields),
     )
 
 
@@ -165,24 +170,25 @@ def _delete(fields: dict[str, Any]) -> str:
     return _object(
         "RemotePartitionDeleteMetadata",
         topicPartition=_topic_id_partition(fields["topicIdPartition"]),
-        state=_state_word(_DELETE_STATES, fields["remotePartitionDeleteState"]),
+        state=_state_word(_DELETE_STATES, fields["remotePartitionDeleteState"], "null"),
         eventTimestampMs=fields["eventTimestampMs"],
         brokerId=fields["brokerId"],
     )
 
 
 def _snapshot(fields: dict[str, Any]) -> str:
-    start, end = fields["startOffset"], fields["endOffset"]
+    state = _state_word(_SEGMENT_STATES, fields["remoteLogSegmentState"])
     return _object(
         "RemoteLogSegmentMetadataSnapshot",
         segmentId=fields["segmentId"],
-        startOffset=start,
-        endOffset=end,
+        startOffset=fields["startOffset"],
+        endOffset=fields["endOffset"],
         maxTimestampMs=fields["maxTimestampMs"],
         segmentLeaderEpochs=_epochs(fields["segmentLeaderEpochs"]),
         segmentSizeInBytes=fields["segmentSizeInBytes"],
         customMetadata=_custom(fields["customMetadata"]),
-        state=_state_word(_SEGMENT_STATES, fields["remoteLogSegmentState"]),
+        state=state,
+        txnIdxEmpty=_is_txn_index_empty(fields),
     )
 
 
