@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import json
+import json.encoder
 import math
 import re
-from json.encoder import encode_basestring
+from collections.abc import Callable
 from typing import Final
 
 from kafkalog.format.message import UNKNOWN_TAGS
@@ -15,30 +15,44 @@ from kafkalog.format.schema import Value
 __all__ = ["kafka_json", "plain"]
 
 _ESCAPE: Final = re.compile(r"\\(?:u00[01].|.)")
-_WORDS: Final[dict[Value, str]] = {None: "null", True: "true", False: "false"}
+# A number that is no integer, or in a string what looks like one.
+_DOUBLE: Final = re.compile(r'[":,\[]-?(?:\d+\.|\d+e|Infinity|NaN)')
 
 
 def kafka_json(value: Value) -> str:
     """Write a message's fields as Kafka's generated converters do: compact, unknown tags left out."""
-    if isinstance(value, str):
-        return _string(value)
+    text = _encoded(value)
+    if UNKNOWN_TAGS in text or _DOUBLE.search(text):
+        text = _slowly(value)
+    if "\\u00" in text:  # Java's digits are upper case
+        text = _ESCAPE.sub(lambda found: found[0][:4] + found[0][4:].upper(), text)
+    return text
+
+
+def _slowly(value: Value) -> str:
+    """Write what the encoder of the standard library has no form for, doubles and what is left out."""
     if isinstance(value, dict):
-        members = (f'"{name}":{kafka_json(content)}' for name, content in value.items() if name != UNKNOWN_TAGS)
+        members = (f'"{name}":{_slowly(content)}' for name, content in value.items() if name != UNKNOWN_TAGS)
         return f"{{{','.join(members)}}}"
     if isinstance(value, list):
-        return f"[{','.join(map(kafka_json, value))}]"
-    if value is None or isinstance(value, bool):
-        return _WORDS[value]
-    if isinstance(value, bytes):
-        return f'"{base64.b64encode(value).decode()}"'
-    return java_double(value) if isinstance(value, float) else str(value)
+        return f"[{','.join(map(_slowly, value))}]"
+    return java_double(value) if isinstance(value, float) else _encoded(value)
 
 
-def _string(text: str) -> str:
-    quoted = encode_basestring(text)
-    if "\\u00" not in quoted:
-        return quoted
-    return _ESCAPE.sub(lambda found: found[0][:4] + found[0][4:].upper(), quoted)  # Java's digits are upper case
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _encoder() -> Callable[[Value], str]:
+    """Make the encoder of the standard library once: ``json.dumps`` makes one for every call."""
+    pieces = getattr(json.encoder, "c_make_encoder", None)
+    if pieces is None:
+        return json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_base64).encode
+    encode = pieces(None, _base64, json.encoder.encode_basestring, None, ":", ",", False, False, True)
+    return lambda value: "".join(encode(value, 0))
+
+
+_encoded: Final = _encoder()
 
 
 def java_double(number: float) -> str:
@@ -80,7 +94,7 @@ def plain(value: Value) -> Value:
     if isinstance(value, list):
         return [plain(one) for one in value]
     if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
+        return _base64(value)
     if isinstance(value, float) and not math.isfinite(value):
         return json.loads(java_double(value))
     return value

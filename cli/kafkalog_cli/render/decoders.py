@@ -20,38 +20,41 @@ _STATES_BY_NAME: Final[Release] = (4, 4)  # from here on states of transactions 
 
 
 class Shown(NamedTuple):
-    """A record's texts, None for what is not printed."""
+    """A record's texts, None for what is not printed, and whether something may be wrong with it."""
 
     key: str | None
     payload: str | None
+    doubtful: bool = False
 
 
-def shown(internal: Internal, record: Record, dialect: str) -> Shown | None:
-    """Return what the tool prints of a record; None where it stops with an exception, as for a missing key."""
+def shown(internal: Internal, record: Record, dialect: str) -> Shown:
+    """Return what the tool prints of a record: nothing where it stops with an exception, as for a missing key."""
     release = DIALECTS[dialect]
     if internal in (Internal.OFFSETS, Internal.TRANSACTION_LOG, Internal.SHARE_GROUP_STATE):
         return _keyed(internal, record, release)
     where = f"{record.offset}" if internal is Internal.CLUSTER_METADATA else f"offset {record.offset}"
     try:
         read = internal_record(internal, None, record.value, release=release, text=java_text)
-        return Shown(None, _metadata(read) if internal is Internal.CLUSTER_METADATA else _remote(read))
+        text = _metadata(read) if internal is Internal.CLUSTER_METADATA else _remote(read)
+        return Shown(None, text, bool(read.remarks))
     except MalformedError as error:
-        return Shown(None, f"Error at {where}, skipping. {error.kafka}")
+        return Shown(None, f"Error at {where}, skipping. {error.kafka}", doubtful=True)
 
 
-def _keyed(internal: Internal, record: Record, release: Release) -> Shown | None:
+def _keyed(internal: Internal, record: Record, release: Release) -> Shown:
     if record.key is None:
-        return None
+        return Shown(None, None, doubtful=True)
     try:
         read = internal_record(internal, record.key, record.value, release=release, text=java_text)
     except MalformedError as error:
         if not isinstance(error, UnknownTypeError) or error.name:
-            return Shown(f"Error at offset {record.offset}, skipping. {error.kafka}", None)
-        return Shown(f"Unknown record type {error.number} at offset {record.offset}, skipping.", None)
+            return Shown(f"Error at offset {record.offset}, skipping. {error.kafka}", None, doubtful=True)
+        return Shown(f"Unknown record type {error.number} at offset {record.offset}, skipping.", None, doubtful=True)
     key = kafka_json({"type": str(read.type), "data": read.key})
     if read.value is None:
-        return Shown(key, "<DELETE>")
-    return Shown(key, kafka_json({"version": str(read.version), "data": _value(internal, read, release)}))
+        return Shown(key, "<DELETE>", bool(read.remarks))
+    value = kafka_json({"version": str(read.version), "data": _value(internal, read, release)})
+    return Shown(key, value, bool(read.remarks))
 
 
 def _value(internal: Internal, read: InternalRecord, release: Release) -> dict[str, Any]:
