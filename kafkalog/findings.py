@@ -450,4 +450,11 @@ CATALOGUE: Final[dict[str, Code]] = {
         "A coordinator never writes it.",
         "Records between them are lost, or the partition was edited.",
     ),
+    "topic-missing": Code(
+        _WARNING,
+        "No partition of the internal topic that a command reads lies under the inputs.",
+        "Certain for the directories that were named; the topic may lie in another of the broker's.",
+        "A broker creates the topic when a client first needs it.",
+        "Name all log directories of the broker; a topic that nobody used is not there at all.",
+    ),
 }
