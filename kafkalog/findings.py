@@ -281,6 +281,27 @@ CATALOGUE: Final[dict[str, Code]] = {
         "The broker fails to start or takes 0 instead.",
         "The entries that could be read were read.",
     ),
+    "internal-record-malformed": Code(
+        _ERROR,
+        "A record of an internal topic can't be read: its key or value is not what its type needs.",
+        "Certain for the types and versions known here; a newer Kafka may write others.",
+        "The coordinator or controller skips it with a warning, or fails to load the partition.",
+        "Compare with another replica; the records before and behind it were read.",
+    ),
+    "internal-record-unknown": Code(
+        _NOTE,
+        "A record of an internal topic is of a type or version that is not known here.",
+        "Certain: no release up to 4.4 writes it.",
+        "A coordinator skips unknown types with a warning; it reads unknown versions as the newest that it knows.",
+        "A newer broker wrote it, or the file is of another topic: choose the decoder by the topic's name.",
+    ),
+    "internal-record-odd": Code(
+        _WARNING,
+        "A record of an internal topic is read, with something in it that no broker writes.",
+        "Certain: brokers write neither bytes behind the last field nor tags that are out of order or of a wrong size.",
+        "Kafka lets it pass.",
+        "Compare with another replica: the record may have been edited.",
+    ),
     "key-undecodable": Code(
         _WARNING,
         "A record's key or value is too short for the decoder that was asked for.",

@@ -12,8 +12,8 @@ from kafkalog.audit.replicas import reach, state_differences
 from kafkalog.audit.scan import STATE_TOPIC, SegmentScan
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
+from kafkalog.format.internal import Internal, internal_record
 from kafkalog.format.message import MalformedError
-from kafkalog.format.records.cluster_metadata import PartitionRecord, TopicRecord, metadata_record
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.names import FileKind, parse_name
@@ -164,13 +164,14 @@ def _state_partitions(nodes: Iterable[LogDirectory]) -> int | None:
             continue
         for value in _metadata_values(directory):
             try:
-                record = metadata_record(value)
+                record = internal_record(Internal.CLUSTER_METADATA, None, value)
             except MalformedError:  # a frame of the preview's; it tells nothing
                 continue
-            if isinstance(record, TopicRecord) and record.name == STATE_TOPIC:
-                ids.add(record.topic_id)
-            elif isinstance(record, PartitionRecord):
-                partitions.setdefault(record.topic_id, set()).add(record.partition)
+            fields = record.value or {}
+            if record.name == "TopicRecord" and fields["name"] == STATE_TOPIC:
+                ids.add(fields["topicId"])
+            elif record.name == "PartitionRecord":
+                partitions.setdefault(fields["topicId"], set()).add(fields["partitionId"])
     found = [max(partitions[topic_id]) + 1 for topic_id in ids if partitions.get(topic_id)]
     return max(found, default=None)
 

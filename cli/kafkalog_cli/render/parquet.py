@@ -55,6 +55,7 @@ def write_audit(
             with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
                 for batch in arrow_batches(filter(test_of(TABLES[name]), audit_rows(audit, name)), schema):
                     writer.write_batch(batch)
+                writer.add_key_value_metadata(schema.metadata)
         origin = provenance(summary, _files(audit, hashed=hashed), arguments, started, f"pyarrow {pa.__version__}")
         (temporary / VERDICT).write_text(as_text(verdict_of(summary, status)))
         (temporary / PROVENANCE).write_text(as_text(origin))
