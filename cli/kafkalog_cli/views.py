@@ -40,10 +40,17 @@ class View:
     fail_on: str
     exit_zero: bool
 
-    def write(self, rows: Iterable[tuple[Table, Row] | Finding], test: Callable[[Table, Row], bool]) -> int:
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names of the tables that are wanted."""
+        return frozenset(table.name for table in self.tables)
+
+    def write(
+        self, rows: Iterable[tuple[Table, Row] | Finding], test: Callable[[Table, Row], bool] = lambda *_: True
+    ) -> int:
         """Write the rows of the wanted tables that pass `test`, findings as rows or to standard error."""
         outcome = Outcome(Severity[self.fail_on.upper()])
-        wanted = {table.name for table in self.tables}
+        wanted = self.names
         with data_stream(self.output, [Path(path) for path in self.paths]) as stream:
             sink = self._sink(stream)
             for item in rows:

@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 from kafkalog.audit.partition import PartitionAudit, join
 from kafkalog.audit.replicas import reach
-from kafkalog.audit.run import open_clusters
+from kafkalog.audit.run import Cluster, open_clusters
 from kafkalog.audit.scan import SegmentScan, scan_segment
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory
 
-__all__ = ["TopicLog", "topic_logs"]
+__all__ = ["TopicLog", "clusters_of", "topic_logs"]
+
+PathLike = str | os.PathLike[str]
+Report = Callable[[Finding], object]
 
 
 class TopicLog(NamedTuple):
@@ -26,28 +29,35 @@ class TopicLog(NamedTuple):
     scans: list[SegmentScan]
 
 
-def topic_logs(
-    paths: Sequence[str | os.PathLike[str]], topic: str, limits: Limits, report: Callable[[Finding], object]
-) -> list[TopicLog]:
-    """Read a topic's logs below log directories, or partitions' directories alone, in the order of their partitions.
-
-    Where several nodes have a partition, the replica whose leader epochs reach furthest is taken, then the longest.
-    """
+def clusters_of(paths: Sequence[PathLike], report: Report) -> list[Cluster]:
+    """List the inputs by cluster; what can't be read, and what their directories tell, is reported."""
     clusters, unreadable = open_clusters(paths)
     for message in unreadable:
         report(Finding.of("file-unreadable", message.partition(": ")[0], message))
-    replicas: dict[tuple[int, int], list[TopicLog]] = {}
-    for number, cluster in enumerate(clusters):
+    for cluster in clusters:
         for node in cluster.nodes:
             for finding in node.findings:
                 report(finding)
+    return clusters
+
+
+def topic_logs(
+    clusters: Sequence[Cluster], topic: str, limits: Limits, report: Report, *, optional: bool = False
+) -> list[TopicLog]:
+    """Read a topic's logs, in the order of their partitions.
+
+    Where several nodes have a partition, the replica whose leader epochs reach furthest is taken, then the longest.
+    That there is none is reported where the topic is not `optional`.
+    """
+    replicas: dict[tuple[int, int], list[TopicLog]] = {}
+    for number, cluster in enumerate(clusters):
         for node, directory in cluster.wanted():
             if directory.topic == topic:
                 scans = [scan_segment(directory, segment, limits) for segment in directory.segments]
                 log = TopicLog(number, node, join(directory, scans), scans)
                 replicas.setdefault((number, directory.partition), []).append(log)
-    if not replicas:
-        places = ", ".join(os.fspath(path) for path in paths)
+    if not replicas and not optional:
+        places = ", ".join(node.path for cluster in clusters for node in cluster.nodes)
         report(Finding.of("topic-missing", places, f"no partition of {topic} lies here", topic=topic))
     chosen = [max(logs, key=lambda log: reach(log.partition)) for _, logs in sorted(replicas.items())]
     for log in chosen:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.audit.moment import Moment
 from kafkalog.audit.scan import STATE_TOPIC
-from kafkalog.audit.topic_logs import topic_logs
+from kafkalog.audit.topic_logs import clusters_of, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
 from kafkalog.log.chunk import Limits
@@ -45,10 +45,10 @@ def transition_rows(
 
     With a moment, only the step is given that each id was in then.
     """
-    limits = limits or Limits()
     findings: list[Finding] = []
+    report = findings.append
     clusters: dict[int, Coordinator] = {}
-    for log in topic_logs(paths, STATE_TOPIC, limits, findings.append):
+    for log in topic_logs(clusters_of(paths, report), STATE_TOPIC, limits or Limits(), report):
         coordinator = clusters.setdefault(log.cluster, Coordinator())
         for scan in log.scans:
             coordinator.add(scan.entries)

@@ -37,5 +37,10 @@ TABLES: Final[dict[str, Table]] = {
         audit.VISIBLE,
         audit.FINDINGS,
         internal.TRANSITIONS,
+        internal.INTERNAL,
+        internal.OFFSETS,
+        internal.COMMITTED,
+        internal.GROUPS,
+        internal.SHARE_OFFSETS,
     )
 }
