@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.tables import audit, dump, internal
+from kafkalog.tables import audit, dump, internal, metadata
 from kafkalog.tables.column import Column, Table
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
@@ -42,5 +42,11 @@ TABLES: Final[dict[str, Table]] = {
         internal.COMMITTED,
         internal.GROUPS,
         internal.SHARE_OFFSETS,
+        metadata.METADATA,
+        metadata.BROKERS,
+        metadata.FEATURES,
+        metadata.TOPICS,
+        metadata.CONFIGS,
+        metadata.LEADERSHIP,
     )
 }
