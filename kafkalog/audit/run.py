@@ -17,6 +17,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
+from kafkalog.log.names import local_path
 from kafkalog.txn.coordinator import Coordinator
 
 __all__ = ["Audit", "Cluster", "LogAudit", "Options", "audit", "open_clusters"]
@@ -67,9 +68,10 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
     by_cluster: dict[str, Cluster] = {}
     met: set[str] = set()
     for path in paths:
-        if os.path.realpath(path) in met:
+        place = os.path.realpath(local_path(os.fspath(path)))
+        if place in met:
             continue
-        met.add(os.path.realpath(path))
+        met.add(place)
         try:
             node = open_log_directory(path)
         except UnreadableError as error:

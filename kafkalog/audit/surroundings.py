@@ -18,6 +18,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.readers import records
+from kafkalog.log.storage import open_tree
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
 
 __all__ = ["Options", "StateLog", "Surroundings"]
@@ -178,10 +179,10 @@ def _state_partitions(nodes: Iterable[LogDirectory]) -> int | None:
 
 def _metadata_values(directory: PartitionDirectory) -> Iterable[bytes | None]:
     try:
-        names = os.listdir(directory.log)
-    except OSError:
+        names = sorted(entry.name for entry in open_tree(directory.log, deep=False).entries(directory.log))
+    except UnreadableError:
         return
-    for name in sorted(names):
+    for name in names:
         parsed = parse_name(name)
         if parsed.removed or parsed.kind not in (FileKind.LOG, FileKind.KRAFT_SNAPSHOT):
             continue

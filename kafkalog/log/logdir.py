@@ -15,8 +15,9 @@ from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
 from kafkalog.log.readers import read_checkpoint, read_properties
+from kafkalog.log.storage import Entry, Tree, open_tree
 
 __all__ = ["LogDirectory", "PartitionDirectory", "Segment", "open_log_directory"]
 
@@ -46,7 +47,8 @@ class PartitionDirectory:
     """A partition's directory. `log` is its path as a user would type it; `suffix` is that of a directory put aside.
 
     Segments are in the order of their offsets. `snapshots` are paths by offset, `left_over` files that a broker's
-    loader would treat on its own, `orphans` offsets of index files without a segment. `checkpoints` are the root's
+    loader would treat on its own, `orphans` offsets of index files without a segment, `txn_indexes` those that have a
+    transaction index. `checkpoints` are the root's
     offsets for this partition, by ``log_start``, ``high_watermark``, ``recovery_point`` and ``cleaner``. `running` says
     that the broker ran, or had been killed: its lock is there, its mark of a clean stop is not.
     """
@@ -63,6 +65,7 @@ class PartitionDirectory:
     leader_epochs: tuple[tuple[int, int], ...]
     checkpoints: dict[str, int]
     running: bool
+    txn_indexes: frozenset[int]
 
     @property
     def size(self) -> int:
@@ -92,14 +95,13 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     Raises UnreadableError where it is no directory or can't be listed.
     """
     root = os.fspath(path)
+    tree = open_tree(root)
     findings: list[Finding] = []
-    entries = _list(root)
+    entries = tree.entries(root)
     alone = any(parse_name(entry.name).kind is FileKind.LOG for entry in entries)
-    about = _properties(
-        os.path.join(root if not alone else os.path.dirname(os.path.abspath(root)), "meta.properties"), findings
-    )
-    home = os.path.dirname(os.path.abspath(root)) if alone else root
-    names = set(os.listdir(home)) if alone else {entry.name for entry in entries}
+    home, own_name = os.path.split(_absolute(root)) if alone else (root, "")
+    names = _names(home, findings) if alone else {entry.name for entry in entries}
+    about = _properties(os.path.join(home, "meta.properties"), findings) if "meta.properties" in names else {}
     directory = LogDirectory(
         root, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
         ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings,
@@ -114,46 +116,46 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
                 " they had when they were listed",
             )
         )
-    checkpoints = {kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items()}
+    checkpoints = {
+        kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items() if name in names
+    }
     if alone:
-        name = os.path.basename(os.path.abspath(root))
-        found = _partition(root, name, checkpoints, findings, running=running)
-        if found is not None:
-            directory.partitions.append(found)
-        return directory
-    for entry in sorted(entries, key=lambda entry: entry.name):
-        if not _is_directory(entry, root, findings):
-            continue
-        found = _partition(os.path.join(root, entry.name), entry.name, checkpoints, findings, running=running)
+        places = [(root, own_name)]
+    else:
+        entries.sort(key=lambda entry: entry.name)
+        places = [(entry.path, entry.name) for entry in entries if _is_directory(entry, root, findings)]
+    for found, wrong in tree.each(lambda place: _partition(tree, *place, checkpoints, running=running), places):
+        findings += wrong
         if found is not None:
             directory.partitions.append(found)
     return directory
 
 
-def _list(path: str) -> list[os.DirEntry[str]]:
+def _names(path: str, findings: list[Finding]) -> set[str]:
+    """List the directory that a partition's lies in; it may be closed where the partition's is not."""
     try:
-        with os.scandir(path) as entries:
-            return list(entries)
-    except NotADirectoryError as error:
-        raise UnreadableError(f"{path}: no directory: did you mean `kafkalog dump {path}`?") from error
-    except OSError as error:
-        raise UnreadableError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+        return {entry.name for entry in open_tree(path, deep=False).entries(path)}
+    except UnreadableError as error:
+        findings.append(Finding.of("file-unreadable", path, str(error)))
+        return set()
 
 
-def _is_directory(entry: os.DirEntry[str], root: str, findings: list[Finding]) -> bool:
+def _absolute(path: str) -> str:
+    return path.rstrip("/") if is_remote(path) else os.path.abspath(local_path(path))
+
+
+def _is_directory(entry: Entry, root: str, findings: list[Finding]) -> bool:
     """Say whether an entry is a directory to walk into; a symbolic link is followed inside the root only."""
-    if not entry.is_symlink():
-        return entry.is_dir(follow_symlinks=False)
-    target = Path(entry.path).resolve()
-    if target.is_relative_to(Path(root).resolve()):
+    if not entry.is_link:
+        return entry.is_directory
+    target = Path(local_path(entry.path)).resolve()
+    if target.is_relative_to(Path(local_path(root)).resolve()):
         return target.is_dir()
     findings.append(Finding.of("link-leaves", entry.path, f"a symbolic link to {target}, which lies elsewhere"))
     return False
 
 
 def _properties(path: str, findings: list[Finding]) -> dict[str, str]:
-    if not os.path.exists(path):
-        return {}
     try:
         return read_properties(path, on_finding=findings.append)
     except UnreadableError as error:
@@ -162,8 +164,6 @@ def _properties(path: str, findings: list[Finding]) -> dict[str, str]:
 
 
 def _checkpoint(path: str, findings: list[Finding]) -> dict[tuple[str, int], int]:
-    if not os.path.exists(path):
-        return {}
     try:
         rows = read_checkpoint(path, on_finding=findings.append).rows
     except UnreadableError as error:
@@ -173,41 +173,38 @@ def _checkpoint(path: str, findings: list[Finding]) -> dict[tuple[str, int], int
 
 
 def _partition(
-    path: str, name: str, checkpoints: dict[str, dict[tuple[str, int], int]], findings: list[Finding], *, running: bool
-) -> PartitionDirectory | None:
-    """List a partition's directory; None where the name is no partition's."""
+    tree: Tree, path: str, name: str, checkpoints: dict[str, dict[tuple[str, int], int]], *, running: bool
+) -> tuple[PartitionDirectory | None, list[Finding]]:
+    """List a partition's directory, None where the name is no partition's; say what is wrong with its small files."""
+    findings: list[Finding] = []
     suffix = ""
     if match := _SUFFIXED.fullmatch(name):
         name, suffix = match["name"], match["suffix"]
     match = _NAME.fullmatch(name)
     if not match:
-        return None
+        return None, findings
     topic, partition = match["topic"], int(match["partition"])
     try:
-        entries = _list(path)
+        entries = tree.entries(path)
     except UnreadableError as error:
         findings.append(Finding.of("file-unreadable", path, str(error)))
-        return None
+        return None, findings
     segments, snapshots, left_over, indexed = [], {}, [], set()
     for entry in entries:
         parsed = parse_name(entry.name)
         if parsed.removed:
             left_over.append(entry.name)
         elif parsed.kind is FileKind.LOG and parsed.offset is not None:
-            try:
-                size = entry.stat().st_size
-            except OSError:
-                size = 0
-            segments.append(Segment(entry.path, parsed.offset, size))
+            segments.append(Segment(entry.path, parsed.offset, entry.size))
         elif parsed.kind is FileKind.PRODUCER_SNAPSHOT and parsed.offset is not None:
             snapshots[parsed.offset] = entry.path
         elif parsed.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
-            indexed.add(parsed.offset)
+            indexed.add((parsed.offset, parsed.kind))
     bases = {segment.base_offset for segment in segments}
     names = {entry.name for entry in entries}
     epochs = _epochs(path, findings) if "leader-epoch-checkpoint" in names else ()
     about = _properties(os.path.join(path, "partition.metadata"), findings) if "partition.metadata" in names else {}
-    return PartitionDirectory(
+    found = PartitionDirectory(
         path,
         topic,
         partition,
@@ -215,12 +212,14 @@ def _partition(
         tuple(sorted(segments, key=lambda segment: segment.base_offset)),
         snapshots,
         tuple(sorted(left_over)),
-        tuple(sorted(offset for offset in indexed if offset is not None and offset not in bases)),
+        tuple(sorted({offset for offset, _ in indexed if offset is not None and offset not in bases})),
         about.get("topic_id"),
         epochs,
         {kind: rows[topic, partition] for kind, rows in checkpoints.items() if (topic, partition) in rows},
         running,
+        frozenset(offset for offset, kind in indexed if offset is not None and kind is FileKind.TXN_INDEX),
     )
+    return found, findings
 
 
 def _epochs(path: str, findings: list[Finding]) -> tuple[tuple[int, int], ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Severity
+from kafkalog.log.names import local_path
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog_cli.audit_options import SHOWN, audit_options
@@ -136,7 +137,7 @@ def txn_audit(
         )  # fmt: skip
         print(summary.verdict())
     else:
-        with data_stream(output, [Path(path) for path in paths]) as stream:
+        with data_stream(output, [Path(local_path(path)) for path in paths]) as stream:
             _write(
                 found,
                 form,

@@ -13,6 +13,7 @@ from kafkalog.audit.provenance import PROVENANCE, SUCCESS, VERDICT, as_text, pro
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit
 from kafkalog.audit.summary import Summary
+from kafkalog.log.names import local_path
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -41,7 +42,7 @@ def write_audit(
     target = output.absolute()
     if target.exists():
         raise OutputError(f"{output}: is there already")
-    if any(target.resolve().is_relative_to(Path(path).resolve()) for path in paths):
+    if any(target.resolve().is_relative_to(Path(local_path(path)).resolve()) for path in paths):
         raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
     try:
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
