@@ -471,4 +471,18 @@ CATALOGUE: Final[dict[str, Code]] = {
         "A coordinator never writes it.",
         "Records between them are lost, or the partition was edited.",
     ),
+    "metadata-snapshot-incomplete": Code(
+        _WARNING,
+        "A snapshot of the metadata log has no footer, which is written last: it was not used.",
+        "Certain that the footer is not there; the records before it may be whole.",
+        "A controller or broker that loads it fails; one that was never finished keeps the suffix .part.",
+        "Compare with another node's snapshot of the same name.",
+    ),
+    "topic-missing": Code(
+        _WARNING,
+        "No partition of the internal topic that a command reads lies under the inputs.",
+        "Certain for the directories that were named; the topic may lie in another of the broker's.",
+        "A broker creates the topic when a client first needs it.",
+        "Name all log directories of the broker; a topic that nobody used is not there at all.",
+    ),
 }

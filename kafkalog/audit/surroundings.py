@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kafkalog.audit.partition import PartitionAudit
-from kafkalog.audit.replicas import state_differences
+from kafkalog.audit.replicas import reach, state_differences
 from kafkalog.audit.scan import STATE_TOPIC, SegmentScan
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
@@ -114,7 +114,7 @@ class Surroundings:
         cleaned: dict[str, int] = {}
         for number, logs in sorted(replicas.items()):
             # The replica whose leader epochs reach furthest is what the coordinator goes by, then the longest.
-            chosen = max(logs, key=_reach)
+            chosen = max(logs, key=lambda log: reach(log.partition))
             coordinator.known.add(number)
             coordinator.add(chosen.entries)
             cleaned[chosen.partition.directory.log] = chosen.partition.cleaned_to
@@ -139,11 +139,6 @@ class Surroundings:
                     " highest seen and one; --transaction-state-partitions says otherwise",
                 )
             )
-
-
-def _reach(state: StateLog) -> tuple[int, int]:
-    epochs = [epoch for epoch, _ in (*state.partition.directory.leader_epochs, *state.partition.epochs)]
-    return (max(epochs, default=-1), state.partition.log_end_offset)
 
 
 def _illegal(name: str, before: Entry, after: Entry) -> Finding:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.tables import audit, dump
+from kafkalog.tables import audit, dump, internal, metadata
 from kafkalog.tables.column import Column, Table
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
@@ -36,5 +36,17 @@ TABLES: Final[dict[str, Table]] = {
         audit.COORDINATOR,
         audit.VISIBLE,
         audit.FINDINGS,
+        internal.TRANSITIONS,
+        internal.INTERNAL,
+        internal.OFFSETS,
+        internal.COMMITTED,
+        internal.GROUPS,
+        internal.SHARE_OFFSETS,
+        metadata.METADATA,
+        metadata.BROKERS,
+        metadata.FEATURES,
+        metadata.TOPICS,
+        metadata.CONFIGS,
+        metadata.LEADERSHIP,
     )
 }
