@@ -16,7 +16,7 @@ __all__ = ["kafka_json", "plain"]
 
 _ESCAPE: Final = re.compile(r"\\(?:u00[01].|.)")
 # A number that is no integer, or in a string what looks like one.
-_DOUBLE: Final = re.compile(r'[":,\[]-?(?:\d+\.|\d+e|Infinity|NaN)')
+_DOUBLE: Final = re.compile(r'(?:^|[":,\[])-?(?:\d+\.|\d+e|Infinity|NaN)')
 
 
 def kafka_json(value: Value) -> str:
