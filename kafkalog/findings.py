@@ -396,6 +396,27 @@ CATALOGUE: Final[dict[str, Code]] = {
         "The broker fails to start or takes 0 instead.",
         "The entries that could be read were read.",
     ),
+    "internal-record-malformed": Code(
+        _ERROR,
+        "A record of an internal topic can't be read: its key or value is not what its type needs.",
+        "Certain for the types and versions known here; a newer Kafka may write others.",
+        "The coordinator or controller skips it with a warning, or fails to load the partition.",
+        "Compare with another replica; the records before and behind it were read.",
+    ),
+    "internal-record-unknown": Code(
+        _NOTE,
+        "A record of an internal topic is of a type or version that is not known here.",
+        "Certain: no release up to 4.4 writes it.",
+        "A coordinator skips unknown types with a warning; it reads unknown versions as the newest that it knows.",
+        "A newer broker wrote it, or the file is of another topic: choose the decoder by the topic's name.",
+    ),
+    "internal-record-odd": Code(
+        _WARNING,
+        "A record of an internal topic is read, with something in it that no broker writes.",
+        "Certain: brokers write neither bytes behind the last field nor tags that are out of order or of a wrong size.",
+        "Kafka lets it pass.",
+        "Compare with another replica: the record may have been edited.",
+    ),
     "key-undecodable": Code(
         _WARNING,
         "A record's key or value is too short for the decoder that was asked for.",
@@ -770,5 +791,19 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Not sure: it may be the log's, or bytes that a producer wrote inside a record that is damaged.",
         "It never reads so far: recovery truncates the log at the damage before it.",
         "Look at it with kafkalog show, and add --include isolated if it belongs to the log.",
+    ),
+    "metadata-snapshot-incomplete": Code(
+        _WARNING,
+        "A snapshot of the metadata log has no footer, which is written last: it was not used.",
+        "Certain that the footer is not there; the records before it may be whole.",
+        "A controller or broker that loads it fails; one that was never finished keeps the suffix .part.",
+        "Compare with another node's snapshot of the same name.",
+    ),
+    "topic-missing": Code(
+        _WARNING,
+        "No partition of the internal topic that a command reads lies under the inputs.",
+        "Certain for the directories that were named; the topic may lie in another of the broker's.",
+        "A broker creates the topic when a client first needs it.",
+        "Name all log directories of the broker; a topic that nobody used is not there at all.",
     ),
 }

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafkalog.audit.metadata_log import metadata_records
+from kafkalog.audit.metadata_log import metadata_of_nodes
 from kafkalog.audit.partition import PartitionAudit
-from kafkalog.audit.replicas import state_differences
+from kafkalog.audit.replicas import reach, state_differences
 from kafkalog.audit.scan import STATE_TOPIC, SegmentScan
 from kafkalog.findings import Finding
-from kafkalog.format.records.cluster_metadata import PartitionRecord
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
@@ -107,7 +106,7 @@ class Surroundings:
         cleaned: dict[str, int] = {}
         for number, logs in sorted(replicas.items()):
             # The replica whose leader epochs reach furthest is what the coordinator goes by, then the longest.
-            chosen = max(logs, key=_reach)
+            chosen = max(logs, key=lambda log: reach(log.partition))
             coordinator.known.add(number)
             coordinator.add(chosen.entries)
             cleaned[chosen.partition.directory.log] = chosen.partition.cleaned_to
@@ -134,11 +133,6 @@ class Surroundings:
             )
 
 
-def _reach(state: StateLog) -> tuple[int, int]:
-    epochs = [epoch for epoch, _ in (*state.partition.directory.leader_epochs, *state.partition.epochs)]
-    return (max(epochs, default=-1), state.partition.log_end_offset)
-
-
 def _illegal(name: str, before: Entry, after: Entry) -> Finding:
     old, new = before.record.state, after.record.state
     return Finding.of(
@@ -155,12 +149,8 @@ def _illegal(name: str, before: Entry, after: Entry) -> Finding:
 
 def _state_partitions(nodes: Iterable[LogDirectory]) -> int | None:
     """Return how many partitions the state topic has, by the metadata log; None where it does not tell."""
-    ids: set[str] = set()
-    partitions: dict[str, set[int]] = {}
-    for record in metadata_records(nodes):
-        if isinstance(record, PartitionRecord):
-            partitions.setdefault(record.topic_id, set()).add(record.partition)
-        elif record.name == STATE_TOPIC:
-            ids.add(record.topic_id)
-    found = [max(partitions[topic_id]) + 1 for topic_id in ids if partitions.get(topic_id)]
+    found: list[int] = []
+    for metadata in metadata_of_nodes(nodes):
+        ids = {spans[0].value.topic_id for spans in metadata.topics.values() if spans[0].value.name == STATE_TOPIC}
+        found += [number + 1 for topic_id, number in metadata.partitions if topic_id in ids]
     return max(found, default=None)
