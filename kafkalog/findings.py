@@ -47,7 +47,8 @@ class Finding(NamedTuple):
 
     `position` and `length` are bytes in the file, `offset` a log offset; each is None where it means nothing.
     `needed` and `found` are what the rule asks for and what the bytes hold, as text or numbers. The fields from
-    `certainty` on are an audit's: how sure it is, which log it is about, and the command that ends the trouble.
+    `certainty` on are an audit's: how sure it is, which log it is about, the command that ends the trouble, and the
+    broker that led the partition at `offset`.
     """
 
     code: str
@@ -66,6 +67,7 @@ class Finding(NamedTuple):
     producer_id: int | None = None
     last_offset: int | None = None
     remedy: str | None = None
+    leader: int | None = None
 
     @classmethod
     def of(cls, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
@@ -798,6 +800,13 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Certain that the footer is not there; the records before it may be whole.",
         "A controller or broker that loads it fails; one that was never finished keeps the suffix .part.",
         "Compare with another node's snapshot of the same name.",
+    ),
+    "partition-absent": Code(
+        _WARNING,
+        "The metadata assigns a partition to this node, and it does not lie in the node's directories at hand.",
+        "Certain that it is not here; a note where checkpoints know it as empty, or it may have come after the copy.",
+        "A broker that starts makes it anew and empty, and fetches it from the leader if another replica is left.",
+        "Look for it in the node's other log directories; else on the other replicas, before the broker starts.",
     ),
     "topic-missing": Code(
         _WARNING,

@@ -80,7 +80,8 @@ class LogDirectory:
     """One argument: a log directory of a broker, or a partition's alone.
 
     Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also where
-    the argument is a partition's.
+    the argument is a partition's. `directory_id` is what the metadata knows it by, where brokers have more than one.
+    `checkpoints` are all offsets by kind, also of partitions that are not here.
     """
 
     path: str
@@ -91,6 +92,8 @@ class LogDirectory:
     locked: bool
     partitions: list[PartitionDirectory] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    directory_id: str | None = None
+    checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
 
     @property
     def alone(self) -> bool:
@@ -118,7 +121,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     about = _properties(os.path.join(home, "meta.properties"), findings) if "meta.properties" in names else {}
     directory = LogDirectory(
         root, home, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
-        ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings,
+        ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings, directory_id=about.get("directory.id"),
     )  # fmt: skip
     if directory.running:
         findings.append(
@@ -132,6 +135,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     checkpoints = {
         kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items() if name in names
     }
+    directory.checkpoints.update(checkpoints)
     if alone:
         places = [(root, own_name)]
     else:

@@ -45,7 +45,7 @@ def finding_row(finding: Finding, node: str | None = None) -> Row:
     return (
         finding.id_in(node), finding.code, finding.severity.word, finding.certainty, finding.log, finding.topic,
         finding.partition, finding.producer_id, finding.file, finding.position, finding.length, finding.offset,
-        finding.last_offset, needed, found, finding.message, finding.remedy,
+        finding.last_offset, needed, found, finding.message, finding.remedy, finding.leader,
     )  # fmt: skip
 
 
