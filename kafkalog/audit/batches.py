@@ -13,12 +13,12 @@ from kafkalog.tables.arrow import arrow_batch, arrow_batches, arrow_schema
 from kafkalog.txn.columns import NONE
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from kafkalog.tables.arrow import RecordBatch
 
 __all__ = ["audit_batches", "log_batches"]
 
 
-def log_batches(log: LogAudit, table: str) -> Iterator[pa.RecordBatch]:
+def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
     """Yield a log's rows of one of the audit's tables; of the many transactions column by column."""
     schema = arrow_schema(TABLES[table])
     if table == "transactions":
@@ -26,7 +26,7 @@ def log_batches(log: LogAudit, table: str) -> Iterator[pa.RecordBatch]:
     return arrow_batches(log_rows(log, table), schema)
 
 
-def audit_batches(audit: Audit, table: str) -> Iterator[pa.RecordBatch]:
+def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
     """Yield all rows of one of the audit's tables."""
     if table != "transactions":
         yield from arrow_batches(audit_rows(audit, table), arrow_schema(TABLES[table]))

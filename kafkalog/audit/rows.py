@@ -17,7 +17,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, Block
 from kafkalog.log.readers import segment_chunks
-from kafkalog.log.rows import finding_row
+from kafkalog.log.rows import finding_rows
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator
@@ -176,7 +176,7 @@ def _shown_of(heads: Block, aborted: Aborted) -> tuple[NDArray[np.int64], NDArra
 
 
 def _findings(log: LogAudit) -> Iterator[Row]:
-    return (finding_row(finding, log.node.node_id) for finding in log.findings)
+    return finding_rows(log.findings, log.node.node_id)
 
 
 _OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
@@ -205,10 +205,8 @@ def _rows(cluster: Cluster, table: str) -> Iterator[Row]:
         return
     if table == "findings":
         for node in cluster.nodes:
-            for finding in node.findings:
-                yield finding_row(finding, node.node_id)
-        for finding in cluster.findings:
-            yield finding_row(finding)
+            yield from finding_rows(node.findings, node.node_id)
+        yield from finding_rows(cluster.findings)
     for log in cluster.logs:
         if table == "partitions":
             yield partition_row(LogSummary.of(log))

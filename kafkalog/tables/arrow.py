@@ -16,6 +16,7 @@ from kafkalog.tables import SCHEMA_VERSION, Table
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+    from pyarrow import RecordBatch as RecordBatch  # noqa: PLC0414  # for whoever names the type
 
 __all__ = ["arrow_batch", "arrow_batches", "arrow_schema", "spark_schema"]
 

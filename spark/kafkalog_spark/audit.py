@@ -33,7 +33,7 @@ from kafkalog.audit.summary import LogSummary, Summary
 from kafkalog.audit.surroundings import StateLog, Surroundings
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Finding
-from kafkalog.log.rows import finding_row
+from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, spark_schema
@@ -102,7 +102,7 @@ class _Job:
         self.clusters: list[Cluster] = []
         self.logs: list[Log] = []
         self.around: dict[int, Surroundings] = {}
-        self.driver_findings: list[tuple[str | None, Finding]] = []
+        self.findings: dict[int, list[Finding]] = {}  # of clusters, by their numbers
         self.summary = Summary()
         self.files: list[dict[str, Any]] = []
         self.damaged = 0
@@ -115,7 +115,6 @@ class _Job:
         self.clusters, self.summary.unreadable = open_clusters(paths)
         self.logs = logs_of(self.clusters, share_bytes)
         nodes = [node for cluster in self.clusters for node in cluster.nodes]
-        self.driver_findings += [(node.node_id, finding) for node in nodes for finding in node.findings]
         segments = sum(len(log.directory.segments) for log in self.logs)
         size = sum(log.directory.size for log in self.logs)
         self._tell("listed", started, f"{len(nodes)} directories, {len(self.logs)} logs", segments, size)
@@ -165,7 +164,7 @@ class _Job:
         for number, cluster in enumerate(self.clusters):
             times = self.around.get(number, Surroundings(self.options, False, -1, -1))
             around = Surroundings.of(cluster.nodes, states.get(number, ()), times.newest, times.now, self.options)
-            self.driver_findings += [(None, finding) for finding in around.findings]
+            self.findings[number] = around.findings
             around.findings = []
             self.around[number] = around
 
@@ -214,8 +213,11 @@ class _Job:
             in_order = keys.repartition(number, "cluster", "share").sortWithinPartitions("cluster", "share")
             for row in _mapped(in_order, tasks.conflict, tasks.CONFLICTS).toArrow().to_pylist():
                 one, other = pickle.loads(row["content"])
-                self.driver_findings.append((None, conflict_finding(one, other, directories)))
-        self.summary.count(finding for _, finding in self.driver_findings)
+                self.findings[row["cluster"]].append(conflict_finding(one, other, directories))
+        for number, cluster in enumerate(self.clusters):
+            self.summary.count(self.findings[number])
+            for node in cluster.nodes:
+                self.summary.count(node.findings)
 
     def write(self, judged: DataFrame) -> None:
         """Write the tables."""
@@ -223,13 +225,20 @@ class _Job:
         driver: dict[str, Iterable[tuple[Any, ...]]] = {
             "partitions": (partition_row(log) for log in self.summary.logs),
             "coordinator": (row for around in self.around.values() for row in coordinator_rows(around.coordinator)),
-            "findings": (finding_row(finding, node) for node, finding in self.driver_findings),
+            "findings": self._finding_rows(),
         }
         with ThreadPoolExecutor(_WRITERS) as pool:  # most are small: what they take is what a job takes to start
             for done in [pool.submit(self._write, table, judged, driver.get(table)) for table in self.tables]:
                 done.result()
         seconds = time.monotonic() - started
         self.progress(f"wrote {len(self.tables)} tables in {seconds:.1f} s")
+
+    def _finding_rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield what is said of brokers and clusters; the tasks tell what is said of logs."""
+        for number, cluster in enumerate(self.clusters):
+            for node in cluster.nodes:
+                yield from finding_rows(node.findings, node.node_id)
+            yield from finding_rows(self.findings[number])
 
     def _write(self, table: str, judged: DataFrame, of_driver: Iterable[tuple[Any, ...]] | None) -> None:
         schema = StructType.fromJson(spark_schema(TABLES[table]))

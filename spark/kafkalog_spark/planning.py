@@ -10,10 +10,11 @@ from typing import Any
 
 from pyspark.sql.datasource import InputPartition
 
+from kafkalog.audit.metadata_log import METADATA_TOPIC
 from kafkalog.audit.partition import join
 from kafkalog.audit.run import Cluster, open_clusters
 from kafkalog.audit.scan import STATE_TOPIC, scan_segment
-from kafkalog.audit.surroundings import METADATA_TOPIC, StateLog, Surroundings
+from kafkalog.audit.surroundings import StateLog, Surroundings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory

@@ -25,7 +25,7 @@ from kafkalog.audit.scan import STATE_TOPIC, SegmentScan, scan_segment
 from kafkalog.audit.summary import LogSummary
 from kafkalog.audit.surroundings import Surroundings
 from kafkalog.log.chunk import Limits
-from kafkalog.log.rows import finding_row
+from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -192,7 +192,7 @@ class Judge:
 
     def _batches(self, table: str, share: int, found: Judgement) -> Iterator[pa.RecordBatch]:
         if table == "findings":
-            yield from arrow_batches(map(finding_row, found.findings), arrow_schema(TABLES[table]))
+            yield from arrow_batches(finding_rows(found.findings), arrow_schema(TABLES[table]))
         if table == "gaps" and share:
             return  # they are the log's, whoever wrote in it
         for log in found.logs:
