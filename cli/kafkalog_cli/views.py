@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
 import click
 
 from kafkalog import Finding, Severity
+from kafkalog.log.names import local_path
 from kafkalog.tables import Table
 from kafkalog.tables.audit import FINDINGS
 from kafkalog_cli.exit import Outcome
@@ -51,7 +52,7 @@ class View:
         """Write the rows of the wanted tables that pass `test`, findings as rows or to standard error."""
         outcome = Outcome(Severity[self.fail_on.upper()])
         wanted = self.names
-        with data_stream(self.output, [Path(path) for path in self.paths]) as stream:
+        with data_stream(self.output, [Path(local_path(path)) for path in self.paths]) as stream:
             sink = self._sink(stream)
             for item in rows:
                 if isinstance(item, Finding):

@@ -24,7 +24,7 @@ from kafkalog.format.layout import (
 )
 from kafkalog.format.meanings import codec
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.files import FileSource, Source
+from kafkalog.log.files import Source, open_source
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.show import outside
 from kafkalog.log.show_side import held
@@ -66,7 +66,7 @@ def show_batch(file: str, position: int | None, offset: int | None, limits: Limi
 
     Raises UnreadableError where there is none.
     """
-    with contextlib.closing(FileSource(file)) as source:
+    with contextlib.closing(open_source(file)) as source:
         if position is not None and not 0 <= position < source.size:
             raise outside(file, position, source.size)
         found = _find(file, position, offset, limits)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from kafkalog.errors import UnreadableError
@@ -19,8 +19,8 @@ from kafkalog.format.layout import (
     TIME_INDEX_ENTRY,
     Layout,
 )
-from kafkalog.log.files import FileSource, read_small
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.files import open_source, read_small
+from kafkalog.log.names import FileKind, parse_name, sibling
 
 __all__ = ["show_entry"]
 
@@ -60,7 +60,7 @@ def _index_entry(file: str, data: bytes, position: int, layout: Layout, structur
     if len(entry) < layout.size:
         yield file, Field(structure, "rest", at, len(entry), entry, None, f"no entry: it needs {layout.size} bytes")
         return
-    base = parse_name(Path(file).name).offset
+    base = parse_name(os.path.basename(file)).offset
     preallocated = not any(data[at:]) and layout is not ABORTED_TXN
     for field in fields_of(layout, structure, entry, at):
         said = field.meaning
@@ -72,17 +72,17 @@ def _index_entry(file: str, data: bytes, position: int, layout: Layout, structur
             said = "where the batch begins in the segment"
         yield file, field._replace(structure=f"{structure} entry {number}", meaning=said)
     if layout is OFFSET_INDEX_ENTRY and not preallocated:
-        yield from _batch_there(Path(file), OFFSET_INDEX_ENTRY.packed.unpack(entry)[1])
+        yield from _batch_there(file, OFFSET_INDEX_ENTRY.packed.unpack(entry)[1])
 
 
-def _batch_there(index: Path, position: int) -> Found:
+def _batch_there(index: str, position: int) -> Found:
     """Show the header that an entry points at, if the segment is beside the index."""
-    segment = index.with_name(index.name.partition(".")[0] + ".log")
-    with contextlib.suppress(UnreadableError), contextlib.closing(FileSource(segment)) as source:
+    segment = sibling(index, os.path.basename(index).partition(".")[0] + ".log")
+    with contextlib.suppress(UnreadableError), contextlib.closing(open_source(segment)) as source:
         head = source.read(position, RECORD_BATCH.size) if position >= 0 else b""
         if len(head) == RECORD_BATCH.size and head[16] == 2:
             for field in fields_of(RECORD_BATCH, "RecordBatch", head, position):
-                yield str(segment), field
+                yield segment, field
 
 
 def _snapshot_entry(file: str, data: bytes, position: int) -> Found:
@@ -127,7 +127,7 @@ def _line(file: str, data: bytes, position: int) -> Found:
 
 
 def _parts_of(file: str, number: int) -> list[str]:
-    kind = parse_name(Path(file).name).kind
+    kind = parse_name(os.path.basename(file)).kind
     if kind not in (FileKind.OFFSET_CHECKPOINT, FileKind.LEADER_EPOCH_CHECKPOINT):
         return []
     if number <= 2:

@@ -18,7 +18,7 @@ from kafkalog.audit.surroundings import StateLog, Surroundings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
-from kafkalog.log.rows import finding_row
+from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import expand, set_storage_options
 from kafkalog_spark.request import Request
 from kafkalog_spark.splits import Log, Piece, logs_of, packed_tasks, pieces_of
@@ -62,12 +62,12 @@ def log_tasks(request: Request, clusters: Sequence[Cluster], unreadable: Iterabl
     """Share partitions out to tasks, each with all its replicas; the first has what was found on the way."""
     around: dict[int, Surroundings] = {}
     told: list[Finding] = [Finding.of("file-unreadable", _path_of(line), line) for line in unreadable]
-    rows = [finding_row(finding) for finding in told]
+    rows = list(finding_rows(told))
     for number, cluster in enumerate(clusters):
         around[number] = _surroundings(cluster, request)
         for node in cluster.nodes:
-            rows += [finding_row(finding, node.node_id) for finding in node.findings]
-        rows += [finding_row(finding) for finding in around[number].findings]
+            rows += finding_rows(node.findings, node.node_id)
+        rows += finding_rows(around[number].findings)
         around[number].findings = []
     packed = {number: zlib.compress(pickle.dumps(one), 1) for number, one in around.items()}
     groups: dict[int, list[Log]] = {}

@@ -22,10 +22,11 @@ from kafkalog.audit.surroundings import Surroundings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Chunk
-from kafkalog.log.rows import finding_row, segment_rows
+from kafkalog.log.internals import TOPICS
+from kafkalog.log.rows import finding_rows, segment_rows
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
-from kafkalog.tables import Table, audit, dump
+from kafkalog.tables import Table, audit, dump, internal
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog_spark.columns import batch_columns, gathered, record_columns
 from kafkalog_spark.request import Request
@@ -94,12 +95,19 @@ def _batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.
     yield from gathered(arrow_batches(chosen, schema))
 
 
-def _control(piece: Piece, request: Request) -> Iterator[Row]:
-    path = piece.segment.path
-    chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
-    for item in segment_rows(path, chunks, {"control"}, request.selection):
-        if not isinstance(item, Finding):
-            yield item[1]
+def _dumped(table: str) -> SegmentRows:
+    """Return what makes one of the tables of a dump."""
+
+    def rows(piece: Piece, request: Request) -> Iterator[Row]:
+        path, internal = piece.segment.path, TOPICS.get(piece.directory.topic)
+        if table == "internal" and internal is None:
+            return
+        chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
+        for item in segment_rows(path, chunks, {table}, request.selection, internal):
+            if not isinstance(item, Finding):
+                yield item[1]
+
+    return rows
 
 
 def _segment(piece: Piece, request: Request) -> Iterator[Row]:
@@ -121,7 +129,7 @@ def _of_logs(table: str) -> LogBatches:
             now = max([now, *(partition.newest_broker for _, partition in replicas)])
         judgement = judge(replicas, replace(around, newest=newest, now=now))
         if table == "findings":
-            yield from arrow_batches(map(finding_row, judgement.findings), arrow_schema(audit.FINDINGS))
+            yield from arrow_batches(finding_rows(judgement.findings), arrow_schema(audit.FINDINGS))
         for found in judgement.logs:
             yield from audited(found, table)
 
@@ -132,9 +140,10 @@ VIEWS: Final[dict[str, View]] = {
     "transactions": View(audit.TRANSACTIONS, of_logs=_of_logs("transactions")),
     "batches": View(dump.BATCHES, columns=batch_columns),
     "records": View(dump.RECORDS, columns=record_columns),
-    "control": View(dump.CONTROL, of_segment=_control),
+    "control": View(dump.CONTROL, of_segment=_dumped("control")),
     "findings": View(audit.FINDINGS, of_logs=_of_logs("findings")),
     "segments": View(audit.SEGMENTS, of_segment=_segment),
+    "internal": View(internal.INTERNAL, of_segment=_dumped("internal")),
     "gaps": View(audit.GAPS, of_logs=_of_logs("gaps")),
     "producers": View(audit.PRODUCERS, of_logs=_of_logs("producers")),
 }

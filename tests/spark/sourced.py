@@ -10,6 +10,7 @@ from kafkalog.audit.run import audit, open_clusters
 from kafkalog.audit.scan import scan_segment
 from kafkalog.audit.segments import segment_row
 from kafkalog.findings import Finding
+from kafkalog.log.internals import TOPICS
 from kafkalog.log.rows import segment_rows
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
@@ -18,7 +19,7 @@ from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from official import FIXTURES
 
 OF_LOGS: Final = ("transactions", "findings", "gaps", "producers")
-OF_SEGMENTS: Final = ("batches", "records", "control", "segments")
+OF_SEGMENTS: Final = ("batches", "records", "control", "segments", "internal")
 DIRECTORIES: Final = [str(path) for path in sorted(FIXTURES.glob("*/data*")) if path.is_dir()]
 
 Row = tuple[Any, ...]
@@ -44,6 +45,6 @@ def _of_segments(view: str, paths: tuple[str, ...]) -> Iterator[Row]:
                     yield segment_row(directory, scan_segment(directory, segment))
                     continue
                 chunks = segment_chunks(segment.path, max_bytes=segment.size)
-                for item in segment_rows(segment.path, chunks, {view}, Selection()):
+                for item in segment_rows(segment.path, chunks, {view}, Selection(), TOPICS.get(directory.topic)):
                     if not isinstance(item, Finding):
                         yield item[1]
