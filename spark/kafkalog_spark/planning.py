@@ -11,15 +11,16 @@ from typing import Any
 from pyspark.sql.datasource import InputPartition
 
 from kafkalog.audit.metadata_log import METADATA_TOPIC
-from kafkalog.audit.partition import join
+from kafkalog.audit.partition import PartitionAudit, join
 from kafkalog.audit.run import Cluster, open_clusters
-from kafkalog.audit.scan import STATE_TOPIC, scan_segment
+from kafkalog.audit.scan import STATE_TOPIC, SegmentScan, scan_segment
 from kafkalog.audit.surroundings import StateLog, Surroundings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import expand, set_storage_options
+from kafkalog.txn.fold import Stretch
 from kafkalog_spark.request import Request
 from kafkalog_spark.splits import Log, Piece, logs_of, packed_tasks, pieces_of
 
@@ -115,16 +116,27 @@ def _surroundings(cluster: Cluster, request: Request) -> Surroundings:
     nodes: list[LogDirectory] = cluster.nodes
     if sum(directory.size for directory in others) > left:
         told.append(_not_read(cluster, METADATA_TOPIC, request))
-        nodes = [replace(node, partitions=[]) for node in nodes]
-    logs = []
+        nodes, others = [_without_metadata(node) for node in nodes], []
+    logs: list[StateLog] = []
     for node, directory in states:
-        scans = [scan_segment(directory, segment, request.options.limits) for segment in directory.segments]
+        scans = _scanned(directory, request)
         logs.append(StateLog.of(node, join(directory, scans), scans))
-    newest = max((log.partition.newest for log in logs), default=-1)
-    newest_broker = max((log.partition.newest_broker for log in logs), default=-1)
+    # A controller writes into the metadata log all the time: it tells when the copy was taken.
+    clocks: list[PartitionAudit | Stretch] = [log.partition for log in logs]
+    clocks += [scan.stretch for directory in others for scan in _scanned(directory, request)]
+    newest = max((clock.newest for clock in clocks), default=-1)
+    newest_broker = max((clock.newest_broker for clock in clocks), default=-1)
     around = Surroundings.of(nodes, logs, newest, newest_broker, request.options)
     around.findings += told
     return around
+
+
+def _without_metadata(node: LogDirectory) -> LogDirectory:
+    return replace(node, partitions=[one for one in node.partitions if one.topic != METADATA_TOPIC])
+
+
+def _scanned(directory: PartitionDirectory, request: Request) -> list[SegmentScan]:
+    return [scan_segment(directory, segment, request.options.limits) for segment in directory.segments]
 
 
 def _not_read(cluster: Cluster, topic: str, request: Request) -> Finding:

@@ -154,6 +154,18 @@ def test_a_state_topic_over_the_limit_is_not_read(tmp_path: Path) -> None:
     assert not any(row[state] for row in less)
 
 
+def test_a_metadata_log_over_the_limit_makes_nothing_absent() -> None:
+    """What it assigns is not known then, and no partition is missed."""
+    case = FIXTURES / "k4-a-interleaved-tv2-killed" / "data"
+    code = TABLES["findings"].names.index("code")
+    told = [row[code] for row in rows_of(reader_of(case, view="findings", stateBytes="10"))]
+    whole = [row[code] for row in rows_of(reader_of(case, view="findings"))]
+
+    assert "partition-absent" in whole
+    assert "partition-absent" not in told
+    assert "state-not-read" in told
+
+
 @pytest.mark.parametrize(
     ("view", "filters", "kept"),
     [
