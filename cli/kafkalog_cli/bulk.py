@@ -38,6 +38,9 @@ _CONF = "Each option but --input and --output may also be set as spark.kafkalog.
     "--on-corrupt", type=click.Choice(("quarantine", "fail")), default="quarantine", show_default=True,
     help="Go on around damaged bytes and tell of them, or stop after the scan.",
 )  # fmt: skip
+@click.option("--endpoint", metavar="URL", help="The object store's server, where the environment does not tell.")
+@click.option("--region", help="The object store's region, where the environment does not tell.")
+@click.option("--anonymous", is_flag=True, help="Sign no request to the object store.")
 @audit_options
 def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -> int:
     """Audit the log directories of whole clusters, and write the audit's tables as Parquet.
@@ -74,10 +77,14 @@ def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: fl
 
     from kafkalog.audit.provenance import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, verdict_of
     from kafkalog.audit.run import Options
+    from kafkalog.log.storage import StorageOptions, expand, set_storage_options
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
     from kafkalog_spark.output import Output
     from kafkalog_spark.splits import SPLIT_BYTES
 
+    storage = StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
+    set_storage_options(storage)
+    paths = [path for pattern in paths for path in expand(pattern)]
     output = Output(str(params["output"]))
     options = Options(
         snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000), now=params["now"],
@@ -89,7 +96,7 @@ def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: fl
         found = bulk_audit(
             session, paths, output, options, tables=params["tables"] or SHOWN,
             split_bytes=params.get("split_bytes", SPLIT_BYTES),
-            hashed=params["hashed"], fail_on_corrupt=params.get("on_corrupt") == "fail", progress=say,
+            hashed=params["hashed"], fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
         )  # fmt: skip
         for line in found.summary.unreadable:
             say(f"error: {line}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kafkalog.audit.lost_offsets import LostOffsets
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.audit.side_files import SideFiles
 from kafkalog.audit.snapshot_witness import Difference, differences, states_of
@@ -44,6 +45,7 @@ class SnapshotChain:
         self.audit = audit
         self.sides = sides
         self.begin = sides[0].segment.base_offset if sides else 0
+        self.lost = LostOffsets(audit.gaps)
         self.known = _Known(Columns.empty(producer_states.COLUMNS), None)
         self.suspect: _Suspect | None = None
 
@@ -99,20 +101,14 @@ class SnapshotChain:
         if not found:
             self.known = stored
         elif self.suspect is None:
-            self.suspect = _Suspect(self._mismatch(path, offset, found), stored)
+            mismatch = self._mismatch(path, offset, found)
+            self.suspect = _Suspect(mismatch._replace(severity=Severity.NOTE) if side.votes else mismatch, stored)
 
     def _unknown_below(self, offset: int, known: _Known) -> int | None:
         """Return the offset below which the log can't tell everything about producers, None where it can."""
         since = known.since
-        lost = [] if since is not None or self.begin == 0 else [self.begin]
-        if self.audit.cleaned_to > (since or 0):
-            lost.append(self.audit.cleaned_to)
-        lost += [
-            gap.last_offset + 1
-            for gap in self.audit.gaps
-            if gap.first_offset < offset and (since is None or gap.last_offset >= since)
-        ]
-        return max(lost, default=None)
+        lost = max(self.begin if since is None else 0, self.audit.cleaned_to, self.lost.end_before(offset))
+        return lost if lost > (since or 0) else None
 
     def _read(self, path: str) -> ProducerSnapshot | Finding:
         try:
@@ -153,6 +149,6 @@ class SnapshotChain:
     def _foreign(self, mismatch: Finding) -> Finding:
         return mismatch._replace(
             code="segment-foreign",
-            severity=Severity.ERROR,
+            severity=Severity.ERROR if mismatch.severity > Severity.NOTE else Severity.NOTE,
             message=f"the snapshots agree with one another, the log in front of this one does not: {mismatch.message}",
         )

@@ -167,7 +167,9 @@ def _contradictions(stored: Columns, rebuilt: Columns, low: int) -> dict[str, _M
     wrong["coordinator_epoch"] = marker_known & differ["coordinator_epoch"] & ~came_back
     first, other = stored["current_txn_first_offset"], rebuilt["current_txn_first_offset"]
     wrong["current_txn_first_offset"] = np.where(
-        marker_known, first != other, np.where(other >= 0, (first < 0) | (first > other), first >= low)
+        marker_known,
+        first != other,
+        np.where(other < 0, first >= low, (other >= low) & ((first < 0) | (first > other))),
     )
     return wrong
 

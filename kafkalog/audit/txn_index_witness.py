@@ -1,8 +1,7 @@
 """``.txnindex`` held against the transactions that ABORT markers ended.
 
 Each such marker that ended data has one entry, in the file of the marker's segment, with the last stable offset right
-behind it: the first offset of the oldest other transaction that is open there. Below `unknown_below` batches and
-markers may be missing: an entry may then know of more than the log, never of less.
+behind it: the first offset of the oldest other transaction that is open there.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from kafkalog.format.index import AbortedTransaction
 from kafkalog.txn.columns import NONE, Columns, Packed
 from kafkalog.txn.extents import ABORT
 
-__all__ = ["Aborts", "EntryFault"]
+__all__ = ["Aborts", "EntryFault", "Reach"]
 
 _NEEDED = ("producer_id", "first_offset", "marker_type", "marker_offset")
 
@@ -30,6 +29,19 @@ class EntryFault(NamedTuple):
     needed: int | None
     found: int | None
     message: str
+
+
+class Reach(NamedTuple):
+    """How far a log is not whole.
+
+    `missing` says whether an offset is not in it. Below `unknown_below` batches and markers may be missing: an entry
+    may then know of more than the log, never of less. Below `damaged_below` markers may be lost whose data is here:
+    then the log does not tell either.
+    """
+
+    missing: Callable[[int], bool]
+    unknown_below: int
+    damaged_below: int
 
 
 class Aborts:
@@ -51,13 +63,8 @@ class Aborts:
         behind = oldest[np.searchsorted(ends, self.marker, "right")] if len(self.marker) else self.marker
         self.stable = np.minimum(behind, self.marker + 1)
 
-    def faults(
-        self, entries: list[AbortedTransaction], low: int, high: int, missing: Callable[[int], bool], unknown_below: int
-    ) -> list[EntryFault]:
-        """Compare a segment's entries with its markers, at offsets from `low` up to below `high`.
-
-        `missing` says which offsets are not in the log.
-        """
+    def faults(self, entries: list[AbortedTransaction], low: int, high: int, reach: Reach) -> list[EntryFault]:
+        """Compare a segment's entries with its markers, at offsets from `low` up to below `high`."""
         found: list[EntryFault] = []
         here = slice(*np.searchsorted(self.marker, [low, high]).tolist())
         markers = dict(zip(self.marker[here].tolist(), range(here.start, here.stop), strict=True))
@@ -73,8 +80,8 @@ class Aborts:
             row = markers.get(entry.last_offset)
             if row is not None:
                 told.add(row)
-                fault = self._fault(number, entry, row, unknown_below)
-            elif entry.last_offset < unknown_below or missing(entry.last_offset):
+                fault = self._fault(number, entry, row, reach)
+            elif entry.last_offset < reach.unknown_below or reach.missing(entry.last_offset):
                 fault = None  # the marker is gone
             else:
                 message = f"no ABORT marker of producer {entry.producer_id} stands at offset {entry.last_offset}"
@@ -90,7 +97,7 @@ class Aborts:
                 found.append(EntryFault(None, marker, int(self.producer[row]), marker, None, message))
         return found
 
-    def _fault(self, number: int, entry: AbortedTransaction, row: int, unknown_below: int) -> EntryFault | None:
+    def _fault(self, number: int, entry: AbortedTransaction, row: int, reach: Reach) -> EntryFault | None:
         producer, first, stable = int(self.producer[row]), int(self.first[row]), int(self.stable[row])
         if entry.producer_id != producer:
             message = (
@@ -101,10 +108,10 @@ class Aborts:
             ("first offset", first, entry.first_offset),
             ("last stable offset", stable, entry.last_stable_offset),
         ):
-            if found == needed:
+            if found == needed or NONE < needed < reach.damaged_below:
                 continue
             # What was open may have begun where the log no longer tells.
-            if found < unknown_below and (needed == NONE or found < needed):
+            if found < reach.unknown_below and (needed == NONE or found < needed):
                 continue
             message = (
                 f"the {what} of the transaction that producer {producer}'s marker at {entry.last_offset} ended is"

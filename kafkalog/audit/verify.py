@@ -13,8 +13,10 @@ from typing import Any, Final
 
 from kafkalog.audit.accounting import FileFacts, account_side_file, is_segment
 from kafkalog.audit.findings import located, log_findings
+from kafkalog.audit.left_over import left_over
 from kafkalog.audit.partition import PartitionAudit, join
 from kafkalog.audit.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
+from kafkalog.audit.side_node import compare_node, compare_nodes
 from kafkalog.audit.side_partition import compare_partition
 from kafkalog.audit.summary import Summary, count_of
 from kafkalog.errors import UnreadableError
@@ -115,14 +117,17 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     """
     options = options or VerifyOptions()
     result = Verification()
+    nodes: list[LogDirectory] = []
     for path in (os.fspath(path) for path in paths):
         try:
             if is_directory(path):
-                _node(open_log_directory(path), options, result)
+                nodes.append(open_log_directory(path))
+                _node(nodes[-1], options, result)
             else:
                 _file(path, options, result)
         except UnreadableError as error:
             result.unreadable.append(str(error))
+    result.tell(compare_nodes(nodes))
     return result
 
 
@@ -135,8 +140,10 @@ def _node(node: LogDirectory, options: VerifyOptions, result: Verification) -> N
         logs[number] = replace(directory, segments=kept)
     checks = _check_all([(directory, segment) for directory in logs for segment in directory.segments], options)
     result.tell(node.findings, node.node_id)
-    for directory in logs:
-        result.logs.append(_log(node, directory, checks, result))
+    found = [_log(node, directory, checks, result) for directory in logs]
+    result.logs += found
+    result.tell(compare_node(node, [log.partition for log in found]), node.node_id)
+    result.tell(left_over(node), node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, result)
 
 

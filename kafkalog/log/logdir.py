@@ -66,8 +66,8 @@ class PartitionDirectory:
     leader_epochs: tuple[tuple[int, int], ...]
     checkpoints: dict[str, int]
     running: bool
-    clean_shutdown: bool
     txn_indexes: frozenset[int]
+    clean_shutdown: bool
 
     @property
     def size(self) -> int:
@@ -79,16 +79,23 @@ class PartitionDirectory:
 class LogDirectory:
     """One argument: a log directory of a broker, or a partition's alone.
 
-    Without a meta.properties each argument is a cluster and a node of its own.
+    Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also where
+    the argument is a partition's.
     """
 
     path: str
+    home: str
     cluster_id: str | None
     node_id: str | None
     clean_shutdown: bool
     locked: bool
     partitions: list[PartitionDirectory] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def alone(self) -> bool:
+        """Say whether one partition's directory was named, without the log directory that it lies in."""
+        return self.home != self.path
 
     @property
     def running(self) -> bool:
@@ -110,7 +117,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     names = _names(home, findings) if alone else {entry.name for entry in entries}
     about = _properties(os.path.join(home, "meta.properties"), findings) if "meta.properties" in names else {}
     directory = LogDirectory(
-        root, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
+        root, home, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
         ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings,
     )  # fmt: skip
     if directory.running:
@@ -130,7 +137,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     else:
         entries.sort(key=lambda entry: entry.name)
         places = [(entry.path, entry.name) for entry in entries if _is_directory(entry, root, findings)]
-    for found, wrong in tree.each(lambda place: _partition(tree, *place, checkpoints, directory), places):
+    for found, wrong in tree.each(lambda place: _partition(tree, *place, checkpoints, node=directory), places):
         findings += wrong
         if found is not None:
             directory.partitions.append(found)
@@ -198,11 +205,7 @@ def _checkpoint(path: str, findings: list[Finding]) -> dict[tuple[str, int], int
 
 
 def _partition(
-    tree: Tree,
-    path: str,
-    name: str,
-    checkpoints: dict[str, dict[tuple[str, int], int]],
-    node: LogDirectory,
+    tree: Tree, path: str, name: str, checkpoints: dict[str, dict[tuple[str, int], int]], *, node: LogDirectory
 ) -> tuple[PartitionDirectory | None, list[Finding]]:
     """List a partition's directory, None where the name is no partition's; say what is wrong with its small files."""
     findings: list[Finding] = []
@@ -246,8 +249,8 @@ def _partition(
         epochs,
         {kind: rows[topic, partition] for kind, rows in checkpoints.items() if (topic, partition) in rows},
         node.running,
-        node.clean_shutdown,
         frozenset(offset for offset, kind in indexed if offset is not None and kind is FileKind.TXN_INDEX),
+        node.clean_shutdown,
     )
     return found, findings
 

@@ -33,6 +33,7 @@ from kafkalog.audit.surroundings import StateLog, Surroundings
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Finding
 from kafkalog.log.rows import finding_row
+from kafkalog.log.storage import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, spark_schema
 from kafkalog_spark import tasks
@@ -62,15 +63,17 @@ class BulkAudit:
 def bulk_audit(
     session: SparkSession, paths: Sequence[str], output: Output, options: Options | None = None, *,
     tables: Sequence[str], split_bytes: int = SPLIT_BYTES, share_bytes: int = SHARE_BYTES, hashed: bool = False,
-    fail_on_corrupt: bool = False, progress: Callable[[str], object] = lambda _: None,
+    fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
+    progress: Callable[[str], object] = lambda _: None,
 ) -> BulkAudit:  # fmt: skip
     """Audit log directories and write `tables` to `output`, which is there and empty.
 
     The rows are those of ``kafkalog.audit.run.audit`` with the same options; `jobs` of these means nothing here.
+    `storage` says how object stores are reached, where the environment of driver and executors does not.
     Raises CorruptInputError after the scan where `fail_on_corrupt` is set and bytes are damaged.
     """
     with at_work(session):
-        job = _Job(session, output, options or Options(), tuple(tables), progress)
+        job = _Job(session, output, options or Options(), tuple(tables), storage or StorageOptions(), progress)
         job.open(paths, None if "visible" in tables else share_bytes)
         with job.scanned(split_bytes, hashed=hashed) as scanned:
             if fail_on_corrupt and job.damaged:
@@ -87,12 +90,13 @@ class _Job:
 
     def __init__(
         self, session: SparkSession, output: Output, options: Options, tables: tuple[str, ...],
-        progress: Callable[[str], object],
+        storage: StorageOptions, progress: Callable[[str], object],
     ) -> None:  # fmt: skip
         self.session = session
         self.output = output
         self.options = options
         self.tables = tables
+        self.storage = storage
         self.progress = progress
         self.clusters: list[Cluster] = []
         self.logs: list[Log] = []
@@ -106,6 +110,7 @@ class _Job:
     def open(self, paths: Sequence[str], share_bytes: int | None) -> None:
         """List what lies there."""
         started = time.monotonic()
+        set_storage_options(self.storage)
         self.clusters, self.summary.unreadable = open_clusters(paths)
         self.logs = logs_of(self.clusters, share_bytes)
         nodes = [node for cluster in self.clusters for node in cluster.nodes]
@@ -121,7 +126,7 @@ class _Job:
         pieces = pieces_of(self.logs, split_bytes)
         number = max((piece.task for piece in pieces), default=0) + 1
         rows = self._frame(((piece.task, tasks.packed(piece)) for piece in pieces), tasks.PIECES)
-        scan = partial(tasks.scan, limits=self.options.limits, hashed=hashed)
+        scan = partial(tasks.scan, limits=self.options.limits, storage=self.storage, hashed=hashed)
         with _kept(_mapped(rows.repartitionById(number, "task"), scan, tasks.SCANNED)) as scanned:
             heads = scanned.where("kind = 'scan' and share = 0")
             names = ("log", "split_no", "size", "newest", "newest_broker", "findings", "damaged", "sha256")
@@ -179,7 +184,7 @@ class _Job:
         keys = ("group", "share", "log", "split_no", "row_no")
         in_order = rows.repartition(number, "group", "share").sortWithinPartitions(*keys)
         wanted = tuple(table for table in self.tables if table in _BY_LOG)
-        around = tasks.Judge(self.around, wanted)
+        around = tasks.Judge(self.around, wanted, self.storage)
         with _kept(_mapped(in_order, around, tasks.JUDGED)) as judged:
             sizes = judged.groupBy("kind").agg(F.sum(F.octet_length("content")).alias("size"), F.count("*").alias("n"))
             for row in sizes.toArrow().to_pylist():

@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from kafkalog.audit.run import Cluster
+from kafkalog.audit.scan import STATE_TOPIC
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
 
 __all__ = ["SHARE_BYTES", "SPLIT_BYTES", "Log", "Piece", "logs_of", "pieces_of"]
@@ -49,7 +50,8 @@ class Piece:
 def logs_of(clusters: Sequence[Cluster], share_bytes: int | None = SHARE_BYTES) -> list[Log]:
     """Number the logs of all clusters, in the order in which a local audit goes through them.
 
-    The producers of a log are shared out by `share_bytes` of it; None keeps them together.
+    The producers of a log are shared out by `share_bytes` of it; None keeps them together. Those of the state topic,
+    which have no transactions, are never shared out.
     """
     groups: dict[tuple[int, str, int], int] = {}
     sizes: dict[int, int] = {}
@@ -57,7 +59,8 @@ def logs_of(clusters: Sequence[Cluster], share_bytes: int | None = SHARE_BYTES) 
     for number, cluster in enumerate(clusters):
         for node, directory in cluster.wanted():
             group = groups.setdefault((number, directory.topic, directory.partition), len(groups))
-            sizes[group] = max(sizes.get(group, 0), directory.size)
+            size = 0 if directory.topic == STATE_TOPIC else directory.size
+            sizes[group] = max(sizes.get(group, 0), size)
             found.append((number, group, replace(node, partitions=[], findings=[]), directory))
     return [
         Log(at, number, group, 1 if share_bytes is None else 1 + sizes[group] // share_bytes, node, directory)

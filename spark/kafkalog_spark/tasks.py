@@ -26,6 +26,7 @@ from kafkalog.audit.summary import LogSummary
 from kafkalog.audit.surroundings import Surroundings
 from kafkalog.log.chunk import Limits
 from kafkalog.log.rows import finding_row
+from kafkalog.log.storage import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.txn.columns import Columns, Packed
@@ -80,8 +81,11 @@ def rows_of(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         )
 
 
-def scan(batches: Iterable[pa.RecordBatch], limits: Limits, *, hashed: bool) -> Iterator[pa.RecordBatch]:
+def scan(
+    batches: Iterable[pa.RecordBatch], limits: Limits, storage: StorageOptions, *, hashed: bool
+) -> Iterator[pa.RecordBatch]:
     """Scan segments: of each a row with all but its finished transactions, and rows with these."""
+    set_storage_options(storage)
     for batch in batches:
         for content in batch["piece"].to_pylist():
             yield from rows_of(_scanned(pickle.loads(content), limits, hashed=hashed), SCANNED)
@@ -128,11 +132,13 @@ def joined(rows: Iterable[tuple[str, bytes]]) -> tuple[Log, list[SegmentScan]]:
 class Judge:
     """Judges partition by partition: the rows of each stand together, in the order of log, split and row."""
 
-    def __init__(self, around: Mapping[int, Surroundings], tables: tuple[str, ...]) -> None:
+    def __init__(self, around: Mapping[int, Surroundings], tables: tuple[str, ...], storage: StorageOptions) -> None:
         self.around = around
         self.tables = tables
+        self.storage = storage
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        set_storage_options(self.storage)
         rows = _flat(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
         last: Row = ()
         for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
