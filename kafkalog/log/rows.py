@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from kafkalog.findings import Finding, numbered_id
@@ -16,7 +16,7 @@ from kafkalog.log.selection import Selection
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
 
-__all__ = ["TABLES_OF", "DistinctIds", "finding_row", "segment_rows", "side_file_rows"]
+__all__ = ["TABLES_OF", "DistinctIds", "finding_row", "finding_rows", "segment_rows", "side_file_rows"]
 
 Row = tuple[Any, ...]
 
@@ -59,6 +59,11 @@ class DistinctIds:
         number = self._seen[plain]
         self._seen[plain] += 1
         return row if not number else (numbered_id(plain, number), *row[1:])
+
+
+def finding_rows(findings: Iterable[Finding], node: str | None = None) -> Iterator[Row]:
+    """Make the findings about one thing, a broker's log or the like, rows with an id each."""
+    return map(DistinctIds(), (finding_row(finding, node) for finding in findings))
 
 
 def _text(data: bytes | None) -> tuple[str | None, str | None]:
