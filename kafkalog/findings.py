@@ -756,4 +756,25 @@ CATALOGUE: Final[dict[str, Code]] = {
         "A controller or broker that loads it stops.",
         "Take the one before it, or another controller's.",
     ),
+    "replicas-differ": Code(
+        _ERROR,
+        "Two replicas hold different batches at the same offset in the same leader epoch.",
+        "Certain: the batches of both are at hand, and no cleaner was there.",
+        "No follower writes that: one of the two was changed, or came from elsewhere. Consumers get the leader's.",
+        "Compare both with a third replica, or with what the producer knows.",
+    ),
+    "replica-lacks": Code(
+        _ERROR,
+        "A replica lacks batches that another has, between batches that both have.",
+        "Certain; neither the log's start nor a cleaner explains it.",
+        "Consumers that read from it jump over them without a word.",
+        "Copy the partition from the other replica.",
+    ),
+    "replica-damaged": Code(
+        _NOTE,
+        "A batch whose checksum does not hold is whole in another replica.",
+        "Certain: the same batch, by its offsets, epochs and sequences, passes its checksum there.",
+        "A broker that finds it fetches the log anew from the leader.",
+        "Copy the partition from the other replica. The damage has its own finding.",
+    ),
 }

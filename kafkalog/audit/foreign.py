@@ -30,7 +30,7 @@ _FOLLOWS: Final = frozenset(
 _DOUBTS: Final = _FOLLOWS - {"checkpoint-ahead", "checkpoint-wrong"} | {"segment-foreign"}
 # What one wrong field outside the checksum is told by.
 _FIELDS: Final = {
-    "base-offset-wrong": _FOLLOWS - {"leader-epoch-decreasing"},
+    "base-offset-wrong": _FOLLOWS - {"leader-epoch-decreasing"} | {"segment-foreign"},
     "leader-epoch-wrong": frozenset({"leader-epoch-decreasing", "leader-epochs-mismatch"}),
 }
 _OF_LOG: Final = frozenset(
@@ -74,6 +74,9 @@ class Log:
 
 def settle(logs: Sequence[Log]) -> None:
     """Tell of foreign segments in `logs`, which are one node's, and make notes of what follows from another finding."""
+    for log in logs:
+        fields = _fields(log)
+        log.findings = [_beside_field(finding, fields) for finding in log.findings]
     for log, content in _suspects(logs):
         home = _home_of(log, content, logs)
         if home is None:
@@ -89,14 +92,25 @@ def settle(logs: Sequence[Log]) -> None:
     for copy, finding in _alike(logs):
         copy.findings.append(finding)
     for log in logs:
-        codes = {finding.code for finding in log.findings}
-        fields = [(f.code, f.file, f.position or 0, f.length or 0) for f in log.findings if f.code in _FIELDS]
-        log.findings = [_beside_field(finding, fields) for finding in log.findings]
-        foreign = {_stem(finding.file) for finding in log.findings if finding.code == "segment-foreign"}
+        foreign = {_stem(f.file) for f in log.findings if f.code == "segment-foreign" and f.severity > Severity.NOTE}
         cuts = {finding.offset for finding in log.findings if finding.code == "log-cut-short"}
         log.findings = [_as_note(finding, log, foreign, cuts) for finding in log.findings]
-        if "leader-epoch-decreasing" in codes:  # the order tells it, the checkpoint is its witness
+        if any(finding.code == "leader-epoch-decreasing" for finding in log.findings):
+            # The order tells it, the checkpoint is its witness.
             log.findings = [_lowered(finding, "leader-epochs-mismatch") for finding in log.findings]
+
+
+def _fields(log: Log) -> list[tuple[str, set[tuple[str, int | None]]]]:
+    """List what was found of fields outside the checksum, with the places where it shows: the batch, the next one."""
+    files = [content.file for content in log.contents]
+    found: list[tuple[str, set[tuple[str, int | None]]]] = []
+    for finding in log.findings:
+        if finding.code in _FIELDS:
+            at, end = finding.position or 0, (finding.position or 0) + (finding.length or 0)
+            number = files.index(finding.file)
+            following = files[number + 1] if number + 1 < len(files) else finding.file
+            found.append((finding.code, {(finding.file, at), (finding.file, end), (following, 0)}))
+    return found
 
 
 def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
@@ -164,14 +178,15 @@ def _lowered(finding: Finding, code: str) -> Finding:
     return finding._replace(severity=Severity.NOTE) if finding.code == code else finding
 
 
-def _beside_field(finding: Finding, fields: Sequence[tuple[str, str, int, int]]) -> Finding:
+def _beside_field(finding: Finding, fields: Sequence[tuple[str, set[tuple[str, int | None]]]]) -> Finding:
     """Make a note of what follows from a batch's wrong field."""
     if finding.severity is Severity.NOTE:
         return finding
-    for code, file, position, length in fields:
-        at_field = finding.file == file and finding.position in (position, position + length)
-        of_log = (_stem(finding.file) == _stem(file) and finding.file != file) or finding.code in _OF_LOG
-        if finding.code in _FIELDS[code] and (at_field or of_log):
+    for code, places in fields:
+        stems = {_stem(file) for file, _ in places}
+        of_log = finding.code in _OF_LOG or (_stem(finding.file) in stems and not finding.file.endswith(".log"))
+        whole = finding.code == "segment-foreign" and _stem(finding.file) in stems
+        if finding.code in _FIELDS[code] and (whole or of_log or (finding.file, finding.position) in places):
             return finding._replace(severity=Severity.NOTE)
     return finding
 

@@ -1,7 +1,7 @@
 """Fields outside a batch's checksum, held against the batches before and behind it.
 
-A base offset is wrong where another one would meet both neighbours: no healthy log has that, cleaned or not, as the
-batch would overlap the next one. A leader epoch is wrong between two that are equal: epochs never fall.
+A base offset is wrong where the batch overlaps a neighbour and has room between them: no healthy log has that, cleaned
+or not. A leader epoch is wrong between two that are equal: epochs never fall.
 """
 
 from __future__ import annotations
@@ -60,27 +60,36 @@ class Neighbours:
         whole &= (before[_POSITION] + before[_SIZE] == batch[_POSITION]) & (
             batch[_POSITION] + batch[_SIZE] == behind[_POSITION]
         )
-        expected = before[_LAST] + 1
-        known = (batch[_BASE] != kernel.NONE) & (behind[_BASE] != kernel.NONE)
-        meets = behind[_BASE] == expected + (batch[_LAST] - batch[_BASE]) + 1
-        for row in np.flatnonzero(whole & known & meets & (batch[_BASE] != expected)).tolist():
-            first, needed = int(batch[_BASE, row]), int(expected[row])
+        first, last = batch[_BASE], batch[_LAST]
+        lowest, highest = before[_LAST] + 1, behind[_BASE] - (last - first) - 1  # where it may begin between the two
+        known = (first != kernel.NONE) & (behind[_BASE] != kernel.NONE) & (last >= first)
+        odd = whole & known & (lowest <= highest) & ((first < lowest) | (first > highest))
+        for row in np.flatnonzero(odd & ~_beside(odd)).tolist():
+            low, high = int(lowest[row]), int(highest[row])
+            needed = low if low == high else f"{low}..{high}"
             message = (
-                f"the batch says that it begins at offset {first}; the batch before it ends at {needed - 1} and the"
-                f" next begins at {int(behind[_BASE, row])}, so that it begins at {needed}"
+                f"the batch says that it begins at offset {first[row]}; the batch before it ends at {low - 1} and the"
+                f" next begins at {behind[_BASE, row]}, so that it begins at {needed}"
             )
-            yield self._of("base-offset-wrong", batch[:, row], message, needed, first)
+            yield self._of("base-offset-wrong", batch[:, row], message, needed, int(first[row]))
         epoch, around = batch[_EPOCH], before[_EPOCH]
         for row in np.flatnonzero(whole & (around == behind[_EPOCH]) & (around >= 0) & (epoch != around)).tolist():
             found, needed = int(epoch[row]), int(around[row])
             message = f"the batch says leader epoch {found}, the batches before it and behind it say {needed}"
             yield self._of("leader-epoch-wrong", batch[:, row], message, needed, found)
 
-    def _of(self, code: str, batch: NDArray[np.int64], message: str, needed: int, found: int) -> Finding:
+    def _of(self, code: str, batch: NDArray[np.int64], message: str, needed: int | str, found: int) -> Finding:
         return Finding.of(
             code, self._file, message, position=int(batch[_POSITION]), length=int(batch[_SIZE]),
             offset=int(batch[_BASE]), needed=needed, found=found,
         )  # fmt: skip
+
+
+def _beside(odd: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Say which rows have an odd one beside them: which of the two is wrong can't be told."""
+    padded = np.concatenate([[False], odd, [False]])
+    beside: NDArray[np.bool_] = padded[:-2] | padded[2:]
+    return beside
 
 
 def _following(directory: PartitionDirectory, segment: Segment) -> int | None:

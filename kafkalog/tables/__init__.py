@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.tables import audit, dump, verify
+from kafkalog.tables import audit, dump, replicas, verify
 from kafkalog.tables.column import Column, Table
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
@@ -38,5 +38,6 @@ TABLES: Final[dict[str, Table]] = {
         audit.FINDINGS,
         verify.FILES,
         verify.LOGS,
+        replicas.REPLICAS,
     )
 }
