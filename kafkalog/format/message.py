@@ -16,7 +16,14 @@ Value: TypeAlias = Any  # int, float, bool, str, bytes, None, list of values or 
 
 
 class MalformedError(ValueError):
-    """Bytes that are no message of the schema; caught where the bytes' place is known and told as a finding."""
+    """Bytes that are no message of the schema; caught where the bytes' place is known and told as a finding.
+
+    `code` is that of the finding where more is known than that a control record is malformed.
+    """
+
+    def __init__(self, message: str, code: str = "control-record-malformed") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Array(NamedTuple):
