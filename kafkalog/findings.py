@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple, TypedDict, Unpack
 
-__all__ = ["CATALOGUE", "Code", "Finding", "Severity", "Where"]
+__all__ = ["CATALOGUE", "Code", "Finding", "Severity", "Where", "numbered_id"]
+
+
+_DIGITS: Final = 20  # of an offset in a file's name
 
 
 class Severity(IntEnum):
@@ -71,17 +74,31 @@ class Finding(NamedTuple):
         return cls(code, severity, file, None, None, None, None, None, message)._replace(**where)
 
     def id_in(self, node: str | None) -> str:
-        """Return an id that the same finding has in a copy elsewhere: it is made of no path and no time."""
+        """Return an id that the same finding has in a copy elsewhere: it is made of no path and no time.
+
+        Where it is about no offset, the one in the file's name stands for it.
+        """
         import hashlib
 
-        parts = (self.code, node, self.topic, self.partition, self.offset, self.last_offset, self.position,
-                 self.length, self.producer_id)  # fmt: skip
+        offset = self.offset
+        if offset is None:
+            stem = self.file.rpartition("/")[2].partition(".")[0]
+            offset = int(stem) if stem.isdecimal() and len(stem) <= _DIGITS else None
+        parts = (self.code, node, self.topic, self.partition, offset, self.last_offset, self.position, self.length,
+                 self.producer_id)  # fmt: skip
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
     def __str__(self) -> str:
         """Write the finding on one line, as the command line shows it."""
         where = self.file if self.position is None else f"{self.file}@{self.position}"
         return f"{self.severity.word}: {where}: {self.code}: {self.message}"
+
+
+def numbered_id(plain: str, number: int) -> str:
+    """Return the id of one more finding that has the id `plain` by itself."""
+    import hashlib
+
+    return hashlib.sha256(f"{plain}#{number}".encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,6 +457,104 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Brokers and consumers throw on it.",
         "Compare with another replica.",
     ),
+    "last-offset-delta-wrong": Code(
+        _ERROR,
+        "A batch's last offset is below its first although its checksum holds.",
+        "Certain: the checksum covers the field, so that it was written that way.",
+        "Reads by offset go astray at this batch.",
+        "Compare with another replica; find what wrote the file.",
+    ),
+    "count-impossible": Code(
+        _ERROR,
+        "A batch counts more records than its offsets have room for, or fewer than none.",
+        "Certain: the checksum covers both fields, so that they were written that way.",
+        "A leader refuses it; a broker that reads it from disk does not look.",
+        "Compare with another replica; find what wrote the file.",
+    ),
+    "records-missing": Code(
+        _WARNING,
+        "A batch has fewer records than offsets in a part of the log that no cleaner has reached.",
+        "Certain that they are fewer; brokers up to 0.11 took such batches from clients.",
+        "Consumers jump over the missing offsets without a word.",
+        "Compare with another replica; legal where the topic was compacted once.",
+    ),
+    "empty-batch-odd": Code(
+        _WARNING,
+        "A batch without records has bytes behind its header or a codec: no cleaner leaves it like that.",
+        "Certain: the checksum covers the batch.",
+        "Readers pass over it.",
+        "Compare with another replica; find what wrote the file.",
+    ),
+    "producer-fields-odd": Code(
+        _ERROR,
+        "A batch's producer id, epoch and first sequence do not go together.",
+        "Certain: the checksum covers the fields, so that they were written that way.",
+        "A leader refuses it; a broker that reads it from disk may fail to rebuild its producers' state.",
+        "Compare with another replica; find what wrote the file.",
+    ),
+    "transaction-without-producer": Code(
+        _ERROR,
+        "A batch is part of a transaction and names no producer.",
+        "Certain: the checksum covers the fields, so that they were written that way.",
+        "A leader refuses it; a broker that reads it from disk throws.",
+        "Compare with another replica; find what wrote the file.",
+    ),
+    "control-batch-odd": Code(
+        _ERROR,
+        "A control batch is not as a broker writes it: a marker is one record, uncompressed and without a sequence.",
+        "Certain: the checksum covers the batch, so that it was written that way.",
+        "Clients can't write control batches; brokers write no other.",
+        "Compare with another replica; find what wrote the file.",
+    ),
+    "attributes-unused": Code(
+        _NOTE,
+        "A batch's attributes have bits set that mean nothing.",
+        "Certain: the checksum covers them. Brokers store what a client sent.",
+        "Ignored.",
+        "Nothing to do; it tells of an unusual client.",
+    ),
+    "delete-horizon-odd": Code(
+        _NOTE,
+        "A batch says that its base timestamp is a delete horizon, which no cleaner sets below 0.",
+        "Certain: the checksum covers both. Brokers store what a client sent.",
+        "The cleaner takes it for a horizon that has passed.",
+        "Nothing to do; it tells of an unusual client.",
+    ),
+    "timestamp-odd": Code(
+        _NOTE,
+        "A batch's newest timestamp is below -1 or behind the year 9999.",
+        "Certain: the checksum covers it. A topic without limits takes any timestamp.",
+        "Retention by time keeps or deletes the segment by it; segments roll by it.",
+        "Find the producer; limit timestamps with message.timestamp.after.max.ms.",
+    ),
+    "max-timestamp-wrong": Code(
+        _NOTE,
+        "A batch's newest timestamp is not that of its records.",
+        "Certain: the checksum covers all of them. Brokers were seen to store what a client sent.",
+        "Retention and look-ups by time go by the batch's field.",
+        "Nothing to do; it tells of an unusual client.",
+    ),
+    "record-offset-outside": Code(
+        _WARNING,
+        "A record's offset lies outside its batch's offsets although the checksum holds.",
+        "Certain: the checksum covers the deltas. Brokers do not look at those of uncompressed batches.",
+        "Consumers skip such records, or see offsets twice.",
+        "Find the producer; those records may have to be sent again.",
+    ),
+    "record-offsets-unordered": Code(
+        _WARNING,
+        "The offsets of a batch's records do not rise although the checksum holds.",
+        "Certain: the checksum covers the deltas. Brokers do not look at those of uncompressed batches.",
+        "Consumers skip such records.",
+        "Find the producer; those records may have to be sent again.",
+    ),
+    "message-crc-mismatch": Code(
+        _WARNING,
+        "A message inside a compressed one of magic 0 or 1 fails its own checksum; the outer one's holds.",
+        "Certain: it was written that way.",
+        "Brokers and consumers do not look at inner checksums after the first leader did.",
+        "Find the producer; the message can be read, its content may be wrong.",
+    ),
     "offset-gap": Code(
         _WARNING,
         "Offsets are missing between two batches of the segment.",
@@ -565,6 +680,34 @@ CATALOGUE: Final[dict[str, Code]] = {
         "By its name and its first bytes only.",
         "kafka-dump-log ignores it.",
         "Check that the right file was named.",
+    ),
+    "file-added": Code(
+        _WARNING,
+        "A file is here that was not when the evidence was verified before.",
+        "Certain by its name below the argument; that both runs looked at the same evidence is taken for granted.",
+        "Nothing by itself.",
+        "Find out who wrote it: evidence should not change.",
+    ),
+    "file-gone": Code(
+        _WARNING,
+        "A file is missing that was here when the evidence was verified before.",
+        "Certain by its name below the argument; that both runs looked at the same evidence is taken for granted.",
+        "Nothing by itself.",
+        "Find out who removed it: evidence should not change.",
+    ),
+    "file-size-changed": Code(
+        _WARNING,
+        "A file has another size than when the evidence was verified before.",
+        "Certain.",
+        "Nothing by itself.",
+        "Find out who wrote to it: evidence should not change.",
+    ),
+    "file-content-changed": Code(
+        _ERROR,
+        "A file has the size that it had when the evidence was verified before, and other bytes.",
+        "Certain: the SHA-256 of its bytes is another one.",
+        "Nothing by itself.",
+        "Find out who wrote to it: evidence should not change. The other findings may tell what changed.",
     ),
     "link-leaves": Code(
         _WARNING,
@@ -699,5 +842,27 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Certain for the records that are here; where the topic was cleaned nothing is claimed.",
         "A coordinator never writes it.",
         "Records between them are lost, or the partition was edited.",
+    ),
+    "side-file-missing": Code(
+        _NOTE,
+        "A segment has no index beside it.",
+        "Certain that it is not here.",
+        "The broker rebuilds it from the log at its next start.",
+        "Nothing is lost: indexes are rebuilt from the log.",
+    ),
+    "segment-foreign": Code(
+        _ERROR,
+        "A segment's batches are not those that its side files were made of: it was put in from elsewhere.",
+        "As good as certain: files that were written independently of each other contradict the segment.",
+        "The broker serves it as it is; it checks only what lies above its recovery point.",
+        "Copy the partition from another replica; look for the segment whose side files these are.",
+    ),
+    "log-cut-short": Code(
+        _ERROR,
+        "A log ends before offsets that the files beside it know: its end was cut off.",
+        "Certain that they contradict each other; batches end whole, so that no write was torn. A file beside it may"
+        " be another log's.",
+        "It starts with the shorter log and takes the rest for never written.",
+        "Copy the partition from another replica. Normal, and a note, where a broker ran while it was copied.",
     ),
 }

@@ -8,7 +8,7 @@ import pytest
 
 import plain
 from kafkalog.audit.run import Audit, Options, audit
-from kafkalog.audit.summary import totals
+from kafkalog.audit.summary import Summary
 from plain import Batch, table
 from state_topic import T, value, write_state
 
@@ -100,7 +100,7 @@ def test_partitions_that_ended_differently_are_told(tmp_path: Path) -> None:
     found = _ended_apart(tmp_path, 1)
 
     assert len(codes(found)) == 1
-    assert "not checkable" not in totals(found)
+    assert "not checkable" not in Summary.of(found).totals()
 
 
 def test_what_cannot_be_identified_is_counted(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_cannot_be_identified_is_counted(tmp_path: Path) -> None:
     found = _ended_apart(tmp_path, 0)
 
     assert codes(found) == []
-    assert "2 transactions not checkable" in totals(found)
+    assert "2 transactions not checkable" in Summary.of(found).totals()
 
 
 @pytest.mark.parametrize(("forked", "expected"), [(False, "abort-pending"), (True, "hanging")])

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from invoke import HEAD, Ended, kafkalog
-from kafkalog.tables import SCHEMA_VERSION
+from kafkalog.tables import SCHEMA_VERSION, TABLES
 from kafkalog.tables.audit import AUDIT_TABLES
 from official import FIXTURES, materialize
 
@@ -54,8 +54,11 @@ def test_parquet_carries_the_schema_version(tmp_path: Path) -> None:
 
     assert json.loads((tmp_path / "audit" / "provenance.json").read_text())["schema_version"] == SCHEMA_VERSION
     for name in SHOWN:
-        found = pq.read_table(tmp_path / "audit" / f"{name}.parquet")
-        assert found.schema.metadata[b"schema_version"] == str(SCHEMA_VERSION).encode()
+        found = pq.read_table(tmp_path / "audit" / name)
+        (file,) = (tmp_path / "audit" / name).iterdir()
+        footer = json.loads(pq.read_metadata(file).metadata[b"org.apache.spark.sql.parquet.row.metadata"])
+        assert {column["metadata"]["schema_version"] for column in footer["fields"]} == {SCHEMA_VERSION}
+        assert [column["name"] for column in footer["fields"]] == found.column_names == list(TABLES[name].names)
         lists = [{key: json.dumps(row[key]) if isinstance(row[key], list) else row[key] for key in row}
                  for row in rows.table(name)]  # fmt: skip
         assert found.to_pylist() == lists, name
@@ -129,7 +132,7 @@ def test_parquet_is_filtered_like_the_others(tmp_path: Path) -> None:
     """Filters choose rows of any format; columns are left to Parquet's readers, and choosing them is refused."""
     filters = ("--state", "hanging", "--partition", "0")
     audited(*filters, "-o", tmp_path / "audit")
-    found = pq.read_table(tmp_path / "audit" / "transactions.parquet").to_pylist()
+    found = pq.read_table(tmp_path / "audit" / "transactions").to_pylist()
 
     assert found == audited("--format", "ndjson", *filters).table("transactions")
     assert len(found) == 1

@@ -10,7 +10,7 @@ import pytest
 
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import audit
-from kafkalog.audit.summary import blocked, totals, verdict
+from kafkalog.audit.summary import Summary
 from kafkalog.tables.audit import AUDIT_TABLES
 from official import FIXTURES, materialize
 
@@ -56,7 +56,8 @@ def test_spoiled_files_cost_no_exception(tmp_path: Path, case: str) -> None:
         for table in AUDIT_TABLES:
             for row in audit_rows(found, table.name):
                 assert len(row) == len(table.names)
-        assert verdict(found)
-        assert totals(found)
-        assert all(held.behind > 0 for held in blocked(found))
+        summary = Summary.of(found)
+        assert summary.verdict()
+        assert summary.totals()
+        assert all(log.behind > 0 for log, _ in summary.blocked())
         path.write_bytes(whole)

@@ -1,28 +1,10 @@
-"""Exit statuses, and the findings that decide them."""
+"""How a command ends: the library's exit statuses, and what the output's end is."""
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from kafkalog import Severity
+from kafkalog.outcome import Exit, Outcome
 
 __all__ = ["Exit", "Outcome", "OutputError", "PipeClosedError"]
-
-
-class Exit(IntEnum):
-    """What the process ends with."""
-
-    FINE = 0
-    FINDINGS = 1
-    USAGE = 2
-    INCOMPLETE = 3
-    OUTPUT_FAILED = 4
-    INTERNAL = 70
-    INTERRUPTED = 130
-    CLOSED_PIPE = 141
-    TERMINATED = 143
 
 
 class OutputError(Exception):
@@ -31,22 +13,3 @@ class OutputError(Exception):
 
 class PipeClosedError(Exception):
     """The reader of the output went away. No OSError: click would turn that into a status of its own."""
-
-
-class Outcome:
-    """What was met on the way; the worst of it decides the exit status."""
-
-    def __init__(self, fail_on: Severity) -> None:
-        self.fail_on = fail_on
-        self.found = False
-        self.incomplete = False
-
-    def count(self, severity: Severity) -> None:
-        """Take a finding into account."""
-        self.found = self.found or severity >= self.fail_on
-
-    def status(self, *, exit_zero: bool) -> Exit:
-        """Return the exit status; `exit_zero` keeps findings from failing the command."""
-        if self.incomplete:
-            return Exit.INCOMPLETE
-        return Exit.FINDINGS if self.found and not exit_zero else Exit.FINE

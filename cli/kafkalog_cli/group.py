@@ -10,7 +10,7 @@ import click
 
 __all__ = ["cli"]
 
-_COMMANDS: Final = ("dump", "txn-audit", "explain", "schema")
+_COMMANDS: Final = ("dump", "txn-audit", "verify", "explain", "schema")
 
 
 class _LazyGroup(click.Group):

@@ -17,6 +17,7 @@ from kafkalog.audit.findings import file_of, located
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.audit.verdicts import Context, Verdicts
 from kafkalog.findings import Finding
+from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Decision
@@ -24,7 +25,16 @@ from kafkalog.txn.coordinator import Decision
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Judged", "across_partitions", "against_coordinator", "unidentified"]
+__all__ = [
+    "KEY_COLUMNS",
+    "Judged",
+    "across_partitions",
+    "against_coordinator",
+    "conflict_finding",
+    "conflicts",
+    "own_epoch_keys",
+    "unidentified",
+]
 
 _NEAR: Final = 64  # transactions of a producer that may follow the last one that the state topic tells of
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
@@ -97,14 +107,7 @@ def _lacks_marker(audit: PartitionAudit, rows: Columns, decision: Decision, cont
         found &= rows["marker_timestamp"] >= decision.started - _CLOCKS_MS
         if decision.until is not None:
             found &= rows["marker_timestamp"] <= decision.until + _CLOCKS_MS
-    return not found.any() and _was_there(audit, decision.started)
-
-
-def _was_there(audit: PartitionAudit, timestamp: int) -> bool:
-    """Say whether something in a log is older than a time."""
-    times = [audit.producers["first_timestamp"], audit.transactions["marker_timestamp"]]
-    known = np.concatenate(times)
-    return bool(((known >= 0) & (known < timestamp)).any())
+    return not found.any() and 0 <= audit.oldest < decision.started
 
 
 def _missing(audit: PartitionAudit, decision: Decision) -> Finding:
@@ -121,13 +124,13 @@ def _missing(audit: PartitionAudit, decision: Decision) -> Finding:
         found="no marker",
         certainty="proved",
     )
-    return located(finding, audit)
+    return located(finding, audit.directory)
 
 
 def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> Finding:
     said = "committed" if decision.committed else "aborted"
     return _differs(
-        audit,
+        audit.directory,
         row,
         f"of {decision.transactional_id}",
         said,
@@ -135,11 +138,11 @@ def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> F
     )
 
 
-def _differs(audit: PartitionAudit, row: dict[str, int], whose: str, needed: str, proof: str) -> Finding:
+def _differs(directory: PartitionDirectory, row: dict[str, int], whose: str, needed: str, proof: str) -> Finding:
     is_now = "committed" if row["marker_type"] == extents.COMMIT else "aborted"
     finding = Finding.of(
         "atomicity-broken",
-        file_of(audit, row["first_offset"]),
+        file_of(directory, row["first_offset"]),
         f"offsets {row['first_offset']} to {row['last_offset']} {whose} are {is_now} by the marker at"
         f" {row['marker_offset']}; {proof}",
         position=None if row["position"] == NONE else row["position"],
@@ -150,12 +153,18 @@ def _differs(audit: PartitionAudit, row: dict[str, int], whose: str, needed: str
         found=is_now,
         certainty="proved",
     )
-    return located(finding, audit)
+    return located(finding, directory)
 
 
 _KEYS: Final = (
-    "producer_id", "first_offset", "last_epoch", "epoch_changes", "marker_type", "marker_offset", "marker_epoch",
+    "producer_id", "first_offset", "last_offset", "last_epoch", "epoch_changes", "position", "marker_type",
+    "marker_offset", "marker_epoch",
 )  # fmt: skip
+KEY_COLUMNS: Final = (
+    "log", "producer_id", "marker_epoch", "marker_type", "first_offset", "last_offset", "marker_offset", "position",
+    "told",
+)  # fmt: skip
+_AT_ONCE: Final = 1 << 20  # transactions that are held against one another together
 
 
 def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
@@ -169,36 +178,56 @@ def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
     return own
 
 
+def own_epoch_keys(judged: Judged, log: int, share: int = 0, of: int = 1) -> Iterator[Columns]:
+    """Yield what `conflicts` needs of a log's transactions; of every `of`-th producer id alone. `log` is its number."""
+    told = np.array(sorted(judged.broken), np.int64)
+    for rows in judged.audit.transactions.blocks(*_KEYS):
+        chosen = _of_own_epoch(rows)
+        if of > 1:
+            chosen &= rows["producer_id"] % of == share
+        own = rows.take(chosen)
+        if len(own):
+            new = {"log": np.full(len(own), log), "told": np.isin(own["marker_offset"], told).astype(np.int64)}
+            yield Columns({name: new[name] if name in new else own[name] for name in KEY_COLUMNS})
+
+
+def conflicts(keys: Columns) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+    """Yield pairs of transactions that ended in one way here and in another there, though they are one.
+
+    `keys` are rows of ``own_epoch_keys`` of all logs of a cluster, whole producers, in the order of the logs.
+    """
+    if len(keys) < 2:
+        return
+    found = keys.take(np.lexsort((keys["marker_type"], keys["marker_epoch"], keys["producer_id"])))
+    one, other = (
+        np.stack([found[name][cut] for name in ("producer_id", "marker_epoch", "marker_type")])
+        for cut in (slice(None, -1), slice(1, None))
+    )
+    differ = (one[:2] == other[:2]).all(axis=0) & (one[2] != other[2])
+    for after in (np.flatnonzero(differ) + 1).tolist():
+        pair = list(found.take(slice(after - 1, after + 1)))
+        if not any(row["told"] for row in pair):  # else the coordinator's word has told
+            yield pair[0], pair[1]
+
+
+def conflict_finding(row: dict[str, int], other: dict[str, int], logs: Sequence[PartitionDirectory]) -> Finding:
+    """Make a pair of ``conflicts`` a finding; `logs` are the cluster's by their numbers."""
+    how = "committed" if other["marker_type"] == extents.COMMIT else "aborted"
+    proof = f"{logs[other['log']].log} has it {how} by the marker at {other['marker_offset']}"
+    whose = f"of producer {row['producer_id']}, marker epoch {row['marker_epoch']},"
+    return _differs(logs[row["log"]], row, whose, how, proof)
+
+
 def across_partitions(logs: Sequence[Judged]) -> Iterator[Finding]:
     """Yield transactions that ended in one way here and in another there, by producer id and the marker's epoch."""
-    parts: list[NDArray[np.int64]] = []  # log, place in it, producer, epoch, type
-    for number, judged in enumerate(logs):
-        start = 0
-        for rows in judged.audit.transactions.blocks(*_KEYS):
-            at = np.flatnonzero(_of_own_epoch(rows))
-            own = rows.take(at)
-            keys = (own["producer_id"], own["marker_epoch"], own["marker_type"])
-            parts.append(np.stack([np.full(len(at), number), start + at, *keys]))
-            start += len(rows)
-    if len({int(part[0, 0]) for part in parts if part.shape[1]}) < 2:
+    if sum(any(_of_own_epoch(rows).any() for rows in one.audit.transactions.blocks(*_KEYS)) for one in logs) < 2:
         return
-    found = np.concatenate(parts, axis=1)
-    found = found[:, np.lexsort((found[4], found[3], found[2]))]
-    same = (found[2:4, 1:] == found[2:4, :-1]).all(axis=0)
-    for after in (np.flatnonzero(same & (found[4, 1:] != found[4, :-1])) + 1).tolist():
-        (one, row), (other, other_row) = (_row(logs, found[:, at]) for at in (after - 1, after))
-        if row["marker_offset"] in one.broken or other_row["marker_offset"] in other.broken:
-            continue  # told by the coordinator's word
-        how = "committed" if other_row["marker_type"] == extents.COMMIT else "aborted"
-        proof = f"{other.audit.directory.log} has it {how} by the marker at {other_row['marker_offset']}"
-        whose = f"of producer {row['producer_id']}, marker epoch {row['marker_epoch']},"
-        yield _differs(one.audit, row, whose, how, proof)
-
-
-def _row(logs: Sequence[Judged], found: NDArray[np.int64]) -> tuple[Judged, dict[str, int]]:
-    judged = logs[int(found[0])]
-    (row,) = judged.audit.transactions.take(np.array([found[1]], np.intp))
-    return judged, row
+    directories = [judged.audit.directory for judged in logs]
+    of = 1 + sum(len(judged.audit.transactions) for judged in logs) // _AT_ONCE
+    for share in range(of):
+        keys = [keys for log, judged in enumerate(logs) for keys in own_epoch_keys(judged, log, share, of)]
+        for row, other in conflicts(Columns.concat(keys, KEY_COLUMNS)):
+            yield conflict_finding(row, other, directories)
 
 
 def unidentified(judged: Judged) -> int:

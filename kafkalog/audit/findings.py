@@ -10,38 +10,39 @@ from kafkalog.audit.times import iso
 from kafkalog.audit.verdicts import Verdict, Verdicts
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Decision
 
-__all__ = ["file_of", "located", "partition_findings"]
+__all__ = ["file_of", "located", "log_findings", "producer_findings"]
 
 _SCAN_MS = 10_000  # how often the coordinator looks for timeouts
 
 
-def partition_findings(
-    audit: PartitionAudit,
-    verdicts: Verdicts,
-    now: int,
-    max_timeout_ms: int,
-) -> list[Finding]:
-    """Return everything that is to be said of one log."""
+def log_findings(audit: PartitionAudit) -> list[Finding]:
+    """Return what is to be said of a log, whoever wrote in it."""
     found = [*audit.findings, *_left_over(audit), *_gaps(audit)]
+    return [located(finding, audit.directory) for finding in found]
+
+
+def producer_findings(audit: PartitionAudit, verdicts: Verdicts, now: int, max_timeout_ms: int) -> list[Finding]:
+    """Return what is to be said of the producers in a log, and of their transactions."""
+    found = list(audit.of_producers)
     for row, verdict in verdicts.judged():
         found += _of_transaction(audit, row, verdict, now, max_timeout_ms)
-    return [located(finding, audit) for finding in found]
+    return [located(finding, audit.directory) for finding in found]
 
 
-def located(finding: Finding, audit: PartitionAudit) -> Finding:
+def located(finding: Finding, directory: PartitionDirectory) -> Finding:
     """Say which log a finding is about."""
-    directory = audit.directory
     return finding._replace(log=directory.log, topic=directory.topic, partition=directory.partition)
 
 
-def file_of(audit: PartitionAudit, offset: int) -> str:
+def file_of(directory: PartitionDirectory, offset: int) -> str:
     """Return the segment that an offset lies in, the directory where there is none."""
-    segments = audit.directory.segments
+    segments = directory.segments
     number = bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1
-    return segments[number].path if number >= 0 else audit.directory.log
+    return segments[number].path if number >= 0 else directory.log
 
 
 def _left_over(audit: PartitionAudit) -> Iterator[Finding]:
@@ -114,7 +115,7 @@ def _of_transaction(
         severity = Severity.WARNING
     finding = Finding.of(
         code,
-        file_of(audit, row["first_offset"]),
+        file_of(audit.directory, row["first_offset"]),
         message,
         position=None if row["position"] == NONE else row["position"],
         offset=row["first_offset"],

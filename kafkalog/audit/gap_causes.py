@@ -44,7 +44,7 @@ def classify(
     if last < audit.cleaned_to:
         if any(low <= last and first <= high for low, high in aborted):
             return gap("legal", "cleaned-aborted-data")
-        return gap("legal", "removed-marker" if first == last and len(audit.transactions) else "compaction")
+        return gap("legal", "removed-marker" if first == last and audit.has_transactions else "compaction")
     starts = [start for _, start in directory.leader_epochs]
     witnessed = any(first <= offset <= last for offset in (*directory.snapshots, *starts))
     if at_seam and (witnessed or audit.cleaned_to < 0):

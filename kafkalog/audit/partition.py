@@ -39,7 +39,10 @@ _EXPIRATION_MS: Final = 86_400_000  # producer.id.expiration.ms by default
 
 @dataclass(slots=True)
 class PartitionAudit:
-    """What a partition's files say on their own. Offsets are log offsets; `transactions` are rows of extents."""
+    """What a partition's files say on their own. Offsets are log offsets; `transactions` are rows of extents.
+
+    `findings` are about the log, `of_producers` about single producers in it.
+    """
 
     directory: PartitionDirectory
     log_start_offset: int
@@ -57,7 +60,10 @@ class PartitionAudit:
     damaged: list[tuple[str, int, int, int | None]]
     cleaned_to: int
     epochs: list[tuple[int, int]]
+    has_transactions: bool
+    oldest: int
     findings: list[Finding] = field(default_factory=list)
+    of_producers: list[Finding] = field(default_factory=list)
     _places: tuple[NDArray[np.int64], NDArray[np.intp]] | None = None
 
     def of_producer(self, producer_id: int) -> Columns:
@@ -99,6 +105,8 @@ def join(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> Partiti
         [(scan.segment.path, *extent) for scan in scans for extent in scan.damaged],
         _cleaned_to(directory, scans, log_end),
         _epochs(scans),
+        any(scan.transactions for scan in scans),
+        min((scan.oldest for scan in scans if scan.oldest >= 0), default=-1),
         findings,
     )
     audit.gaps = _gaps(audit, scans)
@@ -303,7 +311,7 @@ def _judge_sequences(audit: PartitionAudit) -> None:
         explained = any(before < gap.first_offset and gap.last_offset < offset for gap in audit.gaps)
         if kind == "hole" and explained:
             continue  # its batches are among what is missing, which is told
-        audit.findings.append(
+        audit.of_producers.append(
             Finding.of(
                 "sequence-broken",
                 audit.directory.log,

@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.audit.run import Audit, Cluster, LogAudit
+from kafkalog.audit.judge import LogAudit
+from kafkalog.audit.run import Audit, Cluster
+from kafkalog.audit.summary import LogSummary
 from kafkalog.audit.verdicts import PLAIN, Verdict, Verdicts
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import Severity
 from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, Block
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_row
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.stable import Aborted, visible_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["audit_rows", "unsettled_rows"]
+__all__ = ["audit_rows", "coordinator_rows", "log_rows", "partition_row", "unsettled_rows"]
 
 Row = tuple[Any, ...]
 
@@ -38,17 +40,16 @@ def _where(log: LogAudit) -> Row:
     return (directory.log, directory.topic, directory.partition)
 
 
-def _transactions(cluster: Cluster) -> Iterator[Row]:
-    for log in cluster.logs:
-        verdicts = log.verdicts
-        for places, rows in verdicts.in_order():
-            numbers = places.tolist()
-            verdict_of = [verdicts.special.get(number) for number in numbers]
-            plain = _cells(log, rows, verdicts)
-            if any(verdict_of):
-                judged = zip(rows, verdict_of, plain, strict=True)
-                plain = (row if found is None else _transaction(log, cells, found) for cells, found, row in judged)
-            yield from plain
+def _transactions(log: LogAudit) -> Iterator[Row]:
+    verdicts = log.verdicts
+    for places, rows in verdicts.in_order():
+        numbers = places.tolist()
+        verdict_of = [verdicts.special.get(number) for number in numbers]
+        plain = _cells(log, rows, verdicts)
+        if any(verdict_of):
+            judged = zip(rows, verdict_of, plain, strict=True)
+            plain = (row if found is None else _transaction(log, cells, found) for cells, found, row in judged)
+        yield from plain
 
 
 def _cells(log: LogAudit, rows: Columns, verdicts: Verdicts) -> Iterator[Row]:
@@ -93,47 +94,42 @@ def _transaction(log: LogAudit, row: dict[str, int], verdict: Verdict) -> Row:
     )  # fmt: skip
 
 
-def _partitions(cluster: Cluster) -> Iterator[Row]:
-    for log in cluster.logs:
-        partition = log.partition
-        directory = partition.directory
-        counts = log.verdicts.counts()
-        is_open = sum(row["marker_type"] == extents.OPEN for row, _ in log.verdicts.judged())
+def partition_row(summary: LogSummary) -> Row:
+    """Make what a log comes to a row of the table ``partitions``."""
+    states = summary.states
+    return (
+        summary.log, summary.topic, summary.partition, summary.cluster_id, summary.node_id, summary.topic_id,
+        summary.log_start_offset, summary.log_end_offset, summary.high_watermark, summary.last_stable_offset,
+        summary.segments, summary.size, summary.batches, summary.records, summary.control_records,
+        states["committed"], states["aborted"], summary.open, states["hanging"], sum(summary.gaps.values()),
+        summary.serious,
+    )  # fmt: skip
+
+
+def _gaps(log: LogAudit) -> Iterator[Row]:
+    for gap in log.partition.gaps:
+        count = gap.last_offset - gap.first_offset + 1
+        yield (*_where(log), gap.first_offset, gap.last_offset, count, gap.kind, gap.cause, gap.file, gap.position)
+
+
+def _producers(log: LogAudit) -> Iterator[Row]:
+    counts: Counter[tuple[int, int]] = Counter()
+    for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
+        has_data = rows["first_offset"] != NONE
+        ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
+        counts.update(ended)
+    for row in log.partition.producers:
+        of_type = [counts[row["producer_id"], kind] for kind in (extents.OPEN, extents.COMMIT, extents.ABORT)]
         yield (
-            *_where(log), log.node.cluster_id, log.node.node_id, directory.topic_id, partition.log_start_offset,
-            partition.log_end_offset, directory.checkpoints.get("high_watermark"), partition.last_stable_offset,
-            len(directory.segments), directory.size, partition.batches, partition.records, partition.control_records,
-            counts["committed"], counts["aborted"], is_open, counts["hanging"], len(partition.gaps),
-            sum(finding.severity > Severity.NOTE for finding in log.findings),
+            *_where(log), row["producer_id"], log.verdicts.name_of(row["producer_id"]), row["first_epoch"],
+            row["last_epoch"], row["last_sequence"], row["batches"], row["records"], sum(of_type), *of_type[1:],
+            row["first_offset"], row["last_offset"], row["first_timestamp"], row["last_timestamp"],
         )  # fmt: skip
 
 
-def _gaps(cluster: Cluster) -> Iterator[Row]:
-    for log in cluster.logs:
-        for gap in log.partition.gaps:
-            count = gap.last_offset - gap.first_offset + 1
-            yield (*_where(log), gap.first_offset, gap.last_offset, count, gap.kind, gap.cause, gap.file, gap.position)
-
-
-def _producers(cluster: Cluster) -> Iterator[Row]:
-    for log in cluster.logs:
-        counts: Counter[tuple[int, int]] = Counter()
-        for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
-            has_data = rows["first_offset"] != NONE
-            ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
-            counts.update(ended)
-        for row in log.partition.producers:
-            names = cluster.coordinator.names(row["producer_id"])
-            of_type = [counts[row["producer_id"], kind] for kind in (extents.OPEN, extents.COMMIT, extents.ABORT)]
-            yield (
-                *_where(log), row["producer_id"], names[0] if names else None, row["first_epoch"], row["last_epoch"],
-                row["last_sequence"], row["batches"], row["records"], sum(of_type), *of_type[1:],
-                row["first_offset"], row["last_offset"], row["first_timestamp"], row["last_timestamp"],
-            )  # fmt: skip
-
-
-def _coordinator(cluster: Cluster) -> Iterator[Row]:
-    for name, entries in sorted(cluster.coordinator.timelines.items()):
+def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
+    """Yield the rows of the table ``coordinator``."""
+    for name, entries in sorted(coordinator.timelines.items()):
         for entry in entries:
             record = entry.record
             if record.state is None:
@@ -146,20 +142,19 @@ def _coordinator(cluster: Cluster) -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _visible(cluster: Cluster) -> Iterator[Row]:
-    for log in cluster.logs:
-        partition = log.partition
-        names = ("producer_id", "first_offset", "marker_offset")
-        rows = Columns.concat(
-            [
-                rows.take((rows["marker_type"] == extents.ABORT) & (rows["first_offset"] != NONE))
-                for rows in partition.transactions.blocks(*names, "marker_type")
-            ],
-            names,
-        )
-        aborted = Aborted(*(rows[name] for name in names))
-        for low, high in visible_ranges(_shown(log, aborted), partition.log_start_offset, partition.last_stable_offset):
-            yield (*_where(log), low, high)
+def _visible(log: LogAudit) -> Iterator[Row]:
+    partition = log.partition
+    names = ("producer_id", "first_offset", "marker_offset")
+    rows = Columns.concat(
+        [
+            rows.take((rows["marker_type"] == extents.ABORT) & (rows["first_offset"] != NONE))
+            for rows in partition.transactions.blocks(*names, "marker_type")
+        ],
+        names,
+    )
+    aborted = Aborted(*(rows[name] for name in names))
+    for low, high in visible_ranges(_shown(log, aborted), partition.log_start_offset, partition.last_stable_offset):
+        yield (*_where(log), low, high)
 
 
 def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -187,29 +182,42 @@ def _shown_of(heads: Block, aborted: Aborted) -> tuple[NDArray[np.int64], NDArra
     return rows[kernel.BASE_OFFSET][shown], rows[kernel.LAST_OFFSET][shown]
 
 
-def _findings(cluster: Cluster) -> Iterator[Row]:
-    for node in cluster.nodes:
-        for finding in node.findings:
-            yield finding_row(finding, node.node_id)
-    for finding in cluster.findings:
-        yield finding_row(finding)
-    for log in cluster.logs:
-        for finding in log.findings:
-            yield finding_row(finding, log.node.node_id)
+def _findings(log: LogAudit) -> Iterator[Row]:
+    return (finding_row(finding, log.node.node_id) for finding in log.findings)
 
 
-_ROWS: Final[dict[str, Callable[[Cluster], Iterator[Row]]]] = {
-    "partitions": _partitions,
+_OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
     "transactions": _transactions,
     "gaps": _gaps,
     "producers": _producers,
-    "coordinator": _coordinator,
     "visible": _visible,
     "findings": _findings,
 }
 
 
+def log_rows(log: LogAudit, table: str) -> Iterator[Row]:
+    """Yield a log's rows of one of the audit's tables; not of ``partitions``, whose row is a summary's."""
+    return _OF_LOG[table](log)
+
+
 def audit_rows(audit: Audit, table: str) -> Iterator[Row]:
     """Yield the rows of one of the audit's tables."""
     for cluster in audit.clusters:
-        yield from _ROWS[table](cluster)
+        yield from _rows(cluster, table)
+
+
+def _rows(cluster: Cluster, table: str) -> Iterator[Row]:
+    if table == "coordinator":
+        yield from coordinator_rows(cluster.coordinator)
+        return
+    if table == "findings":
+        for node in cluster.nodes:
+            for finding in node.findings:
+                yield finding_row(finding, node.node_id)
+        for finding in cluster.findings:
+            yield finding_row(finding)
+    for log in cluster.logs:
+        if table == "partitions":
+            yield partition_row(LogSummary.of(log))
+        else:
+            yield from log_rows(log, table)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
+from kafkalog.format.message import MalformedError
+from kafkalog.format.records.transaction_state import state_record
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.logdir import Segment
-from kafkalog.log.readers import segment_chunks
+from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.log.readers import records, segment_chunks
+from kafkalog.txn.coordinator import Entry
 from kafkalog.txn.fold import Fold, Stretch
 
-__all__ = ["SegmentScan", "scan_segment"]
+__all__ = ["STATE_TOPIC", "SegmentScan", "scan_segment"]
+
+STATE_TOPIC: Final = "__transaction_state"
 
 # Findings about bytes that hold no whole batch.
 _DAMAGE: Final = frozenset(
@@ -27,7 +33,9 @@ class SegmentScan:
     """What one pass over a segment gives.
 
     `damaged` are ranges of bytes that no whole batch covers, each with the last offset in front of it, None where no
-    batch is. `zero_tail` is what was found of zeros up to the file's end.
+    batch is. `zero_tail` is what was found of zeros up to the file's end. `transactions` counts those with a part here,
+    `oldest` (ms) is the first time that a producer's batch or a marker has, -1 for none. `entries` are the records of
+    a segment of the state topic, `malformed` what is wrong with them.
     """
 
     segment: Segment
@@ -35,15 +43,31 @@ class SegmentScan:
     damaged: list[tuple[int, int, int | None]] = field(default_factory=list)
     zero_tail: Finding | None = None
     findings: list[Finding] = field(default_factory=list)
+    transactions: int = 0
+    oldest: int = -1
+    entries: list[Entry] = field(default_factory=list)
+    malformed: list[Finding] = field(default_factory=list)
+
+    def share(self, number: int, of: int) -> SegmentScan:
+        """Return the scan with the transactions of every `of`-th producer id alone, and all else."""
+        return self if of == 1 else replace(self, stretch=self.stretch.share(number, of))
 
 
-def scan_segment(segment: Segment, limits: Limits | None = None) -> SegmentScan:
-    """Read a segment once, headers and transaction markers only."""
+def scan_segment(
+    directory: PartitionDirectory,
+    segment: Segment,
+    limits: Limits | None = None,
+    chunks: Iterable[Chunk] | None = None,
+) -> SegmentScan:
+    """Read a segment once, headers and transaction markers only; one of the state topic with its records.
+
+    `chunks` are the segment's own where somebody else reads it.
+    """
     fold = Fold()
     told = _Told(segment.path)
     types, coordinator_epochs = array("q"), array("q")
     try:
-        for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
             told.of_chunk(chunk, fold.last_offset)
             heads = chunk.heads
             if not heads.count:
@@ -58,7 +82,43 @@ def scan_segment(segment: Segment, limits: Limits | None = None) -> SegmentScan:
         told.damaged.append((0, segment.size, fold.last_offset))
     stretch = fold.result()
     told.of_markers(stretch)
-    return SegmentScan(segment, stretch, told.damaged, told.zero_tail, told.findings)
+    scan = SegmentScan(
+        segment, stretch, told.damaged, told.zero_tail, told.findings,
+        len(stretch.finished) + len(stretch.opened), _oldest(stretch),
+    )  # fmt: skip
+    if directory.topic == STATE_TOPIC:
+        _read_entries(directory, scan, limits)
+    return scan
+
+
+def _oldest(stretch: Stretch) -> int:
+    """Return the first time that a producer's batch or a marker has, -1 where there is none."""
+    columns = [stretch.producers["first_timestamp"]]
+    columns += [rows["marker_timestamp"] for rows in stretch.finished.blocks("marker_timestamp")]
+    return min((int(known.min()) for known in (column[column >= 0] for column in columns) if len(known)), default=-1)
+
+
+def _read_entries(directory: PartitionDirectory, scan: SegmentScan, limits: Limits | None) -> None:
+    """Read what a coordinator wrote."""
+    path = scan.segment.path
+    try:
+        for record in records(path, limits=limits, on_finding=lambda _: None):  # the scan told them
+            try:
+                state = state_record(record.key, record.value)
+            except MalformedError as error:
+                message = f"the record at offset {record.offset}: {error}"
+                scan.malformed.append(
+                    Finding.of(
+                        "state-record-malformed", path, message, position=record.position, offset=record.offset,
+                        log=directory.log,
+                    )
+                )  # fmt: skip
+                continue
+            if state is not None:
+                entry = Entry(directory.log, directory.partition, record.offset, record.timestamp, state)
+                scan.entries.append(entry)
+    except UnreadableError as error:
+        scan.malformed.append(Finding.of("file-unreadable", path, str(error), log=directory.log))
 
 
 class _Told:

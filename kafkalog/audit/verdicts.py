@@ -68,11 +68,6 @@ class Verdicts:
         self._counts: Counter[str] | None = None
 
     @classmethod
-    def none(cls) -> Verdicts:
-        """Return the verdicts on no row."""
-        return cls(Packed(extents.COLUMNS), Coordinator())
-
-    @classmethod
     def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
         """Judge a log's transactions."""
         verdicts = cls(audit.transactions, context.coordinator)
@@ -111,9 +106,13 @@ class Verdicts:
 
     def plain(self, producer_id: int, first_offset: int, marker_type: int) -> Verdict:
         """Return the verdict on a row that is what its marker says; the arguments are its columns PLAIN."""
-        names = self._names(producer_id)
         cause = "marker-without-data" if first_offset == NONE else None
-        return Verdict(_ENDED.get(marker_type, ""), names[0] if names else None, cause, "proved", None, None)
+        return Verdict(_ENDED.get(marker_type, ""), self.name_of(producer_id), cause, "proved", None, None)
+
+    def name_of(self, producer_id: int) -> str | None:
+        """Return the transactional id that a producer id belongs to, None where no record names one."""
+        names = self._names(producer_id)
+        return names[0] if names else None
 
 
 PLAIN: Final = ("producer_id", "first_offset", "marker_type")

@@ -48,7 +48,8 @@ class PartitionDirectory:
     Segments are in the order of their offsets. `snapshots` are paths by offset, `left_over` files that a broker's
     loader would treat on its own, `orphans` offsets of index files without a segment. `checkpoints` are the root's
     offsets for this partition, by ``log_start``, ``high_watermark``, ``recovery_point`` and ``cleaner``. `running` says
-    that the broker ran, or had been killed: its lock is there, its mark of a clean stop is not.
+    that the broker ran, or had been killed: its lock is there, its mark of a clean stop is not; `clean_shutdown` that
+    the mark is there. Where both are False nothing tells.
     """
 
     log: str
@@ -63,6 +64,7 @@ class PartitionDirectory:
     leader_epochs: tuple[tuple[int, int], ...]
     checkpoints: dict[str, int]
     running: bool
+    clean_shutdown: bool
 
     @property
     def size(self) -> int:
@@ -85,6 +87,11 @@ class LogDirectory:
     partitions: list[PartitionDirectory] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
+    @property
+    def running(self) -> bool:
+        """Say whether the broker ran, or had been killed, when this was read or copied."""
+        return self.locked and not self.clean_shutdown
+
 
 def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     """List what lies in a log directory, or in one partition's directory.
@@ -104,8 +111,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
         root, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
         ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings,
     )  # fmt: skip
-    running = directory.locked and not directory.clean_shutdown
-    if running:
+    if directory.running:
         findings.append(
             Finding.of(
                 "read-while-running",
@@ -117,14 +123,14 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     checkpoints = {kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items()}
     if alone:
         name = os.path.basename(os.path.abspath(root))
-        found = _partition(root, name, checkpoints, findings, running=running)
+        found = _partition(root, name, checkpoints, findings, directory)
         if found is not None:
             directory.partitions.append(found)
         return directory
     for entry in sorted(entries, key=lambda entry: entry.name):
         if not _is_directory(entry, root, findings):
             continue
-        found = _partition(os.path.join(root, entry.name), entry.name, checkpoints, findings, running=running)
+        found = _partition(os.path.join(root, entry.name), entry.name, checkpoints, findings, directory)
         if found is not None:
             directory.partitions.append(found)
     return directory
@@ -173,7 +179,11 @@ def _checkpoint(path: str, findings: list[Finding]) -> dict[tuple[str, int], int
 
 
 def _partition(
-    path: str, name: str, checkpoints: dict[str, dict[tuple[str, int], int]], findings: list[Finding], *, running: bool
+    path: str,
+    name: str,
+    checkpoints: dict[str, dict[tuple[str, int], int]],
+    findings: list[Finding],
+    node: LogDirectory,
 ) -> PartitionDirectory | None:
     """List a partition's directory; None where the name is no partition's."""
     suffix = ""
@@ -219,7 +229,8 @@ def _partition(
         about.get("topic_id"),
         epochs,
         {kind: rows[topic, partition] for kind, rows in checkpoints.items() if (topic, partition) in rows},
-        running,
+        node.running,
+        node.clean_shutdown,
     )
 
 

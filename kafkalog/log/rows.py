@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, numbered_id
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
 from kafkalog.log.chunk import Chunk
@@ -16,7 +17,7 @@ from kafkalog.log.selection import Selection
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
 
-__all__ = ["TABLES_OF", "finding_row", "segment_rows", "side_file_rows"]
+__all__ = ["TABLES_OF", "DistinctIds", "finding_row", "segment_rows", "side_file_rows"]
 
 Row = tuple[Any, ...]
 
@@ -45,6 +46,20 @@ def finding_row(finding: Finding, node: str | None = None) -> Row:
         finding.partition, finding.producer_id, finding.file, finding.position, finding.length, finding.offset,
         finding.last_offset, needed, found, finding.message, finding.remedy,
     )  # fmt: skip
+
+
+class DistinctIds:
+    """Counts findings that would share an id apart: the second of them gets one of its own, always the same."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def __call__(self, row: Row) -> Row:
+        """Give a row of the table ``findings`` the id that no row before has."""
+        plain = row[0]
+        number = self._seen[plain]
+        self._seen[plain] += 1
+        return row if not number else (numbered_id(plain, number), *row[1:])
 
 
 def _text(data: bytes | None) -> tuple[str | None, str | None]:

@@ -19,7 +19,7 @@ from kafkalog.log.files import BytesSource, FileSource, Source
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.window import Window
 
-__all__ = ["scan", "scan_source", "segment_chunks"]
+__all__ = ["chunks_of_source", "scan", "scan_source", "segment_chunks"]
 
 _CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
 _SMALLEST_BATCH: Final = 26  # a message of magic 0
@@ -204,13 +204,18 @@ def segment_chunks(
 
     `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
     """
-    name = parse_name(Path(path).name)
     source = FileSource(path, max_bytes=max_bytes)
-    base_offset = name.offset if name.kind is FileKind.LOG else None
     try:
-        yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: _hints(Path(path)))
+        yield from chunks_of_source(source, path, limits=limits)
     finally:
         source.close()
+
+
+def chunks_of_source(source: Source, path: str | os.PathLike[str], *, limits: Limits | None = None) -> Iterator[Chunk]:
+    """Read a segment from an open `source`, with what the name and the index beside `path` say."""
+    name = parse_name(Path(path).name)
+    base_offset = name.offset if name.kind is FileKind.LOG else None
+    yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: _hints(Path(path)))
 
 
 def _hints(path: Path) -> list[int]:

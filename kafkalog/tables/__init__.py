@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.tables import audit, dump
+from kafkalog.tables import audit, dump, verify
 from kafkalog.tables.column import Column, Table
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
@@ -36,5 +36,7 @@ TABLES: Final[dict[str, Table]] = {
         audit.COORDINATOR,
         audit.VISIBLE,
         audit.FINDINGS,
+        verify.FILES,
+        verify.LOGS,
     )
 }

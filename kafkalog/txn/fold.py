@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -95,6 +95,19 @@ class Stretch:
     def extents(self) -> Packed:
         """Return the transactions, open ones last."""
         return self.finished.with_rows(self.opened)
+
+    def share(self, number: int, of: int) -> Stretch:
+        """Return the stretch with the transactions, producers and breaks of every `of`-th producer id alone."""
+        finished = Packed(EXTENT_COLUMNS)
+        for rows in self.finished.blocks():
+            finished.append(rows.take(rows["producer_id"] % of == number))
+        return replace(
+            self,
+            finished=finished,
+            opened=self.opened.take(self.opened["producer_id"] % of == number),
+            producers=self.producers.take(self.producers["producer_id"] % of == number),
+            breaks=[found for found in self.breaks if found.producer_id % of == number],
+        )
 
 
 class Fold:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,13 +15,11 @@ import click
 from kafkalog import Severity
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
-from kafkalog_cli.exit import Outcome
 from kafkalog_cli.output import data_stream, is_terminal, say
 from kafkalog_cli.params import NumberRanges, Time, form_of, names_of
 
 if TYPE_CHECKING:
     from kafkalog.audit.run import Audit
-    from kafkalog_cli.render.rows import RowSink
 
 __all__ = ["txn_audit"]
 
@@ -126,25 +122,22 @@ def txn_audit(
     if hashed and form != "parquet":
         raise click.UsageError("--hash needs --format parquet: the checksums stand in provenance.json.")
     from kafkalog.audit.run import Options, audit  # numpy, which --help can do without
+    from kafkalog.audit.summary import Summary
 
     started = time.time()
     found = audit(paths, Options(copy_ms=round(copy_minutes * 60_000), **options))
-    outcome = Outcome(Severity[fail_on.upper()])
+    summary = Summary.of(found)
+    status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:
-        outcome.incomplete = True
         say(f"error: {line}")
-    for finding in found.findings():
-        outcome.count(finding.severity)
-        outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
     if form == "parquet" and output is not None:
-        from kafkalog.audit.summary import verdict
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
-            found, output, tables or _SHOWN, chosen.of,
+            found, summary, status, output, tables or _SHOWN, chosen.of,
             paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
-        print(verdict(found))
+        print(summary.verdict())
     else:
         with data_stream(output, [Path(path) for path in paths]) as stream:
             _write(
@@ -157,7 +150,7 @@ def txn_audit(
                 everything=everything,
                 terminal=output is None and is_terminal(),
             )
-    return outcome.status(exit_zero=exit_zero)
+    return status
 
 
 def _write(
@@ -166,26 +159,13 @@ def _write(
 ) -> None:  # fmt: skip
     from kafkalog.audit.rows import audit_rows
     from kafkalog_cli.render.report import write_report
-    from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink
-    from kafkalog_cli.render.table import TableSink
+    from kafkalog_cli.render.sinks import sink_of, style
 
-    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    width = shutil.get_terminal_size().columns if terminal else None
     wanted = tables or _SHOWN
     if form == "table" and not tables and not everything:
-        write_report(found, stream, chosen.of, color=color, width=width)
+        write_report(found, stream, chosen.of, **style(terminal))
         return
-    sink: RowSink
-    if form == "ndjson":
-        sink = NdjsonSink(stream, columns)
-    elif form == "json":
-        sink = JsonSink(stream, columns, wanted)
-    elif form == "csv":
-        sink = CsvSink(
-            stream, columns, next(table for table in AUDIT_TABLES if table.name == tables[0]), escaped=terminal
-        )
-    else:
-        sink = TableSink(stream, columns, color=color, width=width)
+    sink = sink_of(form, stream, columns, wanted, terminal=terminal)
     for table in AUDIT_TABLES:
         if table.name in wanted:
             test = chosen.of(table)

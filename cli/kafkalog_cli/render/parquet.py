@@ -1,75 +1,57 @@
-"""An audit as a directory of Parquet files, one a table, with where it comes from beside them."""
+"""An audit as a directory of tables, each a directory of Parquet files, with where they come from beside them."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import platform
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
+from kafkalog.audit.provenance import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit
-from kafkalog.audit.summary import verdict, worst
-from kafkalog.errors import UnreadableError
-from kafkalog.format.kernel import form
-from kafkalog.log.files import FileSource
-from kafkalog.log.logdir import Segment
-from kafkalog.tables import SCHEMA_VERSION, TABLES, Table
-from kafkalog.version import VERSION
+from kafkalog.audit.summary import Summary
+from kafkalog.outcome import Exit
+from kafkalog.tables import TABLES, Table
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog_cli.exit import OutputError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["write_audit"]
-
-_ROWS: Final = 1 << 16
-_PIECE: Final = 1 << 20
+__all__ = ["parquet_engine", "write_audit", "write_directory", "write_parquet"]
 
 
-def _schema(table: Table) -> pa.Schema:
-    import pyarrow as pa
-
-    types = {
-        "int64": pa.int64(), "int32": pa.int32(), "int16": pa.int16(), "int8": pa.int8(), "bool": pa.bool_(),
-        "string": pa.string(), "json": pa.string(),
-    }  # fmt: skip
-    fields = [
-        pa.field(column.name, types[column.type], metadata={"meaning": column.meaning, "unit": column.unit})
-        for column in table.columns
-    ]
-    return pa.schema(fields, metadata={"schema_version": str(SCHEMA_VERSION), "table": table.name, "row": table.row})
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, (list, dict)):
-        return json.dumps(value, ensure_ascii=False)
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+Row = Sequence[Any]
 
 
 def write_audit(
-    audit: Audit, output: Path, tables: Sequence[str], test_of: Callable[[Table], Callable[[Sequence[Any]], bool]],
+    audit: Audit, summary: Summary, status: Exit, output: Path, tables: Sequence[str],
+    test_of: Callable[[Table], Callable[[Row], bool]],
     *, paths: Sequence[str], arguments: Sequence[str], hashed: bool, started: float,
 ) -> None:  # fmt: skip
-    """Write the tables and provenance.json to `output`, a directory that must not exist yet.
+    """Write the tables, verdict.json and provenance.json to `output`, a directory that must not exist yet.
 
-    `test_of` gives the test that a table's rows must pass.
+    `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass. Raises OutputError
+    where that can't be done, or where pyarrow is missing. `started` is when the audit began, in seconds.
+    """
+    rows = ((TABLES[name], filter(test_of(TABLES[name]), audit_rows(audit, name))) for name in tables)
+
+    def origin() -> dict[str, Any]:
+        return provenance(summary, _files(audit, hashed=hashed), arguments, started, parquet_engine())
+
+    write_directory(output, paths, partial(write_parquet, rows), summary, status, origin)
+
+
+def write_directory(
+    output: Path, paths: Sequence[str], write: Callable[[Path], None], summary: Summary, status: Exit,
+    origin: Callable[[], dict[str, Any]],
+) -> None:  # fmt: skip
+    """Make the directory `output` of what `write` puts into it, verdict.json, and provenance.json with `origin`.
 
     Everything is written beside it first and appears under its name at the end. Raises OutputError where that can't be
-    done, or where pyarrow is missing. `started` is when the audit began, in seconds.
+    done.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise OutputError("Parquet needs pyarrow: pip install 'kafkalog[parquet]'") from error
     target = output.absolute()
     if target.exists():
         raise OutputError(f"{output}: is there already")
@@ -80,20 +62,10 @@ def write_audit(
     except OSError as error:
         raise OutputError(f"{output}: {error.strerror}") from error
     try:
-        for name in tables:
-            schema = _schema(TABLES[name])
-            with pq.ParquetWriter(temporary / f"{name}.parquet", schema, compression="zstd") as writer:
-                rows: list[tuple[Any, ...]] = []
-                for row in filter(test_of(TABLES[name]), audit_rows(audit, name)):
-                    rows.append(row)
-                    if len(rows) == _ROWS:
-                        writer.write_table(_arrow(rows, schema))
-                        rows = []
-                if rows:
-                    writer.write_table(_arrow(rows, schema))
-        provenance = _provenance(audit, arguments, started, hashed=hashed)
-        provenance["pyarrow"] = pa.__version__
-        (temporary / "provenance.json").write_text(json.dumps(provenance, indent=1) + "\n")
+        write(temporary)
+        (temporary / VERDICT).write_text(as_text(verdict_of(summary, status)))
+        (temporary / PROVENANCE).write_text(as_text(origin()))
+        (temporary / SUCCESS).touch()
         temporary.chmod(0o755)
         os.rename(temporary, target)
     except OSError as error:
@@ -102,45 +74,33 @@ def write_audit(
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _arrow(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    import pyarrow as pa
-
-    columns = zip(*rows, strict=True)
-    arrays = [
-        pa.array([_value(value) for value in column], field.type) for column, field in zip(columns, schema, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _provenance(audit: Audit, arguments: Sequence[str], started: float, *, hashed: bool) -> dict[str, Any]:
-    severity = worst(audit)
-    return {
-        "kafkalog": VERSION,
-        "kernel": form(),
-        "python": platform.python_version(),
-        "schema_version": SCHEMA_VERSION,
-        "arguments": list(arguments),
-        "started_ms": round(started * 1000),
-        "ended_ms": round(time.time() * 1000),
-        "verdict": verdict(audit),
-        "worst": None if severity is None else severity.word,
-        "complete": not audit.unreadable,
-        "files": [
-            {"file": segment.path, "size_bytes": segment.size, **({"sha256": _sha256(segment)} if hashed else {})}
-            for cluster in audit.clusters
-            for log in cluster.logs
-            for segment in log.partition.directory.segments
-        ],
-    }
-
-
-def _sha256(segment: Segment) -> str | None:
-    """Return the checksum of the bytes that were audited, None where they can't be read: the findings say why."""
-    digest = hashlib.sha256()
+def parquet_engine() -> str:
+    """Say what writes Parquet. Raises OutputError where it is missing."""
     try:
-        with closing(FileSource(segment.path, max_bytes=segment.size)) as source:
-            for position in range(0, source.size, _PIECE):
-                digest.update(source.read(position, _PIECE))
-    except UnreadableError:
-        return None
-    return digest.hexdigest()
+        import pyarrow as pa
+    except ImportError as error:
+        raise OutputError("Parquet needs pyarrow: pip install 'kafkalog[parquet]'") from error
+    return f"pyarrow {pa.__version__}"
+
+
+def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], folder: Path) -> None:
+    """Write each table as a directory of one Parquet file."""
+    parquet_engine()
+    import pyarrow.parquet as pq
+
+    for table, rows in tables:
+        schema = arrow_schema(table)
+        (folder / table.name).mkdir()
+        file = folder / table.name / "part-00000.parquet"
+        with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
+            for batch in arrow_batches(rows, schema):
+                writer.write_batch(batch)
+            writer.add_key_value_metadata(schema.metadata)
+
+
+def _files(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:
+    for cluster in audit.clusters:
+        for log in cluster.logs:
+            for segment in log.partition.directory.segments:
+                about = {"file": segment.path, "size_bytes": segment.size}
+                yield about | {"sha256": sha256_of(segment)} if hashed else about

@@ -1,0 +1,197 @@
+"""What surrounds a cluster's logs: its coordinator's word, its clocks, and whether the inputs are of one moment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kafkalog.audit.partition import PartitionAudit
+from kafkalog.audit.replicas import state_differences
+from kafkalog.audit.scan import STATE_TOPIC, SegmentScan
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.format.message import MalformedError
+from kafkalog.format.records.cluster_metadata import PartitionRecord, TopicRecord, metadata_record
+from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.readers import records
+from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
+
+__all__ = ["Options", "StateLog", "Surroundings"]
+
+_METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an audit is told from outside; times in ms.
+
+    `snapshot`: the inputs are of one moment. `now` is what overdue is measured against, by default the newest time that
+    a broker wrote.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    jobs: int = 1
+    snapshot: bool = False
+    copy_ms: int = 600_000
+    now: int | None = None
+    max_timeout_ms: int = 900_000
+    state_partitions: int | None = None
+
+
+class StateLog(NamedTuple):
+    """A replica of a partition of the state topic: its node, its audit, its records, what is wrong with them."""
+
+    node: LogDirectory
+    partition: PartitionAudit
+    entries: list[Entry]
+    malformed: list[Finding]
+
+    @classmethod
+    def of(cls, node: LogDirectory, partition: PartitionAudit, scans: Sequence[SegmentScan]) -> StateLog:
+        """Put together what the scans of its segments read."""
+        entries = [entry for scan in scans for entry in scan.entries]
+        return cls(node, partition, entries, [finding for scan in scans for finding in scan.malformed])
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """All that the verdicts on one cluster's logs rest on, but the logs themselves.
+
+    `newest` is the newest time in all inputs, `now` what overdue is measured against (ms). `state_clean` says that the
+    brokers with the state topic were stopped cleanly, `state_cleaned` that records of it are missing. `decisions` are
+    the coordinator's by producer id, `listings` by partition and producer id.
+    """
+
+    options: Options
+    several_nodes: bool
+    newest: int
+    now: int
+    state_clean: bool = True
+    state_cleaned: bool = False
+    coordinator: Coordinator = field(default_factory=Coordinator)
+    decisions: dict[int, list[Decision]] = field(default_factory=dict)
+    listings: dict[tuple[str, int], dict[int, list[Decision]]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, nodes: Sequence[LogDirectory], states: Sequence[StateLog], newest: int, newest_broker: int,
+        options: Options,
+    ) -> Surroundings:  # fmt: skip
+        """Join what the nodes' state topic and metadata log say; the newest times are those of all their logs."""
+        around = cls(
+            options,
+            len({node.node_id for node in nodes}) > 1,
+            newest,
+            newest_broker,
+            all(state.node.clean_shutdown for state in states),
+            any(state.partition.cleaned_to >= 0 or state.partition.log_start_offset > 0 for state in states),
+        )
+        around._read(states)
+        around._count_state_partitions(nodes)
+        around.now = max([newest_broker, *around.coordinator.newest.values()]) if options.now is None else options.now
+        for decision in around.coordinator.decisions():
+            around.decisions.setdefault(decision.producer_id, []).append(decision)
+            for topic_partition in decision.partitions:
+                listing = around.listings.setdefault(topic_partition, {})
+                listing.setdefault(decision.producer_id, []).append(decision)
+        return around
+
+    def one_moment(self, node: LogDirectory) -> bool:
+        """Say whether a node's logs and the state topic are of one moment for certain."""
+        return self.options.snapshot or (node.clean_shutdown and self.state_clean)
+
+    def _read(self, states: Sequence[StateLog]) -> None:
+        coordinator = self.coordinator
+        replicas: dict[int, list[StateLog]] = {}
+        for state in states:
+            replicas.setdefault(state.partition.directory.partition, []).append(state)
+        cleaned: dict[str, int] = {}
+        for number, logs in sorted(replicas.items()):
+            # The replica whose leader epochs reach furthest is what the coordinator goes by, then the longest.
+            chosen = max(logs, key=_reach)
+            coordinator.known.add(number)
+            coordinator.add(chosen.entries)
+            cleaned[chosen.partition.directory.log] = chosen.partition.cleaned_to
+            self.findings += chosen.malformed
+            for other in logs:
+                if other is not chosen:
+                    self.findings += state_differences(chosen.entries, other.entries)
+        for name, entries in coordinator.timelines.items():
+            for before, after in illegal_transitions(entries, cleaned[entries[0].log]):
+                self.findings.append(_illegal(name, before, after))
+
+    def _count_state_partitions(self, nodes: Sequence[LogDirectory]) -> None:
+        coordinator = self.coordinator
+        coordinator.total = _state_partitions(nodes) or self.options.state_partitions
+        if coordinator.total is None and coordinator.known:
+            coordinator.total = max(coordinator.known) + 1
+            self.findings.append(
+                Finding.of(
+                    "state-partitions-guessed",
+                    nodes[0].path,
+                    f"no metadata log tells how many partitions {STATE_TOPIC} has: taken to be {coordinator.total}, the"
+                    " highest seen and one; --transaction-state-partitions says otherwise",
+                )
+            )
+
+
+def _reach(state: StateLog) -> tuple[int, int]:
+    epochs = [epoch for epoch, _ in (*state.partition.directory.leader_epochs, *state.partition.epochs)]
+    return (max(epochs, default=-1), state.partition.log_end_offset)
+
+
+def _illegal(name: str, before: Entry, after: Entry) -> Finding:
+    old, new = before.record.state, after.record.state
+    return Finding.of(
+        "state-transition-illegal",
+        after.log,
+        f"{name}: {new.word if new else 'tombstone'} at offset {after.offset} follows"
+        f" {old.word if old else 'tombstone'} at {before.offset}",
+        log=after.log,
+        topic=STATE_TOPIC,
+        partition=after.partition,
+        offset=after.offset,
+    )
+
+
+def _state_partitions(nodes: Iterable[LogDirectory]) -> int | None:
+    """Return how many partitions the state topic has, by the metadata log; None where it does not tell."""
+    ids: set[str] = set()
+    partitions: dict[str, set[int]] = {}
+    directories = (directory for node in nodes for directory in node.partitions if not directory.suffix)
+    for directory in directories:
+        if directory.topic != _METADATA_TOPIC:
+            continue
+        for value in _metadata_values(directory):
+            try:
+                record = metadata_record(value)
+            except MalformedError:  # a frame of the preview's; it tells nothing
+                continue
+            if isinstance(record, TopicRecord) and record.name == STATE_TOPIC:
+                ids.add(record.topic_id)
+            elif isinstance(record, PartitionRecord):
+                partitions.setdefault(record.topic_id, set()).add(record.partition)
+    found = [max(partitions[topic_id]) + 1 for topic_id in ids if partitions.get(topic_id)]
+    return max(found, default=None)
+
+
+def _metadata_values(directory: PartitionDirectory) -> Iterable[bytes | None]:
+    try:
+        names = os.listdir(directory.log)
+    except OSError:
+        return
+    for name in sorted(names):
+        parsed = parse_name(name)
+        if parsed.removed or parsed.kind not in (FileKind.LOG, FileKind.KRAFT_SNAPSHOT):
+            continue
+        try:
+            for record in records(os.path.join(directory.log, name), on_finding=lambda _: None):
+                if record.key is None:
+                    yield record.value
+        except UnreadableError:
+            continue
