@@ -259,7 +259,9 @@ CATALOGUE: Final[dict[str, Code]] = {
     ),
     "header-value-past-end": _refused("A header's value is longer than the bytes that are left in the record."),
     "record-rest": _refused("A record is longer than its fields."),
-    "records-missing": _refused("A batch holds fewer records than its header counts; those that are there were read."),
+    "records-end-early": _refused(
+        "A batch holds fewer records than its header counts; those that are there were read."
+    ),
     "records-rest": _refused("Bytes follow the last record that a batch's header counts."),
     "records-count-negative": _refused("A batch counts fewer than no records."),
     "message-too-short": _refused("A message of magic 0 or 1 has no room for the lengths of its key and value."),
@@ -287,16 +289,6 @@ CATALOGUE: Final[dict[str, Code]] = {
     "offset-overflow": _refused("A batch's offsets pass the largest number that an offset can be."),
     "last-offset-delta-negative": _refused("A batch's last offset is below its first."),
     "records-count-above-offsets": _refused("A batch counts more records than it has offsets."),
-    "empty-batch-with-bytes": _accepted(
-        _WARNING,
-        "A batch that counts no records has bytes behind its header.",
-        "Kafka reads no records from it and passes over the bytes.",
-    ),
-    "empty-batch-odd": _accepted(
-        _NOTE,
-        "A batch that holds no records names a codec, which the cleaner would have taken away.",
-        "Kafka reads it and never looks.",
-    ),
     "codec-not-of-magic": _accepted(
         _WARNING,
         "A message of magic 0 or 1 is compressed with zstd, which came with magic 2.",
@@ -322,24 +314,6 @@ CATALOGUE: Final[dict[str, Code]] = {
         _NOTE,
         "The length of a key or a value is below -1, which stands for null.",
         "Kafka reads any negative length as null.",
-    ),
-    "attribute-bits-unused": _accepted(
-        _NOTE,
-        "A batch's attributes have bits that mean nothing.",
-        "Brokers store them as a client sent them; readers ignore them.",
-    ),
-    "delete-horizon-odd": _accepted(
-        _NOTE,
-        "A batch is marked to have a delete horizon, and that is no time.",
-        "Brokers store the bit as a client sent it; the cleaner takes the timestamp at its word.",
-    ),
-    "timestamp-below-none": _accepted(
-        _NOTE, "A timestamp is below -1, which stands for none.", "Kafka reads it; look-ups by time may go wrong."
-    ),
-    "max-timestamp-wrong": _accepted(
-        _NOTE,
-        "The largest timestamp in a batch's header is not that of its records.",
-        "Look-ups by time and retention go by the header's.",
     ),
     "offset-delta-repeated": _accepted(
         _WARNING,
@@ -367,7 +341,7 @@ CATALOGUE: Final[dict[str, Code]] = {
         "No broker writes it; the field is outside the checksum.",
     ),
     "producer-id-below-none": _accepted(
-        _WARNING,
+        _ERROR,
         "A batch's producer id is below -1, which stands for none.",
         "Brokers take it for no idempotent producer's.",
     ),
@@ -377,30 +351,25 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Brokers look at the epoch only where there is an id.",
     ),
     "producer-epoch-missing": _accepted(
-        _WARNING,
+        _ERROR,
         "A batch has a producer id and no producer epoch.",
         "A leader refuses it of clients; a replica stores what its leader has.",
     ),
     "sequence-missing": _accepted(
-        _WARNING,
+        _ERROR,
         "A producer's data has no sequence.",
         "A leader refuses it of clients; a replica stores what its leader has.",
     ),
-    "transaction-without-producer": _accepted(
-        _WARNING,
-        "A batch belongs to a transaction and has no producer id.",
-        "A leader refuses it of clients; read_committed consumers can't tell its fate.",
-    ),
     "control-batch-sequence": _accepted(
-        _WARNING,
+        _ERROR,
         "A batch of control records has a sequence.",
         "No broker writes it; producers' states do not take it up.",
     ),
     "control-batch-compressed": _accepted(
-        _WARNING, "A batch of control records is compressed.", "No broker writes it; consumers decompress it."
+        _ERROR, "A batch of control records is compressed.", "No broker writes it; consumers decompress it."
     ),
     "marker-count": _accepted(
-        _WARNING,
+        _ERROR,
         "A batch that ends a transaction counts more than one record.",
         "No broker writes it; only the first record is looked at.",
     ),
@@ -440,11 +409,6 @@ CATALOGUE: Final[dict[str, Code]] = {
     "wrapper-offsets-falling": _accepted(
         _WARNING, "The offsets inside a compressed message do not rise.", "Consumers jump over messages."
     ),
-    "wrapper-inner-checksum": _accepted(
-        _WARNING,
-        "A message inside a compressed message has a wrong checksum, the one around it a right one.",
-        "Brokers check it of producers; readers do not.",
-    ),
     "wrapper-offset-wrong": _accepted(
         _WARNING,
         "The offset of a compressed message of magic 0 is not that of the last message inside.",
@@ -456,20 +420,6 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Certain: the checksum holds, so that the bytes are as they were written.",
         "Brokers and consumers throw on it.",
         "Compare with another replica.",
-    ),
-    "last-offset-delta-wrong": Code(
-        _ERROR,
-        "A batch's last offset is below its first although its checksum holds.",
-        "Certain: the checksum covers the field, so that it was written that way.",
-        "Reads by offset go astray at this batch.",
-        "Compare with another replica; find what wrote the file.",
-    ),
-    "count-impossible": Code(
-        _ERROR,
-        "A batch counts more records than its offsets have room for, or fewer than none.",
-        "Certain: the checksum covers both fields, so that they were written that way.",
-        "A leader refuses it; a broker that reads it from disk does not look.",
-        "Compare with another replica; find what wrote the file.",
     ),
     "records-missing": Code(
         _WARNING,
@@ -485,13 +435,6 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Readers pass over it.",
         "Compare with another replica; find what wrote the file.",
     ),
-    "producer-fields-odd": Code(
-        _ERROR,
-        "A batch's producer id, epoch and first sequence do not go together.",
-        "Certain: the checksum covers the fields, so that they were written that way.",
-        "A leader refuses it; a broker that reads it from disk may fail to rebuild its producers' state.",
-        "Compare with another replica; find what wrote the file.",
-    ),
     "transaction-without-producer": Code(
         _ERROR,
         "A batch is part of a transaction and names no producer.",
@@ -501,7 +444,7 @@ CATALOGUE: Final[dict[str, Code]] = {
     ),
     "control-batch-odd": Code(
         _ERROR,
-        "A control batch is not as a broker writes it: a marker is one record, uncompressed and without a sequence.",
+        "A batch of control records in a topic where they only end transactions is not part of one.",
         "Certain: the checksum covers the batch, so that it was written that way.",
         "Clients can't write control batches; brokers write no other.",
         "Compare with another replica; find what wrote the file.",
@@ -533,20 +476,6 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Certain: the checksum covers all of them. Brokers were seen to store what a client sent.",
         "Retention and look-ups by time go by the batch's field.",
         "Nothing to do; it tells of an unusual client.",
-    ),
-    "record-offset-outside": Code(
-        _WARNING,
-        "A record's offset lies outside its batch's offsets although the checksum holds.",
-        "Certain: the checksum covers the deltas. Brokers do not look at those of uncompressed batches.",
-        "Consumers skip such records, or see offsets twice.",
-        "Find the producer; those records may have to be sent again.",
-    ),
-    "record-offsets-unordered": Code(
-        _WARNING,
-        "The offsets of a batch's records do not rise although the checksum holds.",
-        "Certain: the checksum covers the deltas. Brokers do not look at those of uncompressed batches.",
-        "Consumers skip such records.",
-        "Find the producer; those records may have to be sent again.",
     ),
     "message-crc-mismatch": Code(
         _WARNING,

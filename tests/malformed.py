@@ -116,13 +116,13 @@ CASES: Final[dict[str, Case]] = {
     # Records: how many there are.
     "a count of -1": (holding(raw(), -1), "records-count-negative"),
     "a count of -2**31": (holding(raw(), -(2**31)), "records-count-negative"),
-    "a count one too high": (holding(raw(), 2), "records-missing"),
-    "a count of 2**31 - 1": (holding(raw(), 2**31 - 1), "records-missing"),
+    "a count one too high": (holding(raw(), 2), "records-end-early"),
+    "a count of 2**31 - 1": (holding(raw(), 2**31 - 1), "records-end-early"),
     "a count one too low": (holding(raw() + raw(delta=b"\x02"), 1, last_offset_delta=1), "records-rest"),
-    "a count and no records": (holding(b"", 1), "records-missing"),
+    "a count and no records": (holding(b"", 1), "records-end-early"),
     "a byte behind the last record": (holding(raw() + b"\0"), "records-rest"),
     "a whole record behind the last one": (holding(raw() + raw(delta=b"\x02")), "records-rest"),
-    "bytes in a batch of no records": (holding(raw(), 0), "empty-batch-with-bytes"),
+    "bytes in a batch of no records": (holding(raw(), 0), "empty-batch-odd"),
     "a codec of a batch of no records": (batch(attributes=GZIP, records_count=0), "empty-batch-odd"),
     "more records than offsets": (holding(raw() + raw(delta=b"\x02"), 2, last_offset_delta=0), "records-count-above-offsets"),
     # Records: offsets and timestamps.
@@ -169,14 +169,14 @@ CASES: Final[dict[str, Case]] = {
     # Headers.
     "a last offset delta of -1": (batch(record(), last_offset_delta=-1), "last-offset-delta-negative"),
     "offsets beyond 2**63 - 1": (batch(record(), base_offset=2**63 - 1, last_offset_delta=1), "offset-overflow"),
-    "attribute bit 7": (batch(record(), attributes=0x80), "attribute-bits-unused"),
-    "the attributes' high byte": (batch(record(), attributes=0x4200), "attribute-bits-unused"),
+    "attribute bit 7": (batch(record(), attributes=0x80), "attributes-unused"),
+    "the attributes' high byte": (batch(record(), attributes=0x4200), "attributes-unused"),
     "a delete horizon that is no time": (
         batch(record(), attributes=DELETE_HORIZON, base_timestamp=-1, max_timestamp=-1), "delete-horizon-odd",
     ),
-    "a largest timestamp of -2": (batch(record(), attributes=LOG_APPEND_TIME, max_timestamp=-2), "timestamp-below-none"),
+    "a largest timestamp of -2": (batch(record(), attributes=LOG_APPEND_TIME, max_timestamp=-2), "timestamp-odd"),
     "a largest timestamp of -2**63": (
-        batch(record(), attributes=LOG_APPEND_TIME, max_timestamp=-(2**63)), "timestamp-below-none",
+        batch(record(), attributes=LOG_APPEND_TIME, max_timestamp=-(2**63)), "timestamp-odd",
     ),
     "a leader epoch of -2": (batch(record(), partition_leader_epoch=-2), "leader-epoch-below-none"),
     "a producer id of -2": (batch(record(), producer_id=-2), "producer-id-below-none"),
@@ -213,9 +213,9 @@ CASES: Final[dict[str, Case]] = {
     "a message's value longer than it": (message(int32(-1) + int32(99)), "message-value-past-end"),
     "a byte behind a message's value": (message(int32(-1) + int32(1) + b"vv"), "message-rest"),
     "a message's key length of -2": (message(int32(-2) + int32(1) + b"v"), "size-below-null"),
-    "a message of magic 0 with a timestamp type": (build.message(magic=0, attributes=8), "attribute-bits-unused"),
-    "a message with unused attribute bits": (build.message(attributes=0x40), "attribute-bits-unused"),
-    "a message's timestamp of -2": (build.message(timestamp=-2), "timestamp-below-none"),
+    "a message of magic 0 with a timestamp type": (build.message(magic=0, attributes=8), "attributes-unused"),
+    "a message with unused attribute bits": (build.message(attributes=0x40), "attributes-unused"),
+    "a message's timestamp of -2": (build.message(timestamp=-2), "timestamp-odd"),
     "a wrapper with a key": (
         message(int32(1) + b"k" + int32(len(build.gzipped(INNER))) + build.gzipped(INNER), attributes=GZIP), "wrapper-key-set",
     ),
@@ -231,7 +231,7 @@ CASES: Final[dict[str, Case]] = {
     "offsets that fall in a wrapper": (
         build.wrapper(build.message(offset=1), build.message(offset=0), offset=1), "wrapper-offsets-falling",
     ),
-    "a wrong checksum in a wrapper": (build.wrapper(build.message(crc=1)), "wrapper-inner-checksum"),
+    "a wrong checksum in a wrapper": (build.wrapper(build.message(crc=1)), "message-crc-mismatch"),
     "a wrapper's offset below its messages' number": (
         build.wrapper(*(build.message(offset=at) for at in range(3)), offset=1), "wrapper-offset-too-small",
     ),

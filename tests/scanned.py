@@ -60,13 +60,13 @@ def scanned(data: bytes, **options: Any) -> Scanned:
     return gathered(kafkalog.scan(data, **options))
 
 
-def gathered(chunks: Iterator[Chunk], *, strict: bool = False) -> Scanned:
+def gathered(chunks: Iterator[Chunk]) -> Scanned:
     """Take all of `chunks` together; the records are decoded here."""
     batches: list[Batch] = []
     records: list[Record] = []
     findings: list[Finding] = []
     for chunk in chunks:
-        for block in chunk.records(strict=strict):
+        for block in chunk.records():
             position = None if block.outer is None else chunk.heads.cell(kernel.POSITION, block.outer)
             records += [block.record(number, position) for number in range(block.recs.count)]
             findings += block.findings

@@ -138,7 +138,7 @@ RECORD_ERRORS: Final = (
     ("header-key-past-end", "a header key runs past the record"),
     ("header-value-past-end", "a header value runs past the record"),
     ("record-rest", "it has bytes left over behind its last field"),
-    ("records-missing", "the batch ends before it"),
+    ("records-end-early", "the batch ends before it"),
     ("records-rest", "bytes are left over behind the last one"),
     ("records-count-negative", "the batch's count is negative"),
     ("message-too-short", "the message has no room for the lengths of key and value"),

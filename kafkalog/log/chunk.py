@@ -56,9 +56,6 @@ class Chunk:
         for _ in self.records():
             pass
 
-    def records(self, *, strict: bool = False) -> Iterator[RecordBlock]:
-        """Decode the records of the batches that were not skipped, in order, some thousand at a time.
-
-        With `strict` also hold headers and records to every rule of the format (`kafkalog.log.rules`).
-        """
-        return decode_records(self.file, self.buf, self.heads, self.limits.max_decompressed_bytes, strict=strict)
+    def records(self) -> Iterator[RecordBlock]:
+        """Decode the records of the batches that were not skipped, in order, some thousand at a time."""
+        return decode_records(self.file, self.buf, self.heads, self.limits.max_decompressed_bytes)

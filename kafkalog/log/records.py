@@ -94,17 +94,9 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
             return (value >> 1) ^ -(value & 1), position
 
 
-def decode_records(
-    file: str, buf: memoryview, heads: Block, max_decompressed_bytes: int, *, strict: bool = False
-) -> Iterator[RecordBlock]:
-    """Decode the records of the batches in `heads`, whose bytes are `buf`, but of rows whose section starts below 0.
-
-    With `strict` headers and records are also held to the rules of `kafkalog.log.rules`.
-    """
-    make = Decoder
-    if strict:
-        from kafkalog.log.strict import StrictDecoder as make  # noqa: N813  # one of two classes
-    return make(file, heads, max_decompressed_bytes).blocks(buf)
+def decode_records(file: str, buf: memoryview, heads: Block, max_decompressed_bytes: int) -> Iterator[RecordBlock]:
+    """Decode the records of the batches in `heads`, whose bytes are `buf`, but of rows whose section starts below 0."""
+    return Decoder(file, heads, max_decompressed_bytes).blocks(buf)
 
 
 class Decoder:
@@ -158,8 +150,6 @@ class Decoder:
                 number = heads.cell(kernel.DECODED, row)
                 count = heads.cell(kernel.COUNT, row)
                 code, words = kernel.RECORD_ERRORS[error]
-                if not count and code == "records-rest":
-                    code, words = "empty-batch-with-bytes", "the batch counts no records, bytes follow its header"
                 block.findings.append(self.finding(code, told, f"record {number} of {count}: {words}"))
             if error > 0:
                 heads.set(kernel.ERROR, row, -1)  # told

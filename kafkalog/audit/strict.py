@@ -1,15 +1,15 @@
-"""Records decoded with every rule of the format held: what `kafkalog.log.rules` says becomes findings."""
+"""Records decoded with every rule of the format held: what `kafkalog.audit.record_rules` says becomes findings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kafkalog.audit.record_rules import control_words, message_words, record_words, wrapper_words
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import CODEC_MASK, CONTROL
 from kafkalog.format.streams import stream_words
 from kafkalog.log.records import Decoder, RecordBlock
-from kafkalog.log.rules import control_words, header_words, message_words, record_words, wrapper_words
 
 __all__ = ["StrictDecoder"]
 
@@ -24,7 +24,7 @@ class StrictDecoder(Decoder):
         self.told: list[Finding] = []
         self.seen: set[tuple[int, str]] = set()
         for row in range(self.heads.count):
-            self.look_at_header(row, buf)
+            self.look_at_message(row, buf)
         for block in super().blocks(buf):
             self.look_at_control(block)
             block.findings += self.taken()
@@ -47,12 +47,11 @@ class StrictDecoder(Decoder):
                 self.seen.add((row, code))
                 self.told.append(self.finding(code, row, text))
 
-    def look_at_header(self, row: int, buf: memoryview) -> None:
+    def look_at_message(self, row: int, buf: memoryview) -> None:
         cell = self.heads.cell
         if cell(kernel.MAGIC, row) < 2:
             self.tell(row, message_words(self.heads, row, buf))
             return
-        self.tell(row, header_words(self.heads, row))
         start, stop = cell(kernel.SECTION_START, row), cell(kernel.SECTION_STOP, row)
         if start >= 0 and not cell(kernel.ATTRIBUTES, row) & CODEC_MASK:
             self.tell(row, record_words(self.heads, row, buf, start, stop))
