@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 from kafkalog import Finding, Severity
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import audit
+from kafkalog.audit.verify import verify
+from kafkalog.tables.verify import VERIFY_TABLES
 
 __all__ = ["ENGINES", "Found"]
 
@@ -40,4 +42,17 @@ def _audited(paths: Sequence[Path]) -> Found:
     return Found(list(found.findings()), found.unreadable, rows)
 
 
-ENGINES: Final[dict[str, Callable[[Sequence[Path]], Found]]] = {"audit": _audited}
+def _verified(paths: Sequence[Path]) -> Found:
+    found = verify(paths)
+    rows: dict[str, list[tuple[Any, ...]]] = {}
+    for table in VERIFY_TABLES[:2]:
+        for row in found.rows(table.name):
+            rows.setdefault(str(row[0]), []).append(row)
+    for facts in found.files:
+        parts = (facts.good, facts.damaged, facts.preallocated, facts.trailing)
+        assert min(parts) >= 0, facts
+        assert sum(parts) == facts.size, facts
+    return Found(list(found.findings()), found.unreadable, rows)
+
+
+ENGINES: Final[dict[str, Callable[[Sequence[Path]], Found]]] = {"audit": _audited, "verify": _verified}

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from kafkalog.errors import UnreadableError
@@ -123,14 +122,14 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     checkpoints = {kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items()}
     if alone:
         name = os.path.basename(os.path.abspath(root))
-        found = _partition(root, name, checkpoints, findings, directory)
+        found = _partition(root, root, name, checkpoints, findings, directory)
         if found is not None:
             directory.partitions.append(found)
         return directory
     for entry in sorted(entries, key=lambda entry: entry.name):
         if not _is_directory(entry, root, findings):
             continue
-        found = _partition(os.path.join(root, entry.name), entry.name, checkpoints, findings, directory)
+        found = _partition(root, os.path.join(root, entry.name), entry.name, checkpoints, findings, directory)
         if found is not None:
             directory.partitions.append(found)
     return directory
@@ -150,10 +149,17 @@ def _is_directory(entry: os.DirEntry[str], root: str, findings: list[Finding]) -
     """Say whether an entry is a directory to walk into; a symbolic link is followed inside the root only."""
     if not entry.is_symlink():
         return entry.is_dir(follow_symlinks=False)
-    target = Path(entry.path).resolve()
-    if target.is_relative_to(Path(root).resolve()):
-        return target.is_dir()
-    findings.append(Finding.of("link-leaves", entry.path, f"a symbolic link to {target}, which lies elsewhere"))
+    return _is_inside(entry, root, findings) and os.path.isdir(entry.path)
+
+
+def _is_inside(entry: os.DirEntry[str], root: str, findings: list[Finding]) -> bool:
+    """Say whether an entry is no symbolic link that leads out of the root; one that does is told."""
+    if not entry.is_symlink():
+        return True
+    target, top = os.path.realpath(entry.path), os.path.realpath(root)
+    if target == top or target.startswith(top.rstrip(os.sep) + os.sep):
+        return True
+    findings.append(Finding.of("link-leaves", entry.path, f"a symbolic link to {target}"))
     return False
 
 
@@ -179,6 +185,7 @@ def _checkpoint(path: str, findings: list[Finding]) -> dict[tuple[str, int], int
 
 
 def _partition(
+    root: str,
     path: str,
     name: str,
     checkpoints: dict[str, dict[tuple[str, int], int]],
@@ -204,6 +211,8 @@ def _partition(
         if parsed.removed:
             left_over.append(entry.name)
         elif parsed.kind is FileKind.LOG and parsed.offset is not None:
+            if not _is_inside(entry, root, findings):
+                continue
             try:
                 size = entry.stat().st_size
             except OSError:
