@@ -16,9 +16,9 @@ from kafkalog.format.index import aborted_transactions, offset_entries, time_ent
 from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.format.snapshot import producer_snapshot
 from kafkalog.log.chunk import Chunk
-from kafkalog.log.files import FileSource
+from kafkalog.log.files import FileSource, SizedSource, open_source
 from kafkalog.log.hashing import HashedSource
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.names import FileKind, local_path, parse_name
 
 __all__ = ["FileFacts", "account_side_file", "is_segment", "open_file"]
 
@@ -96,10 +96,10 @@ class FileFacts:
             self.first_offset = last if first == kernel.NONE else first
         self.last_offset = last
 
-    def end(self, source: FileSource | HashedSource) -> None:
+    def end(self, source: SizedSource | HashedSource) -> None:
         """Take down what became of the file, and its checksum if it was asked for."""
         opened = source.source if isinstance(source, HashedSource) else source
-        self.state = opened.state()
+        self.state = opened.state() if isinstance(opened, FileSource) else "whole"
         if isinstance(source, HashedSource):
             self.sha256 = source.hexdigest()
 
@@ -108,7 +108,7 @@ class FileFacts:
         self.state = "unreadable"
         if not self.size:
             try:
-                self.size = os.lstat(self.file).st_size
+                self.size = os.lstat(local_path(self.file)).st_size
             except (OSError, ValueError):
                 self.size = 0
         self.rest_is_damaged()
@@ -126,12 +126,12 @@ def is_segment(kind: FileKind) -> bool:
     return kind in _SEGMENTS
 
 
-def open_file(file: str, hashed: str | None) -> FileSource | HashedSource:
+def open_file(file: str, hashed: str | None) -> SizedSource | HashedSource:
     """Open a file for one read, in which it is hashed if so wished.
 
     Raises UnreadableError where it can't be opened.
     """
-    source = FileSource(file)
+    source = open_source(file)
     return source if hashed is None else HashedSource(source, hashed)
 
 

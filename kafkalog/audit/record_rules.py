@@ -92,7 +92,7 @@ def message_words(heads: Block, row: int, buf: memoryview) -> Iterator[Words]:
 def wrapper_words(heads: Block, row: int, data: bytes | bytearray) -> Iterator[Words]:
     """Say what is odd about the messages inside a wrapper of magic 0 or 1, compressed no more."""
     magic, offset = heads.cell(kernel.MAGIC, row), heads.cell(kernel.LAST_OFFSET, row)
-    at, last = 0, -1
+    at, last, newest = 0, -1, -1
     while at + _MESSAGE <= len(data):
         inner, size, crc, inner_magic = MESSAGE_V0.packed.unpack_from(data, at)[:4]
         end = at + 12 + size
@@ -104,7 +104,12 @@ def wrapper_words(heads: Block, row: int, data: bytes | bytearray) -> Iterator[W
             yield "wrapper-offsets-falling", f"offset {inner} follows {last} inside the wrapper"
         if kernel.crc32(data, at + 16, end) != crc:
             yield "message-crc-mismatch", f"the message at {inner} inside the wrapper has a wrong checksum"
+        if inner_magic == 1:
+            newest = max(newest, int.from_bytes(data[at + 18 : at + 26], "big", signed=True))
         at, last = end, inner
+    declared = heads.cell(kernel.MAX_TIMESTAMP, row)
+    if magic == 1 and at and not heads.cell(kernel.ATTRIBUTES, row) & LOG_APPEND_TIME and newest != declared:
+        yield "max-timestamp-wrong", f"its timestamp is {declared}, the newest inside {newest}"
     if magic == 1 and 0 < offset < last:
         yield "wrapper-offset-too-small", f"its offset is {offset}, its last message's inside is {last}"
     if magic == 0 and at and offset != last:

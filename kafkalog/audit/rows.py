@@ -17,7 +17,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, Block
 from kafkalog.log.readers import segment_chunks
-from kafkalog.log.rows import finding_row
+from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator
@@ -202,8 +202,8 @@ def log_rows(log: LogAudit, table: str) -> Iterator[Row]:
 
 def audit_rows(audit: Audit, table: str) -> Iterator[Row]:
     """Yield the rows of one of the audit's tables."""
-    for cluster in audit.clusters:
-        yield from _rows(cluster, table)
+    rows = (row for cluster in audit.clusters for row in _rows(cluster, table))
+    yield from map(DistinctIds(), rows) if table == "findings" else rows
 
 
 def _rows(cluster: Cluster, table: str) -> Iterator[Row]:

@@ -7,7 +7,6 @@ for `kafkalog.audit.side_partition`. Memory goes with the index and the number o
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from kafkalog.format import kernel
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.files import read_small
 from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.log.storage import exists
 from kafkalog.txn import producer_states
 from kafkalog.txn.columns import Columns
 
@@ -73,7 +73,7 @@ class SideFiles:
         self.end = 0  # of the last batch, in bytes
         self.holes: list[tuple[int, int, int | None]] = []  # bytes without a batch, with the last offset before them
         self.epochs: list[EpochRun] = []
-        self.doubted = False  # whether its indexes say that it is another log's
+        self.votes = 0  # of side files that say that the segment is another log's
         self.cut_short = False  # whether they say that it ended later
         self._indexes: tuple[OffsetIndex | None, TimeIndex | None] | None = None
         self._unread: list[Finding] = []
@@ -93,6 +93,16 @@ class SideFiles:
     def stem(self) -> str:
         """Return the path of the segment without its suffix."""
         return self.segment.path.removesuffix(".log")
+
+    @property
+    def doubted(self) -> bool:
+        """Say whether it is another log's, by several witnesses."""
+        return self.votes > 1
+
+    @property
+    def has_damaged_tail(self) -> bool:
+        """Say whether bytes that are no batch stand at the segment's end; once the segment was read."""
+        return self.end < self.segment.size
 
     def chunk(self, chunk: Chunk) -> None:
         """Take in the next chunk of the segment."""
@@ -123,8 +133,8 @@ class SideFiles:
         offsets, times = self._read()
         yield from self._unread
         found = [finding for finding in (self._of_offsets(offsets), self._of_times(times)) if finding is not None]
-        self.doubted = any(share > 0.5 for _, share in found)
-        if len(found) == 2 and all(share > 0.5 for _, share in found):
+        self.votes = sum(share > 0.5 for _, share in found)
+        if self.votes == 2:
             yield self._finding(
                 "segment-foreign",
                 ".log",
@@ -161,7 +171,7 @@ class SideFiles:
 
     def _bytes(self, suffix: str) -> bytes | None:
         path = self.stem + suffix
-        if not os.path.lexists(path):
+        if not exists(path):
             self._unread.append(
                 self._finding("side-file-missing", suffix, f"there is no {suffix} file beside the segment")
             )
@@ -316,7 +326,7 @@ class SideFiles:
 
     def _beyond(self, offsets: OffsetIndex | None, times: TimeIndex | None) -> Iterator[Finding]:
         """Say that an index goes on where the log ends. Bytes behind the last batch explain it."""
-        if self.end < self.segment.size:
+        if self.has_damaged_tail:
             return
         known = [
             (int(index.offset[beyond].max()), suffix)

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from kafkalog.audit.metadata_log import metadata_records
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.audit.replicas import state_differences
 from kafkalog.audit.scan import STATE_TOPIC, SegmentScan
-from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.format.message import MalformedError
-from kafkalog.format.records.cluster_metadata import PartitionRecord, TopicRecord, metadata_record
+from kafkalog.format.records.cluster_metadata import PartitionRecord
 from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory
-from kafkalog.log.names import FileKind, parse_name
-from kafkalog.log.readers import records
+from kafkalog.log.logdir import LogDirectory
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
 
 __all__ = ["Options", "StateLog", "Surroundings"]
-
-_METADATA_TOPIC: Final = "__cluster_metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,35 +157,10 @@ def _state_partitions(nodes: Iterable[LogDirectory]) -> int | None:
     """Return how many partitions the state topic has, by the metadata log; None where it does not tell."""
     ids: set[str] = set()
     partitions: dict[str, set[int]] = {}
-    directories = (directory for node in nodes for directory in node.partitions if not directory.suffix)
-    for directory in directories:
-        if directory.topic != _METADATA_TOPIC:
-            continue
-        for value in _metadata_values(directory):
-            try:
-                record = metadata_record(value)
-            except MalformedError:  # a frame of the preview's; it tells nothing
-                continue
-            if isinstance(record, TopicRecord) and record.name == STATE_TOPIC:
-                ids.add(record.topic_id)
-            elif isinstance(record, PartitionRecord):
-                partitions.setdefault(record.topic_id, set()).add(record.partition)
+    for record in metadata_records(nodes):
+        if isinstance(record, PartitionRecord):
+            partitions.setdefault(record.topic_id, set()).add(record.partition)
+        elif record.name == STATE_TOPIC:
+            ids.add(record.topic_id)
     found = [max(partitions[topic_id]) + 1 for topic_id in ids if partitions.get(topic_id)]
     return max(found, default=None)
-
-
-def _metadata_values(directory: PartitionDirectory) -> Iterable[bytes | None]:
-    try:
-        names = os.listdir(directory.log)
-    except OSError:
-        return
-    for name in sorted(names):
-        parsed = parse_name(name)
-        if parsed.removed or parsed.kind not in (FileKind.LOG, FileKind.KRAFT_SNAPSHOT):
-            continue
-        try:
-            for record in records(os.path.join(directory.log, name), on_finding=lambda _: None):
-                if record.key is None:
-                    yield record.value
-        except UnreadableError:
-            continue

@@ -13,16 +13,20 @@ from typing import Any, Final
 
 from kafkalog.audit.accounting import FileFacts, account_side_file, is_segment
 from kafkalog.audit.findings import located, log_findings
+from kafkalog.audit.left_over import left_over
 from kafkalog.audit.partition import PartitionAudit, join
 from kafkalog.audit.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
+from kafkalog.audit.side_node import compare_node, compare_nodes
+from kafkalog.audit.side_partition import compare_partition
 from kafkalog.audit.summary import Summary, count_of
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
-from kafkalog.log.files import FileSource
+from kafkalog.log.files import open_source
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
 from kafkalog.log.names import FileKind
 from kafkalog.log.rows import DistinctIds, finding_row, side_file_rows
-from kafkalog.log.walk import Entry, walk
+from kafkalog.log.storage import is_directory
+from kafkalog.log.walk import Found, walk
 
 __all__ = ["LogFacts", "Verification", "VerifyOptions", "VerifySummary", "verify"]
 
@@ -113,14 +117,17 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     """
     options = options or VerifyOptions()
     result = Verification()
+    nodes: list[LogDirectory] = []
     for path in (os.fspath(path) for path in paths):
         try:
-            if os.path.isdir(path):
-                _node(open_log_directory(path), options, result)
+            if is_directory(path):
+                nodes.append(open_log_directory(path))
+                _node(nodes[-1], options, result)
             else:
                 _file(path, options, result)
         except UnreadableError as error:
             result.unreadable.append(str(error))
+    result.tell(compare_nodes(nodes))
     return result
 
 
@@ -133,8 +140,10 @@ def _node(node: LogDirectory, options: VerifyOptions, result: Verification) -> N
         logs[number] = replace(directory, segments=kept)
     checks = _check_all([(directory, segment) for directory in logs for segment in directory.segments], options)
     result.tell(node.findings, node.node_id)
-    for directory in logs:
-        result.logs.append(_log(node, directory, checks, result))
+    found = [_log(node, directory, checks, result) for directory in logs]
+    result.logs += found
+    result.tell(compare_node(node, [log.partition for log in found]), node.node_id)
+    result.tell(left_over(node), node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, result)
 
 
@@ -163,7 +172,8 @@ def _log(
     log = LogFacts(node, partition, [check.facts for check in found])
     log.findings = [
         *log_findings(partition),
-        *(located(finding, directory) for check in found for finding in check.findings),
+        *(finding for check in found for finding in check.findings),
+        *compare_partition(partition, [check.side for check in found]),
     ]
     result.tell(log.findings, node.node_id)
     return log
@@ -174,26 +184,37 @@ def _other_files(
 ) -> None:
     """Account for every file of a directory; what is put aside is no part of the evidence's health."""
     homes = {os.path.abspath(directory.log): directory for directory in node.partitions}
+    vanished = dict(segments)
     unknown: dict[str, list[str]] = {}
     for entry in walk(node.path, lambda _: None):
         directory = homes.get(os.path.abspath(os.path.dirname(entry.path)))
-        facts = segments.get(entry.path) or FileFacts.of(entry.path)
-        facts.input = node.path
-        if directory is not None:
-            facts.log, facts.topic, facts.partition = directory.log, directory.topic, directory.partition
-        result.files.append(facts)
-        if entry.path in segments:
-            continue
-        findings = _other(entry, facts, options)
-        if facts.removed or (directory is not None and directory.suffix):
-            findings = [_as_note(finding) for finding in findings if finding.code != "file-unreadable"]
-        if directory is not None:
-            findings = [located(finding, directory) for finding in findings]
-        result.tell(findings, node.node_id)
-        if facts.kind is FileKind.UNKNOWN and facts.state != "link" and not _is_known(facts):
-            unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
+        facts = vanished.pop(entry.path, None)
+        if facts is None:
+            facts = FileFacts.of(entry.path)
+            result.tell(_other_findings(entry, facts, directory, options), node.node_id)
+            if facts.kind is FileKind.UNKNOWN and facts.state != "link" and not _is_known(facts):
+                unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
+        _add(facts, node, directory, result)
+    for facts in vanished.values():  # or a directory of a segment's name
+        _add(facts, node, homes.get(os.path.abspath(os.path.dirname(facts.file))), result)
     for home, names in unknown.items():
         result.tell([_as_note(_unknown(home, names))], node.node_id)
+
+
+def _add(facts: FileFacts, node: LogDirectory, directory: PartitionDirectory | None, result: Verification) -> None:
+    facts.input = node.path
+    if directory is not None:
+        facts.log, facts.topic, facts.partition = directory.log, directory.topic, directory.partition
+    result.files.append(facts)
+
+
+def _other_findings(
+    entry: Found, facts: FileFacts, directory: PartitionDirectory | None, options: VerifyOptions
+) -> list[Finding]:
+    findings = _other(entry, facts, options)
+    if facts.removed or (directory is not None and directory.suffix):
+        findings = [_as_note(finding) for finding in findings if finding.code != "offset-gap"]
+    return findings if directory is None else [located(finding, directory) for finding in findings]
 
 
 def _is_known(facts: FileFacts) -> bool:
@@ -210,7 +231,7 @@ def _as_note(finding: Finding) -> Finding:
     return finding._replace(severity=Severity.NOTE)
 
 
-def _other(entry: Entry, facts: FileFacts, options: VerifyOptions) -> list[Finding]:
+def _other(entry: Found, facts: FileFacts, options: VerifyOptions) -> list[Finding]:
     """Account for a file that is no segment of a log."""
     if entry.is_outside:
         facts.state = "link"
@@ -254,7 +275,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
 
     Raises UnreadableError where it can't be opened.
     """
-    FileSource(path).close()
+    open_source(path).close()
     facts = FileFacts.of(path)
     home = os.path.dirname(path) or os.curdir
     node = open_log_directory(home)

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kafkalog.log.files import FileSource
+    from kafkalog.log.files import SizedSource
 
 __all__ = ["HASHES", "HashedSource"]
 
@@ -17,7 +17,7 @@ _PIECE: Final = 1 << 20
 class HashedSource:
     """Passes on what a file's source gives. Bytes are hashed in order, those that a reader jumps over too."""
 
-    def __init__(self, source: FileSource, name: str) -> None:
+    def __init__(self, source: SizedSource, name: str) -> None:
         self.name = source.name
         self.is_cut = source.is_cut
         self.hash = name

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkalog.findings import Finding, Severity
@@ -237,7 +236,11 @@ def read_snapshot(path: PathLike, *, on_finding: OnFinding | None = None) -> lis
 
 def read_checkpoint(path: PathLike, *, on_finding: OnFinding | None = None) -> Checkpoint:
     """Return a leader-epoch-checkpoint's or a root checkpoint's rows, by the file's name."""
-    read = leader_epochs if parse_name(Path(path).name).kind is FileKind.LEADER_EPOCH_CHECKPOINT else partition_offsets
+    read = (
+        leader_epochs
+        if parse_name(os.path.basename(path)).kind is FileKind.LEADER_EPOCH_CHECKPOINT
+        else partition_offsets
+    )
     checkpoint = read(read_small(path))
     _report_lines(path, checkpoint.wrong, on_finding)
     return checkpoint
@@ -245,7 +248,7 @@ def read_checkpoint(path: PathLike, *, on_finding: OnFinding | None = None) -> C
 
 def read_properties(path: PathLike, *, on_finding: OnFinding | None = None) -> dict[str, str]:
     """Return the keys and values of partition.metadata, meta.properties or quorum-state, by the file's name."""
-    kind = parse_name(Path(path).name).kind
+    kind = parse_name(os.path.basename(path)).kind
     data = read_small(path)
     if kind is FileKind.QUORUM_STATE:
         found: Properties = quorum_state(data)

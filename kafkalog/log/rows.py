@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from kafkalog.findings import Finding, numbered_id
@@ -190,7 +189,7 @@ def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tup
     else:
         rows = list(readers.read_properties(path, on_finding=findings.append).items())
     table = TABLES_OF[kind][0]
-    file = str(Path(path)) if not isinstance(path, str) else path
+    file = os.fspath(path)
     for row in rows:
         yield table, (file, *row)
     yield from findings

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final, Unpack
 
 from kafkalog.errors import UnreadableError
@@ -15,8 +14,8 @@ from kafkalog.format.batch import Block
 from kafkalog.format.resync import Resync
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.damage import Damage
-from kafkalog.log.files import BytesSource, FileSource, Source
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.files import BytesSource, Source, open_source
+from kafkalog.log.names import FileKind, parse_name, sibling
 from kafkalog.log.window import Window
 
 __all__ = ["chunks_of_source", "scan", "scan_source", "segment_chunks"]
@@ -38,7 +37,7 @@ def scan(
     Damage is told in the chunks' `findings`. `base_offset`, where known, is the lowest offset that belongs here.
     Raises UnreadableError where the file can't be opened or read.
     """
-    source: Source = BytesSource(file) if isinstance(file, bytes) else FileSource(file)
+    source: Source = BytesSource(file) if isinstance(file, bytes) else open_source(file)
     try:
         for chunk in scan_source(source, limits=limits, base_offset=base_offset):
             if records:
@@ -204,7 +203,7 @@ def segment_chunks(
 
     `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
     """
-    source = FileSource(path, max_bytes=max_bytes)
+    source = open_source(os.fspath(path), max_bytes=max_bytes)
     try:
         yield from chunks_of_source(source, path, limits=limits)
     finally:
@@ -213,20 +212,21 @@ def segment_chunks(
 
 def chunks_of_source(source: Source, path: str | os.PathLike[str], *, limits: Limits | None = None) -> Iterator[Chunk]:
     """Read a segment from an open `source`, with what the name and the index beside `path` say."""
-    name = parse_name(Path(path).name)
+    file = os.fspath(path)
+    name = parse_name(os.path.basename(file))
     base_offset = name.offset if name.kind is FileKind.LOG else None
-    yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: _hints(Path(path)))
+    yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: _hints(file))
 
 
-def _hints(path: Path) -> list[int]:
+def _hints(path: str) -> list[int]:
     """Return the positions in the offset index beside a segment, none where there is none."""
-    index = path.with_name(path.name.partition(".")[0] + ".index")
-    if parse_name(path.name).kind is not FileKind.LOG or not os.path.isfile(index):
+    name = os.path.basename(path)
+    if parse_name(name).kind is not FileKind.LOG:
         return []
     from kafkalog.log.indexes import check_offset_index
 
     try:
-        listed = check_offset_index(index).listed
+        listed = check_offset_index(sibling(path, name.partition(".")[0] + ".index")).listed
     except UnreadableError:  # hints only
         return []
     return sorted({entry.position for entry in listed if entry.position > 0})

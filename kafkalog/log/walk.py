@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
+from kafkalog.log.names import local_path
+from kafkalog.log.storage import Entry, open_tree
 
-__all__ = ["Entry", "walk"]
+__all__ = ["Found", "walk"]
 
 
-class Entry(NamedTuple):
+class Found(NamedTuple):
     """A file; `is_outside` says that it is a symbolic link that leads out of the directory, and is not followed."""
 
     path: str
@@ -19,51 +22,36 @@ class Entry(NamedTuple):
     is_outside: bool
 
 
-def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Entry]:
+def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
     """Yield every file below `root` that is no directory, in the order of names.
 
     A directory that links lead to twice is walked once.
     """
-    top = os.path.realpath(root)
+    tree = open_tree(root)
+    top = os.path.realpath(local_path(root))
     seen = {top}
     waiting = [root]
     while waiting:
         home = waiting.pop()
         try:
-            with os.scandir(home) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
-        except OSError as error:
-            report(Finding.of("file-unreadable", home, f"{home}: {(error.strerror or str(error)).lower()}"))
+            entries = sorted(tree.entries(home), key=lambda entry: entry.name)
+        except UnreadableError as error:
+            report(Finding.of("file-unreadable", home, str(error)))
             continue
         below = []
         for entry in entries:
-            outside = entry.is_symlink() and not _inside(entry.path, top)
+            real = os.path.realpath(local_path(entry.path)) if entry.is_link else ""
+            outside = entry.is_link and os.path.commonpath([real, top]) != top
             if outside:
-                report(Finding.of("link-leaves", entry.path, f"a symbolic link to {os.path.realpath(entry.path)}"))
-            if not outside and _is_directory(entry):
-                real = os.path.realpath(entry.path)
+                report(Finding.of("link-leaves", entry.path, f"a symbolic link to {real}, which lies elsewhere"))
+            if not outside and _is_directory(entry, real):
                 if real not in seen:
-                    seen.add(real)
                     below.append(entry.path)
+                seen |= {real} if real else set()
             else:
-                yield Entry(entry.path, 0 if outside else _size(entry), outside)
+                yield Found(entry.path, 0 if outside else entry.size, outside)
         waiting += reversed(below)
 
 
-def _inside(path: str, top: str) -> bool:
-    real = os.path.realpath(path)
-    return real == top or real.startswith(top.rstrip(os.sep) + os.sep)
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that leads back to itself
-        return False
-
-
-def _size(entry: os.DirEntry[str]) -> int:
-    try:
-        return entry.stat().st_size
-    except OSError:
-        return 0
+def _is_directory(entry: Entry, real: str) -> bool:
+    return os.path.isdir(real) if entry.is_link else entry.is_directory

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.rows import TABLES_OF
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES
@@ -128,7 +129,7 @@ def dump(
         tables=tables,
     )
     outcome = Outcome(Severity[fail_on.upper()])
-    inputs = [Path(file) for file in files if file != STDIN]
+    inputs = [Path(local_path(file)) for file in files if file != STDIN and not is_remote(file)]
     with data_stream(output, inputs) as stream:
         if form == "kafka":
             dump_text(request, stream, outcome)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.log.names import local_path
 from kafkalog.tables.verify import VERIFY_TABLES
 from kafkalog_cli.output import data_stream, is_terminal, say
 from kafkalog_cli.params import Size, form_of, names_of
@@ -96,7 +97,7 @@ def verify(
         _write_folder(found, form, output, tables or _NAMES, paths, status, started)
         print(summary.verdict())
         return status
-    with data_stream(output, [Path(path) for path in paths]) as stream:
+    with data_stream(output, [Path(local_path(path)) for path in paths]) as stream:
         _write(found, form, stream, tables, columns, everything=everything, terminal=output is None and is_terminal())
     return status
 

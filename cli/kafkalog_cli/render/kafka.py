@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Final
 import kafkalog
 from kafkalog import Batch, Chunk, Finding, Record, RecordBlock
 from kafkalog.format import kernel, lines
+from kafkalog.log.names import is_remote
 from kafkalog_cli.render.escape import escape, escape_bytes
 
 __all__ = ["DECODERS", "KafkaText", "Options", "java_path"]
@@ -149,7 +150,9 @@ class Options:
 
 
 def java_path(path: str) -> str:
-    """Write a path as java.io.File does: slashes once, none at the end."""
+    """Write a path as java.io.File does: slashes once, none at the end. A URI stays what it is."""
+    if is_remote(path):
+        return path
     text = re.sub(r"/+", "/", path)
     return text if text == "/" else text.rstrip("/")
 
@@ -466,4 +469,4 @@ class KafkaText:
         return text
 
     def absolute(self, path: str) -> str:
-        return str(Path(java_path(path)).absolute())
+        return path if is_remote(path) else str(Path(java_path(path)).absolute())

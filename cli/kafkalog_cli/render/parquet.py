@@ -14,10 +14,12 @@ from kafkalog.audit.provenance import PROVENANCE, SUCCESS, VERDICT, as_text, pro
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit
 from kafkalog.audit.summary import Summary
+from kafkalog.log.names import local_path
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog_cli.exit import OutputError
+from kafkalog_cli.output import refuse_evidence
 
 __all__ = ["parquet_engine", "write_audit", "write_directory", "write_parquet"]
 
@@ -55,8 +57,7 @@ def write_directory(
     target = output.absolute()
     if target.exists():
         raise OutputError(f"{output}: is there already")
-    if any(target.resolve().is_relative_to(Path(path).resolve()) for path in paths):
-        raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
+    refuse_evidence(output, [Path(local_path(path)) for path in paths])
     try:
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
