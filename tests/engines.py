@@ -11,6 +11,7 @@ from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import audit
 from kafkalog.audit.verify import verify
 from kafkalog.tables.verify import VERIFY_TABLES
+from verified import accounted
 
 __all__ = ["ENGINES", "Found"]
 
@@ -48,10 +49,7 @@ def _verified(paths: Sequence[Path]) -> Found:
     for table in VERIFY_TABLES[:2]:
         for row in found.rows(table.name):
             rows.setdefault(str(row[0]), []).append(row)
-    for facts in found.files:
-        parts = (facts.good, facts.damaged, facts.preallocated, facts.trailing)
-        assert min(parts) >= 0, facts
-        assert sum(parts) == facts.size, facts
+    accounted(found)
     return Found(list(found.findings()), found.unreadable, rows)
 
 
