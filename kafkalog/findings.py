@@ -47,7 +47,8 @@ class Finding(NamedTuple):
 
     `position` and `length` are bytes in the file, `offset` a log offset; each is None where it means nothing.
     `needed` and `found` are what the rule asks for and what the bytes hold, as text or numbers. The fields from
-    `certainty` on are an audit's: how sure it is, which log it is about, and the command that ends the trouble.
+    `certainty` on are an audit's: how sure it is, which log it is about, the command that ends the trouble, and the
+    broker that led the partition at `offset`.
     """
 
     code: str
@@ -66,6 +67,7 @@ class Finding(NamedTuple):
     producer_id: int | None = None
     last_offset: int | None = None
     remedy: str | None = None
+    leader: int | None = None
 
     @classmethod
     def of(cls, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
@@ -575,6 +577,27 @@ CATALOGUE: Final[dict[str, Code]] = {
         "The broker fails to start or takes 0 instead.",
         "The entries that could be read were read.",
     ),
+    "internal-record-malformed": Code(
+        _ERROR,
+        "A record of an internal topic can't be read: its key or value is not what its type needs.",
+        "Certain for the types and versions known here; a newer Kafka may write others.",
+        "The coordinator or controller skips it with a warning, or fails to load the partition.",
+        "Compare with another replica; the records before and behind it were read.",
+    ),
+    "internal-record-unknown": Code(
+        _NOTE,
+        "A record of an internal topic is of a type or version that is not known here.",
+        "Certain: no release up to 4.4 writes it.",
+        "A coordinator skips unknown types with a warning; it reads unknown versions as the newest that it knows.",
+        "A newer broker wrote it, or the file is of another topic: choose the decoder by the topic's name.",
+    ),
+    "internal-record-odd": Code(
+        _WARNING,
+        "A record of an internal topic is read, with something in it that no broker writes.",
+        "Certain: brokers write neither bytes behind the last field nor tags that are out of order or of a wrong size.",
+        "Kafka lets it pass.",
+        "Compare with another replica: the record may have been edited.",
+    ),
     "key-undecodable": Code(
         _WARNING,
         "A record's key or value is too short for the decoder that was asked for.",
@@ -913,5 +936,62 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Certain.",
         "A controller or broker that loads it stops.",
         "Take the one before it, or another controller's.",
+    ),
+    "replicas-differ": Code(
+        _ERROR,
+        "Two replicas hold different batches at the same offset in the same leader epoch.",
+        "Certain: the batches of both are at hand, and no cleaner was there.",
+        "No follower writes that: one of the two was changed, or came from elsewhere. Consumers get the leader's.",
+        "Compare both with a third replica, or with what the producer knows.",
+    ),
+    "replica-lacks": Code(
+        _ERROR,
+        "A replica lacks batches that another has, between batches that both have.",
+        "Certain; neither the log's start nor a cleaner explains it.",
+        "Consumers that read from it jump over them without a word.",
+        "Copy the partition from the other replica.",
+    ),
+    "replica-damaged": Code(
+        _NOTE,
+        "A batch whose checksum does not hold is whole in another replica.",
+        "Certain: the same batch, by its offsets, epochs and sequences, passes its checksum there.",
+        "A broker that finds it fetches the log anew from the leader.",
+        "Copy the partition from the other replica. The damage has its own finding.",
+    ),
+    "stretch-regained": Code(
+        _NOTE,
+        "Whole batches were found again behind damage, and more than their checksums speaks for them.",
+        "As good as certain: an index entry, the offset that the damaged header leads to, offsets that meet those"
+        " around them, or several batches whose offsets go on.",
+        "It never reads so far: recovery truncates the log at the damage before them.",
+        "kafkalog salvage copies them; the damaged bytes before them need another replica.",
+    ),
+    "stretch-isolated": Code(
+        _WARNING,
+        "A single whole batch was found behind damage, and nothing but its checksum speaks for it.",
+        "Not sure: it may be the log's, or bytes that a producer wrote inside a record that is damaged.",
+        "It never reads so far: recovery truncates the log at the damage before it.",
+        "Look at it with kafkalog show, and add --include isolated if it belongs to the log.",
+    ),
+    "metadata-snapshot-incomplete": Code(
+        _WARNING,
+        "A snapshot of the metadata log has no footer, which is written last: it was not used.",
+        "Certain that the footer is not there; the records before it may be whole.",
+        "A controller or broker that loads it fails; one that was never finished keeps the suffix .part.",
+        "Compare with another node's snapshot of the same name.",
+    ),
+    "partition-absent": Code(
+        _WARNING,
+        "The metadata assigns a partition to this node, and it does not lie in the node's directories at hand.",
+        "Certain that it is not here; a note where checkpoints know it as empty, or it may have come after the copy.",
+        "A broker that starts makes it anew and empty, and fetches it from the leader if another replica is left.",
+        "Look for it in the node's other log directories; else on the other replicas, before the broker starts.",
+    ),
+    "topic-missing": Code(
+        _WARNING,
+        "No partition of the internal topic that a command reads lies under the inputs.",
+        "Certain for the directories that were named; the topic may lie in another of the broker's.",
+        "A broker creates the topic when a client first needs it.",
+        "Name all log directories of the broker; a topic that nobody used is not there at all.",
     ),
 }

@@ -57,10 +57,11 @@ def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -
 def run_bulk(paths: Sequence[str], *, master: str | None) -> int:
     """Run the job with the command's parameters, where the session's configuration does not tell what was left out."""
     try:
-        from kafkalog_spark.session import open_session, told
+        from kafkalog_spark.session import active_session, open_session, told
     except ImportError as error:
         raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
     started, ctx = time.time(), click.get_current_context()
+    mine = active_session() is None
     session = open_session(master)
     params = dict(ctx.params)
     for param in ctx.command.params:
@@ -68,7 +69,11 @@ def run_bulk(paths: Sequence[str], *, master: str | None) -> int:
         value = told(session, param.opts[-1].lstrip("-"))
         if value is not None and ctx.get_parameter_source(name) is ParameterSource.DEFAULT and name != "output":
             params[name] = param.type_cast_value(ctx, value.split(",") if param.multiple else value)
-    return _run(session, paths, params, started)
+    try:
+        return _run(session, paths, params, started)
+    finally:
+        if mine:
+            session.stop()
 
 
 def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: float) -> int:

@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
 from kafkalog.audit.kraft_snapshot import kraft_snapshots
-from kafkalog.audit.metadata_log import METADATA_TOPIC, metadata_records
+from kafkalog.audit.metadata_log import METADATA_TOPIC, cluster_metadata
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Where
 from kafkalog.format.checkpoint import PartitionOffset
-from kafkalog.format.records.cluster_metadata import TopicRecord
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.readers import read_checkpoint, read_properties
 from kafkalog.log.storage import exists
@@ -200,10 +199,8 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
 
 def _topic_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
     """Hold topic ids against each other and against the metadata log's, where that is at hand."""
-    known: dict[str, set[str]] = {}
-    for record in metadata_records(nodes):
-        if isinstance(record, TopicRecord):
-            known.setdefault(record.name, set()).add(record.topic_id)
+    metadata = cluster_metadata(nodes)
+    known = {} if metadata is None else {name: set(ids) for name, ids in metadata.ids.items()}
     told: dict[str, list[PartitionDirectory]] = {}
     for node in nodes:
         for directory in node.partitions:

@@ -163,7 +163,7 @@ def _contradictions(stored: Columns, rebuilt: Columns, low: int) -> dict[str, _M
     wrong["timestamp"] = newest_known & differ["timestamp"]
     marker_known = (rebuilt["marker_offset"] >= low) | all_known
     # A producer that expired and came back has no coordinator epoch.
-    came_back = (stored["coordinator_epoch"] < 0) & (rebuilt["newest_offset"] > rebuilt["marker_offset"])
+    came_back = (stored["coordinator_epoch"] == -1) & (rebuilt["newest_offset"] > rebuilt["marker_offset"])
     wrong["coordinator_epoch"] = marker_known & differ["coordinator_epoch"] & ~came_back
     first, other = stored["current_txn_first_offset"], rebuilt["current_txn_first_offset"]
     wrong["current_txn_first_offset"] = np.where(

@@ -202,6 +202,7 @@ FINDINGS: Final = Table(
         Column("found", "string", "what is there, else null"),
         Column("message", "string", "all of it in words"),
         Column("remedy", "string", "a command that ends the trouble, else null"),
+        Column("leader", "int32", "who led the partition at `offset`, where the metadata log tells; else null"),
     ),
 )
 AUDIT_TABLES: Final = (PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-__all__ = ["at_work", "open_session", "told"]
+__all__ = ["active_session", "at_work", "open_session", "told"]
 
 _ALWAYS: Final = {
     # Each task that runs Python waits some 40 ms on a TCP socket.
@@ -37,6 +37,11 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     with suppress(PySparkException):  # Spark Connect has no context
         session.sparkContext.setLogLevel("WARN")
     return session
+
+
+def active_session() -> SparkSession | None:
+    """Return the session that runs already, None where there is none."""
+    return SparkSession.getActiveSession()
 
 
 @contextmanager

@@ -139,7 +139,7 @@ def test_local_and_spark_audits_are_read_alike(spark: SparkSession, tmp_path: Pa
         local, bulk = tmp_path / "local" / table, tmp_path / "bulk" / table
         query = "SELECT * FROM read_parquet('{}/*.parquet')"
         differ = f"({query.format(local)} EXCEPT ALL {query.format(bulk)})"
-        assert duckdb.sql(f"SELECT count(*) FROM {differ}").fetchone() == (0,), table
+        assert duckdb.sql(f"SELECT count(*) FROM {differ}").fetchall() == [(0,)], table
         types = [duckdb.sql(f"DESCRIBE {query.format(folder)}").fetchall() for folder in (local, bulk)]
         assert types[0] == types[1], table
         footers = [footer(next(folder.glob("*.parquet"))) for folder in (local, bulk)]

@@ -57,6 +57,9 @@ class _Filter:
         return lambda row: all(test(row) for test in tests)
 
 
+_EVERYTHING: Final = _Filter(None, None, None, None, ())
+
+
 def _all_columns() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for table in AUDIT_TABLES for name in table.names))
 
@@ -129,7 +132,7 @@ def txn_audit(
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
-            found, summary, status, output, tables or SHOWN, chosen.of,
+            found, summary, status, output, tables or SHOWN, None if chosen == _EVERYTHING else chosen.of,
             paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
         print(summary.verdict())

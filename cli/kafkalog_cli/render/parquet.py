@@ -8,8 +8,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from kafkalog.audit.batches import audit_batches
 from kafkalog.audit.provenance import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit
@@ -26,23 +27,32 @@ __all__ = ["parquet_engine", "write_audit", "write_directory", "write_parquet"]
 
 Row = Sequence[Any]
 
+_GROUP_ROWS: Final = 1 << 17
+
 
 def write_audit(
     audit: Audit, summary: Summary, status: Exit, output: Path, tables: Sequence[str],
-    test_of: Callable[[Table], Callable[[Row], bool]],
+    test_of: Callable[[Table], Callable[[Row], bool]] | None,
     *, paths: Sequence[str], arguments: Sequence[str], hashed: bool, started: float,
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to `output`, a directory that must not exist yet.
 
-    `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass. Raises OutputError
-    where that can't be done, or where pyarrow is missing. `started` is when the audit began, in seconds.
+    `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
+    Raises OutputError where that can't be done, or where pyarrow is missing. `started` is when the
+    audit began, in seconds.
     """
-    rows = ((TABLES[name], filter(test_of(TABLES[name]), audit_rows(audit, name))) for name in tables)
+    parquet_engine()
+
+    def batches(table: Table) -> Iterable[Any]:
+        if test_of is None:
+            return audit_batches(audit, table.name)
+        return arrow_batches(filter(test_of(table), audit_rows(audit, table.name)), arrow_schema(table))
 
     def origin() -> dict[str, Any]:
         return provenance(summary, _files(audit, hashed=hashed), arguments, started, parquet_engine())
 
-    write_directory(output, paths, partial(write_parquet, rows), summary, status, origin)
+    wanted = ((TABLES[name], batches(TABLES[name])) for name in tables)
+    write_directory(output, paths, partial(_write_batches, wanted), summary, status, origin)
 
 
 def write_directory(
@@ -87,16 +97,34 @@ def parquet_engine() -> str:
 def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], folder: Path) -> None:
     """Write each table as a directory of one Parquet file."""
     parquet_engine()
+    _write_batches(((table, arrow_batches(rows, arrow_schema(table))) for table, rows in tables), folder)
+
+
+def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path) -> None:
     import pyarrow.parquet as pq
 
-    for table, rows in tables:
+    for table, batches in tables:
         schema = arrow_schema(table)
         (folder / table.name).mkdir()
         file = folder / table.name / "part-00000.parquet"
         with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
-            for batch in arrow_batches(rows, schema):
-                writer.write_batch(batch)
+            for batch in _bigger(batches):
+                writer.write_table(batch)
             writer.add_key_value_metadata(schema.metadata)
+
+
+def _bigger(batches: Iterable[Any]) -> Iterator[Any]:
+    """Put batches together to row groups of some size."""
+    import pyarrow as pa
+
+    some: list[Any] = []
+    for batch in batches:
+        some.append(batch)
+        if sum(one.num_rows for one in some) >= _GROUP_ROWS:
+            yield pa.Table.from_batches(some)
+            some = []
+    if some:
+        yield pa.Table.from_batches(some)
 
 
 def _files(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:
