@@ -507,6 +507,20 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Reads by offset miss it.",
         "The file belongs elsewhere, or the field, which is outside the checksum, changed.",
     ),
+    "base-offset-wrong": Code(
+        _ERROR,
+        "A batch's base offset meets neither the batch before it nor the one behind it; another one meets both.",
+        "As good as certain: the field is outside the checksum, and both neighbours are witnesses.",
+        "Reads by offset go astray at this batch; consumers see its records under wrong offsets.",
+        "The bytes around it are whole: `needed` is the offset that fits. Compare with another replica.",
+    ),
+    "leader-epoch-wrong": Code(
+        _ERROR,
+        "A batch's leader epoch is not that of the batches before it and behind it, which are of one epoch.",
+        "Certain: epochs never fall. The field is outside the checksum.",
+        "Followers truncate by it.",
+        "`needed` is the epoch that fits. Compare with another replica.",
+    ),
     "leader-epoch-decreasing": Code(
         _ERROR,
         "A batch's partition leader epoch is below that of the batch before it.",
@@ -632,6 +646,13 @@ CATALOGUE: Final[dict[str, Code]] = {
         "By its name and its first bytes only.",
         "kafka-dump-log ignores it.",
         "Check that the right file was named.",
+    ),
+    "segments-alike": Code(
+        _WARNING,
+        "Segments of two partitions hold the same batches, byte for byte, and no other file says where they belong.",
+        "Certain that they are the same; producers' clocks and checksums make a coincidence all but impossible.",
+        "It reads both: consumers get the records twice, and miss what was there before.",
+        "One of the two is a copy. Compare both partitions with another replica.",
     ),
     "file-added": Code(
         _WARNING,

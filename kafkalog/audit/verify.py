@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from kafkalog.audit.accounting import FileFacts, account_side_file, is_segment
 from kafkalog.audit.findings import located, log_findings
+from kafkalog.audit.foreign import Log, settle
 from kafkalog.audit.left_over import left_over
-from kafkalog.audit.partition import PartitionAudit, join
+from kafkalog.audit.partition import join
 from kafkalog.audit.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
 from kafkalog.audit.side_node import compare_node, compare_nodes
 from kafkalog.audit.side_partition import compare_partition
@@ -38,13 +39,11 @@ _READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
 
 
 @dataclass(slots=True)
-class LogFacts:
+class LogFacts(Log):
     """A log, and what its segments come to."""
 
     node: LogDirectory
-    partition: PartitionAudit
     segments: list[FileFacts]
-    findings: list[Finding] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -139,10 +138,16 @@ def _node(node: LogDirectory, options: VerifyOptions, result: Verification) -> N
         kept = tuple(segment for segment in directory.segments if segment.path not in outside)
         logs[number] = replace(directory, segments=kept)
     checks = _check_all([(directory, segment) for directory in logs for segment in directory.segments], options)
+    found = [_log(node, directory, checks) for directory in logs]
+    of_name = {log.name: log for log in found}
+    for finding in compare_node(node, [log.partition for log in found]):
+        log = of_name.get((finding.topic or "", -1 if finding.partition is None else finding.partition))
+        (node.findings if log is None else log.findings).append(finding)
+    settle(found)
     result.tell(node.findings, node.node_id)
-    found = [_log(node, directory, checks, result) for directory in logs]
+    for log in found:
+        result.tell(log.findings, node.node_id)
     result.logs += found
-    result.tell(compare_node(node, [log.partition for log in found]), node.node_id)
     result.tell(left_over(node), node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, result)
 
@@ -159,9 +164,7 @@ def _check_all(
         return {check.facts.file: check for check in done}
 
 
-def _log(
-    node: LogDirectory, directory: PartitionDirectory, checks: dict[str, SegmentCheck], result: Verification
-) -> LogFacts:
+def _log(node: LogDirectory, directory: PartitionDirectory, checks: dict[str, SegmentCheck]) -> LogFacts:
     """Join the checks of a log's segments and hold them against each other and the side files."""
     found = [checks[segment.path] for segment in directory.segments]
     growing = bool(found) and found[-1].facts.state == "grew"
@@ -169,14 +172,12 @@ def _log(
     for check in found[:-1]:  # zeros behind any segment but the last are damage
         check.facts.damaged += check.facts.preallocated
         check.facts.preallocated = 0
-    log = LogFacts(node, partition, [check.facts for check in found])
-    log.findings = [
+    findings = [
         *log_findings(partition),
         *(finding for check in found for finding in check.findings),
         *compare_partition(partition, [check.side for check in found]),
     ]
-    result.tell(log.findings, node.node_id)
-    return log
+    return LogFacts(partition, [check.content for check in found], findings, node, [check.facts for check in found])
 
 
 def _other_files(
@@ -296,7 +297,9 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
         directory = replace(directory, segments=tuple(kept), orphans=())
     part = Verification()
     checks = _check_all([(directory, segment) for segment in directory.segments], options)
-    part.logs.append(_log(node, directory, checks, part))
+    part.logs.append(_log(node, directory, checks))
+    settle(part.logs)
+    part.tell(part.logs[0].findings, node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, part)
     same = [found for found in part.files if os.path.samefile(found.file, path)]
     result.files += [replace(found, file=path, input=path) for found in same]
