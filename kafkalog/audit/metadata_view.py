@@ -154,7 +154,7 @@ def _record_row(record: Written, log: str) -> Row:
     content = record.content
     where = (log, record.file, record.offset, record.timestamp, record.leader_epoch, record.type)
     if content is None:
-        return (*where, *(None,) * 11, True)
+        return (*where, record.kind, record.version, *(None,) * 9, True)
     value = content.value or {}
     partition = value.get("partitionId")
     name, setting = value.get("name"), value.get("value")
@@ -166,5 +166,5 @@ def _record_row(record: Written, log: str) -> Row:
         *where, content.name, content.version, name if is_topic else None, value.get("topicId"), partition,
         value.get("brokerId", value.get("id") if content.name.endswith("enceBrokerRecord") else None), leader,
         value.get("isr"), None if is_topic else name, setting if isinstance(setting, str) else None, plain(value),
-        not content.known,
+        False,
     )  # fmt: skip

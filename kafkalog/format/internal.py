@@ -44,18 +44,24 @@ _types: dict[Internal, dict[int, RecordType]] = {}
 
 
 class UnknownTypeError(MalformedError):
-    """A record of a kind that no schema is known for; coordinators skip it."""
+    """A record of a kind that no schema is known for, or of a version that it has not; coordinators skip it.
 
-    def __init__(self, number: int, kafka: str) -> None:
-        super().__init__(f"no kind of record has number {number}", kafka)
+    `name` and `version` are empty and None where the kind itself is not known.
+    """
+
+    def __init__(self, number: int, kafka: str, name: str = "", version: int | None = None) -> None:
+        what = f"{name} has no version {version}" if name else f"no kind of record has number {number}"
+        super().__init__(what, kafka)
         self.number = number
+        self.name = name
+        self.version = version
 
 
 class InternalRecord(NamedTuple):
     """What a record says: `name` is Kafka's for its kind, `key` and `value` are fields in Kafka's spelling.
 
-    A tombstone has neither version nor value; metadata records have no key. `known` is false where the version is none
-    that the schemas have: it was read as the nearest. `remarks` say what of the bytes Kafka lets pass.
+    A tombstone has neither version nor value; metadata records have no key. `remarks` say what of the bytes Kafka lets
+    pass.
     """
 
     type: int
@@ -63,7 +69,6 @@ class InternalRecord(NamedTuple):
     key: dict[str, Value] | None
     version: int | None
     value: dict[str, Value] | None
-    known: bool = True
     remarks: tuple[str, ...] = ()
 
 
@@ -82,7 +87,8 @@ def internal_record(
 ) -> InternalRecord:  # fmt: skip
     """Read a record with the schemas that `release` knows.
 
-    Raises UnknownTypeError where it has none for the record's kind, MalformedError where the bytes are none of it.
+    Raises UnknownTypeError where it has none for the record, MalformedError where the bytes are none of it. Kafka reads
+    a metadata record of a version that is too high as the newest: so does this with a release's schemas.
     """
     if internal in _KEYLESS:
         return _framed(internal, value, release, text)
@@ -108,14 +114,17 @@ def _keyed(internal: Internal, key: bytes | None, value: bytes | None, release: 
         raise _wrapped(error, number, "key") from error
     remarks = _left("key", len(key) - 2 - taken)
     if value is None:
-        return InternalRecord(number, kind.name, fields, None, None, remarks=remarks)
+        return InternalRecord(number, kind.name, fields, None, None, remarks)
     version = _version(value, "value")
+    if not 0 <= version <= kind.value.newest_in(release):
+        kafka = f"Found an unknown record version {version} for {number} type"
+        raise UnknownTypeError(number, kafka, kind.name, version)
     try:
         decoded = decode(kind.value, version, value[2:], release=release, text=text)
     except MalformedError as error:
         raise _wrapped(error, version, "value") from error
     remarks = (*remarks, *decoded.remarks, *_left("value", len(value) - 2 - decoded.taken))
-    return InternalRecord(number, kind.name, fields, version, decoded.fields, _known(kind, version), remarks)
+    return InternalRecord(number, kind.name, fields, version, decoded.fields, remarks)
 
 
 def _version(data: bytes, what: str) -> int:
@@ -132,10 +141,6 @@ def _wrapped(error: MalformedError, version: int, what: str) -> MalformedError:
 
 def _left(what: str, size: int) -> tuple[str, ...]:
     return (f"{size} bytes behind the {what}'s last field",) if size else ()
-
-
-def _known(kind: RecordType, version: int) -> bool:
-    return 0 <= version <= kind.value.newest
 
 
 def _framed(internal: Internal, value: bytes | None, release: Release, text: Text) -> InternalRecord:
@@ -157,6 +162,8 @@ def _framed(internal: Internal, value: bytes | None, release: Release, text: Tex
     version, at = _frame_number(data, at, "version")
     refusal = f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {number}"
     kind = _type(internal, number, release, refusal)
+    if release == EVERY_RELEASE and not 0 <= version <= kind.value.newest:
+        raise UnknownTypeError(number, "", kind.name, version)
     try:
         decoded = decode(kind.value, version, data[at:], release=release, text=text)
     except MalformedError as error:
@@ -166,7 +173,7 @@ def _framed(internal: Internal, value: bytes | None, release: Release, text: Tex
         raise MalformedError(
             f"{left} bytes behind the last field of {kind.name}", f"Found {left} byte(s) of garbage after {number}"
         )
-    return InternalRecord(number, kind.name, None, version, decoded.fields, _known(kind, version), decoded.remarks)
+    return InternalRecord(number, kind.name, None, version, decoded.fields, decoded.remarks)
 
 
 def _frame_number(data: bytes, at: int, what: str) -> tuple[int, int]:

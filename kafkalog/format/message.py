@@ -35,6 +35,8 @@ from kafkalog.format.schema import EVERY_RELEASE, Array, Field, Message, Release
 __all__ = ["UNKNOWN_TAGS", "Decoded", "MalformedError", "decode", "escaped_text"]
 
 UNKNOWN_TAGS: Final = "_unknownTaggedFields"  # in a structure's fields: [tag, bytes] of each
+_COUNT_IS_BOUNDED: Final[Release] = (4, 4)  # older releases read tagged fields until one of them fails
+_MOST_TAGS: Final = 10000
 _NUMBERS: Final = ("int8", "int16", "int32", "int64")
 
 
@@ -99,7 +101,7 @@ class _Readers:
             if self.version > self.newest:
                 return refusing(f"Can't read version {self.version} of {kind.name}")
             reader = self.structure(kind.fields)
-            return or_null(reader, tagged=field.tag is not None) if nullable else reader
+            return or_null(name, reader, tagged=field.tag is not None) if nullable else reader
         if isinstance(kind, Array):
             code = FIXED[kind.of] if kind.of in _NUMBERS else ""
             element = self.of(field, kind.of, f"{name} element")
@@ -155,11 +157,14 @@ class _Readers:
         """Make the reader of a structure's tagged fields: those that it has found, or None."""
         readers = {field.tag: self.tagged(field) for field in fields}
         known = {field.tag: (field.name, field.fallback) for field in fields}
+        bounded = self.release >= _COUNT_IS_BOUNDED
 
         def read(data: bytes, at: int, remarks: Remarks) -> tuple[Value, int]:
             if at < len(data) and not data[at]:  # none, as mostly
                 return None, at + 1
             count, at = uvarint(data, at, "the count of tagged fields")
+            if bounded:
+                _check_count(count, data, at)
             found: dict[str, Value] = {}
             before = -1
             for _ in range(count):
@@ -188,3 +193,16 @@ class _Readers:
         if not self.has(field):
             return refusing(f"Tag {field.tag} is not valid for version {self.version}")
         return self.of(field, field.type, field.name)
+
+
+def _check_count(count: int, data: bytes, at: int) -> None:
+    left = len(data) - at
+    if count < 0:
+        kafka = f"Invalid negative number of tagged fields {count}"
+    elif count > left:
+        kafka = f"Tried to read {count} tagged fields, but there are only {left} bytes remaining."
+    elif count > _MOST_TAGS:
+        kafka = f"Tried to read {count} tagged fields, which exceeds the maximum allowed count of {_MOST_TAGS}."
+    else:
+        return
+    raise MalformedError(f"{count} tagged fields before {at}, {left} bytes are left", kafka)

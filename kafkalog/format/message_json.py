@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import json
+import json.encoder
 import math
 import re
-from json.encoder import encode_basestring
+from collections.abc import Callable
 from typing import Final
 
 from kafkalog.format.message import UNKNOWN_TAGS
@@ -15,51 +15,71 @@ from kafkalog.format.schema import Value
 __all__ = ["kafka_json", "plain"]
 
 _ESCAPE: Final = re.compile(r"\\(?:u00[01].|.)")
-_WORDS: Final[dict[Value, str]] = {None: "null", True: "true", False: "false"}
+# A number that is no integer, or in a string what looks like one.
+_DOUBLE: Final = re.compile(r'(?:^|[":,\[])-?(?:\d+\.|\d+e|Infinity|NaN)')
 
 
 def kafka_json(value: Value) -> str:
     """Write a message's fields as Kafka's generated converters do: compact, unknown tags left out."""
-    if isinstance(value, str):
-        return _string(value)
+    text = _encoded(value)
+    if UNKNOWN_TAGS in text or _DOUBLE.search(text):
+        text = _slowly(value)
+    if "\\u00" in text:  # Java's digits are upper case
+        text = _ESCAPE.sub(lambda found: found[0][:4] + found[0][4:].upper(), text)
+    return text
+
+
+def _slowly(value: Value) -> str:
+    """Write what the encoder of the standard library has no form for, doubles and what is left out."""
     if isinstance(value, dict):
-        members = (f'"{name}":{kafka_json(content)}' for name, content in value.items() if name != UNKNOWN_TAGS)
+        members = (f'"{name}":{_slowly(content)}' for name, content in value.items() if name != UNKNOWN_TAGS)
         return f"{{{','.join(members)}}}"
     if isinstance(value, list):
-        return f"[{','.join(map(kafka_json, value))}]"
-    if value is None or isinstance(value, bool):
-        return _WORDS[value]
-    if isinstance(value, bytes):
-        return f'"{base64.b64encode(value).decode()}"'
-    return java_double(value) if isinstance(value, float) else str(value)
+        return f"[{','.join(map(_slowly, value))}]"
+    return java_double(value) if isinstance(value, float) else _encoded(value)
 
 
-def _string(text: str) -> str:
-    quoted = encode_basestring(text)
-    if "\\u00" not in quoted:
-        return quoted
-    return _ESCAPE.sub(lambda found: found[0][:4] + found[0][4:].upper(), quoted)  # Java's digits are upper case
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _encoder() -> Callable[[Value], str]:
+    """Make the encoder of the standard library once: ``json.dumps`` makes one for every call."""
+    pieces = getattr(json.encoder, "c_make_encoder", None)
+    if pieces is None:
+        return json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_base64).encode
+    encode = pieces(None, _base64, json.encoder.encode_basestring, None, ":", ",", False, False, True)
+    return lambda value: "".join(encode(value, 0))
+
+
+_encoded: Final = _encoder()
 
 
 def java_double(number: float) -> str:
     """Write a double as Java does; what is no number in quotes."""
     if math.isnan(number) or math.isinf(number):
         return f'"{"NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"}"'
-    sign = "-" if math.copysign(1, number) < 0 else ""
-    digits, _, exponent = f"{abs(number)!r}".partition("e")
-    whole, _, rest = digits.partition(".")
-    rest = "" if rest == "0" else rest
-    point = len(whole) + int(exponent or 0)
-    figures = (whole + rest).lstrip("0")
-    point -= len(whole + rest) - len(figures)
-    figures = figures.rstrip("0") or "0"
     if not number:
-        return f"{sign}0.0"
-    if -3 < point <= 7:
-        figures = figures.ljust(point, "0") if point > 0 else "0" * -point + figures
-        at = max(point, 0)
-        return f"{sign}{figures[:at] or '0'}.{figures[at:] or '0'}"
+        return f"{number}"
+    sign = "-" if number < 0 else ""
+    digits, exponent = _shortest(abs(number))
+    figures = digits.replace(".", "").rstrip("0")
+    point = int(exponent) + 1  # where the point stands in the figures
+    if -3 < point <= 0:
+        return f"{sign}0.{'0' * -point}{figures}"
+    if 0 < point <= 7:  # from 10^7 on Java writes an exponent
+        return f"{sign}{figures[:point].ljust(point, '0')}.{figures[point:] or '0'}"
     return f"{sign}{figures[0]}.{figures[1:] or '0'}E{point - 1}"
+
+
+def _shortest(number: float) -> tuple[str, int]:
+    """Return the fewest digits that stand for a number, two at least, and the exponent of the first."""
+    for places in range(1, 17):
+        text = f"{number:.{places}e}"
+        if float(text) == number:
+            break
+    digits, _, exponent = text.partition("e")
+    return digits, int(exponent)
 
 
 def plain(value: Value) -> Value:
@@ -74,7 +94,7 @@ def plain(value: Value) -> Value:
     if isinstance(value, list):
         return [plain(one) for one in value]
     if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
+        return _base64(value)
     if isinstance(value, float) and not math.isfinite(value):
         return json.loads(java_double(value))
     return value

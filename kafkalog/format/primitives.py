@@ -130,10 +130,18 @@ def fixed(fields: list[Field]) -> Reader:
     layout = struct.Struct(">" + "".join(FIXED[str(field.type)] for field in fields))
     uuids = [number for number, field in enumerate(fields) if field.type == "uuid"]
     alone = len(fields) == 1
+    bools = [
+        (field.name, struct.calcsize(">" + "".join(FIXED[str(before.type)] for before in fields[:number])))
+        for number, field in enumerate(fields)
+        if field.type == "bool"
+    ]
 
-    def read(data: bytes, at: int, _: Remarks) -> tuple[Value, int]:
+    def read(data: bytes, at: int, remarks: Remarks) -> tuple[Value, int]:
         if at + layout.size > len(data):
             raise _short(fields, data, at)
+        for name, place in bools:
+            if data[at + place] > 1:
+                remarks.append(f"{name} is {data[at + place]}")
         values: Value = layout.unpack_from(data, at)
         if uuids:
             values = [uuid_text(value) if number in uuids else value for number, value in enumerate(values)]
@@ -207,16 +215,21 @@ def array(name: str, length: Length, element: Reader, *, nullable: bool, code: s
     return read
 
 
-def or_null(reader: Reader, *, tagged: bool) -> Reader:
+def or_null(name: str, reader: Reader, *, tagged: bool) -> Reader:
     """Make the reader of a structure that may be null, by the mark before it."""
 
     def read(data: bytes, at: int, remarks: Remarks) -> tuple[Value, int]:
         if tagged:
-            mark, at = uvarint(data, at, "a structure's mark")
-            return (None, at) if mark <= 0 else reader(data, at, remarks)
-        if at >= len(data):
-            raise MalformedError(f"a structure's mark needs a byte at {at}, none is left")
-        return (None, at + 1) if data[at] > 127 else reader(data, at + 1, remarks)
+            mark, at = uvarint(data, at, f"the mark of {name}")
+            there, written = mark > 0, (0, 1)
+        elif at < len(data):
+            mark, at = data[at], at + 1
+            there, written = mark < 128, (255, 1)
+        else:
+            raise MalformedError(f"the mark of {name} needs a byte at {at}, none is left")
+        if mark not in written:
+            remarks.append(f"the mark of {name} is {mark}")
+        return reader(data, at, remarks) if there else (None, at)
 
     return read
 

@@ -147,6 +147,8 @@ def dump(
         raise click.UsageError("--table and --columns need a --format of rows: table, ndjson, json or csv.")
     terminal = output is None and is_terminal()
     internal = _internal(tool)
+    if "internal" in tables and internal is None:
+        raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
     request = Request(
         files=tuple(files),
         limits=Limits(max_batch_bytes, max_decompressed_bytes),

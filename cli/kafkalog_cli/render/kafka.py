@@ -353,15 +353,14 @@ class KafkaText:
 
     def internal(self, internal: Internal, record: Record, batch: Batch) -> tuple[str | None, str | None]:
         """Return what the internal topic's decoder makes of a record, and keep what is wrong with it."""
-        from kafkalog.log.internals import internal_findings
         from kafkalog_cli.render.decoders import shown
 
-        for finding in internal_findings(self.current, batch, record, internal):
-            self.undecoded.setdefault((self.current, finding.code), [finding, 0])[1] += 1
-        texts = shown(internal, record, self.options.dialect)
-        if texts is None:
-            return None, None
-        key, payload = texts
+        key, payload, doubtful = shown(internal, record, self.options.dialect)
+        if doubtful:
+            from kafkalog.log.internals import internal_findings
+
+            for finding in internal_findings(self.current, batch, record, internal):
+                self.undecoded.setdefault((self.current, finding.code), [finding, 0])[1] += 1
         return key if key is None else self.json(key), payload if payload is None else self.json(payload)
 
     def decoded(

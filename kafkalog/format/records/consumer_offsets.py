@@ -32,6 +32,14 @@ _MEMBER: Final = Struct(
         Field("assignment", "bytes"),
     ),
 )
+_COMMIT: Final = (
+    Field("offset", "int64"),
+    Field("leaderEpoch", "int32", since=3, default=-1),
+    Field("metadata", "string"),
+    Field("commitTimestamp", "int64"),
+    Field("expireTimestamp", "int64", since=1, until=1, default=-1),
+    Field("topicId", "uuid", since=4, tag=0),
+)
 _CLASSIC: Final = (
     RecordType(
         0,
@@ -39,12 +47,10 @@ _CLASSIC: Final = (
         keyed("LegacyOffsetCommitKey", *_GROUP_PARTITION),
         Message(
             "LegacyOffsetCommitValue",
-            (
-                Field("offset", "int64"),
-                Field("metadata", "string"),
-                Field("commitTimestamp", "int64"),
-            ),
-            flexible_since=NEVER,
+            _COMMIT,
+            flexible_since=4,
+            newest=4,
+            older=((98, 0), 0),  # every release from 4.1 on; before, any version of a commit's value came with this key
         ),
     ),
     RecordType(
@@ -53,14 +59,7 @@ _CLASSIC: Final = (
         _KEY,
         Message(
             "OffsetCommitValue",
-            (
-                Field("offset", "int64"),
-                Field("leaderEpoch", "int32", since=3, default=-1),
-                Field("metadata", "string"),
-                Field("commitTimestamp", "int64"),
-                Field("expireTimestamp", "int64", since=1, until=1, default=-1),
-                Field("topicId", "uuid", since=4, tag=0),
-            ),
+            _COMMIT,
             flexible_since=4,
             newest=4,
         ),
