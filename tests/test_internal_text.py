@@ -22,6 +22,7 @@ from kafkalog.log.selection import Selection
 from kafkalog_cli.render.kafka import KafkaText, Options
 from messages import TOPICS
 from official import FIXTURES
+from pseudo import acting, on_terminal, plain
 
 MADE: Final = FIXTURES / "made-internal"
 STEP: Final = 61  # every so many bits are in the sample
@@ -206,6 +207,20 @@ def test_a_csv_holds_the_decoded_records() -> None:
     assert ended.text.splitlines()[1].startswith('OffsetCommit,"{""offset"":')
 
 
+@pytest.mark.parametrize("form", ["kafka", "table", "ndjson", "csv"])
+def test_nothing_decoded_acts_on_a_terminal(tmp_path: Path, form: str) -> None:
+    """Names and metadata are escaped inside of the JSON, which stays JSON."""
+    hostile = "\x1b[2J\x9b31m\u202e\r\nforged \U000e0041"
+    pair = one(key(group=hostile, topic="t"), value(3, metadata=hostile))
+    status, screen, _ = on_terminal("dump", "--offsets-decoder", "--format", form, segment(tmp_path, pair))
+
+    assert status == 0
+    assert acting(screen.replace(b"\r\n", b"\n")) == ""
+    if form == "kafka":
+        shown = plain(screen).partition(" payload: ")[2].splitlines()[0]
+        assert json.loads(shown)["data"]["metadata"] == hostile
+
+
 # One flipped bit inside the records, the checksum made right.
 
 
@@ -221,8 +236,8 @@ def rows_of(data: bytes, internal: Internal) -> tuple[list[Row], list[Row], list
     for item in items:
         if not isinstance(item, Finding):
             rows[item[0].name].append(dict(zip(item[0].names, item[1], strict=True)))
-    plain = [row for row in rows["records"] if not row["is_control"]]
-    return rows["internal"], plain, [item for item in items if isinstance(item, Finding)]
+    kept = [row for row in rows["records"] if not row["is_control"]]
+    return rows["internal"], kept, [item for item in items if isinstance(item, Finding)]
 
 
 def check_flips(name: str, step: int) -> int:
