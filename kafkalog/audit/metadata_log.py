@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from kafkalog.audit.internal import Written, of_directory, split, written
@@ -12,11 +12,12 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format.control import ControlType
 from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.readers import control_records
+from kafkalog.log.storage import open_tree
 
-__all__ = ["METADATA_TOPIC", "Snapshot", "metadata_of", "snapshots"]
+__all__ = ["METADATA_TOPIC", "Snapshot", "cluster_metadata", "metadata_of", "snapshots"]
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 
@@ -35,8 +36,8 @@ def snapshots(directory: PartitionDirectory) -> list[Snapshot]:
     """List a metadata log's snapshots, oldest first."""
     found = []
     try:
-        names = os.listdir(directory.log)
-    except OSError:
+        names = [entry.name for entry in open_tree(directory.log, deep=False).entries(directory.log)]
+    except UnreadableError:
         names = []
     for name in names:
         parsed = parse_name(name)
@@ -45,6 +46,20 @@ def snapshots(directory: PartitionDirectory) -> list[Snapshot]:
         if parsed.offset is not None and parsed.epoch is not None:
             found.append(Snapshot(parsed.offset, parsed.epoch, os.path.join(directory.log, name)))
     return sorted(found)
+
+
+def cluster_metadata(
+    nodes: Iterable[LogDirectory], limits: Limits | None = None, report: Report | None = None
+) -> Metadata | None:
+    """Return what the metadata log of a cluster tells, by the node whose log reaches furthest; None without one."""
+    logs = [one for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC and not one.suffix]
+    return metadata_of(max(logs, key=_reach), limits, report) if logs else None
+
+
+def _reach(directory: PartitionDirectory) -> tuple[int, int, int]:
+    last = directory.segments[-1] if directory.segments else None
+    epochs = (epoch for epoch, _ in directory.leader_epochs)
+    return (max(epochs, default=-1), *((-1, 0) if last is None else (last.base_offset, last.size)))
 
 
 def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, report: Report | None = None) -> Metadata:

@@ -224,7 +224,7 @@ def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log
     ends = [*bases[1:], log_end]
     checkpoint = directory.checkpoints.get("cleaner", -1)
     reach = -1
-    for scan, end in zip(scans, ends, strict=True):
+    for scan, end in zip(scans, ends, strict=False):  # without segments there is an end alone
         if scan.stretch.cleaned or scan.segment.base_offset < checkpoint:
             reach = end
     return reach

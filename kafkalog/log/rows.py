@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, numbered_id
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
 from kafkalog.format.internal import Internal
@@ -17,7 +18,7 @@ from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
 from kafkalog.tables.internal import INTERNAL
 
-__all__ = ["TABLES_OF", "finding_row", "segment_rows", "side_file_rows"]
+__all__ = ["TABLES_OF", "DistinctIds", "finding_row", "finding_rows", "segment_rows", "side_file_rows"]
 
 Row = tuple[Any, ...]
 
@@ -44,8 +45,27 @@ def finding_row(finding: Finding, node: str | None = None) -> Row:
     return (
         finding.id_in(node), finding.code, finding.severity.word, finding.certainty, finding.log, finding.topic,
         finding.partition, finding.producer_id, finding.file, finding.position, finding.length, finding.offset,
-        finding.last_offset, needed, found, finding.message, finding.remedy,
+        finding.last_offset, needed, found, finding.message, finding.remedy, finding.leader,
     )  # fmt: skip
+
+
+class DistinctIds:
+    """Counts findings that would share an id apart: the second of them gets one of its own, always the same."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def __call__(self, row: Row) -> Row:
+        """Give a row of the table ``findings`` the id that no row before has."""
+        plain = row[0]
+        number = self._seen[plain]
+        self._seen[plain] += 1
+        return row if not number else (numbered_id(plain, number), *row[1:])
+
+
+def finding_rows(findings: Iterable[Finding], node: str | None = None) -> Iterator[Row]:
+    """Make the findings about one thing, a broker's log or the like, rows with an id each."""
+    return map(DistinctIds(), (finding_row(finding, node) for finding in findings))
 
 
 def _text(data: bytes | None) -> tuple[str | None, str | None]:

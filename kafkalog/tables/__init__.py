@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.tables import audit, dump, internal, metadata
+from kafkalog.tables import audit, dump, internal, metadata, replicas, salvage, show, verify
 from kafkalog.tables.column import Column, Table
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
@@ -36,6 +36,11 @@ TABLES: Final[dict[str, Table]] = {
         audit.COORDINATOR,
         audit.VISIBLE,
         audit.FINDINGS,
+        verify.FILES,
+        verify.LOGS,
+        replicas.REPLICAS,
+        salvage.STRETCHES,
+        show.FIELDS,
         internal.TRANSITIONS,
         internal.INTERNAL,
         internal.OFFSETS,

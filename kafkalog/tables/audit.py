@@ -189,9 +189,9 @@ FINDINGS: Final = Table(
         Column("code", "string", "what kind of thing: kafkalog explain CODE"),
         Column("severity", "string", "how bad", words=("note", "warning", "error")),
         Column("certainty", "string", "how sure, where that is a question, else null", words=CERTAINTIES),
-        Column("log", "string", "the partition's directory; null in a dump"),
-        Column("topic", "string", "the topic; null in a dump"),
-        Column("partition", "int32", "the partition's number; null in a dump"),
+        Column("log", "string", "the partition's directory, else null"),
+        Column("topic", "string", "the topic, else null"),
+        Column("partition", "int32", "the partition's number, else null"),
         Column("producer_id", "int64", "whom it is about, else null"),
         Column("file", "string", "the file, as it was named"),
         Column("position", "int64", "where in the file, else null", "bytes"),
@@ -202,6 +202,7 @@ FINDINGS: Final = Table(
         Column("found", "string", "what is there, else null"),
         Column("message", "string", "all of it in words"),
         Column("remedy", "string", "a command that ends the trouble, else null"),
+        Column("leader", "int32", "who led the partition at `offset`, where the metadata log tells; else null"),
     ),
 )
 AUDIT_TABLES: Final = (PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)
