@@ -220,7 +220,8 @@ def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log
 
     Where the checkpoint is missing and batches show that they were cleaned, it is the end of the last one that does.
     """
-    ends = ([scan.segment.base_offset for scan in scans] + [log_end])[1:]
+    bases = [scan.segment.base_offset for scan in scans]
+    ends = [*bases[1:], log_end] if bases else []
     checkpoint = directory.checkpoints.get("cleaner", -1)
     reach = -1
     for scan, end in zip(scans, ends, strict=True):

@@ -59,8 +59,8 @@ def verdict_of(summary: Summary, status: Exit) -> dict[str, Any]:
 
 
 def as_text(said: dict[str, Any]) -> str:
-    """Write it as JSON for eyes."""
-    return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
+    """Write it as JSON for eyes, in ASCII: a file's name may be no UTF-8."""
+    return json.dumps(said, indent=1) + "\n"
 
 
 def sha256_of(segment: Segment) -> str | None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from kafkalog.audit.atomicity import across_partitions
 from kafkalog.audit.judge import LogAudit, judge
+from kafkalog.audit.left_over import put_aside
 from kafkalog.audit.partition import PartitionAudit, join
 from kafkalog.audit.scan import STATE_TOPIC, SegmentScan, scan_segment
 from kafkalog.audit.surroundings import Options, StateLog, Surroundings
@@ -81,8 +82,7 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
         by_cluster.setdefault(key, Cluster(node.cluster_id, [])).nodes.append(node)
         for directory in node.partitions:
             if directory.suffix:
-                put_aside = f"{directory.suffix}: not audited"
-                node.findings.append(Finding.of("directory-put-aside", directory.log, put_aside, log=directory.log))
+                node.findings.append(put_aside(directory))
     return list(by_cluster.values()), unreadable
 
 

@@ -150,20 +150,26 @@ class FileSource:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def changes(self) -> str | None:
+    def state(self) -> str:
+        """Say in a word what became of the file since it was opened."""
         now = os.fstat(self._descriptor)
         if now.st_size != self._status.st_size:
-            verb = "grew" if now.st_size > self._status.st_size else "shrank"
-            return f"{verb} from {self._status.st_size} to {now.st_size} bytes while it was read"
+            return "grew" if now.st_size > self._status.st_size else "shrank"
         if now.st_mtime_ns != self._status.st_mtime_ns:
-            return "was written to while it was read"
+            return "written"
         try:
             there = os.stat(local_path(self.name))
         except OSError:
-            return "vanished while it was read"
-        if (there.st_dev, there.st_ino) != (now.st_dev, now.st_ino):
-            return "was replaced while it was read"
-        return None
+            return "vanished"
+        return "whole" if (there.st_dev, there.st_ino) == (now.st_dev, now.st_ino) else "replaced"
+
+    def changes(self) -> str | None:
+        state = self.state()
+        if state in ("grew", "shrank"):
+            now = os.fstat(self._descriptor).st_size
+            return f"{state} from {self._status.st_size} to {now} bytes while it was read"
+        words = {"written": "was written to", "vanished": "vanished", "replaced": "was replaced"}
+        return None if state == "whole" else f"{words[state]} while it was read"
 
 
 def open_source(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> SizedSource:

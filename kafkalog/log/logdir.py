@@ -11,15 +11,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
 from kafkalog.log.readers import read_checkpoint, read_properties
-from kafkalog.log.storage import Entry, Tree, open_tree
+from kafkalog.log.storage import Entry, Tree, exists, open_tree
 
-__all__ = ["LogDirectory", "PartitionDirectory", "Segment", "open_log_directory"]
+__all__ = ["LogDirectory", "PartitionDirectory", "Place", "Segment", "open_log_directory"]
 
 _SUFFIXED: Final = re.compile(r"(?P<name>\S+-\S+)\.\S+(?P<suffix>-delete|-future|-stray)")
 _NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
@@ -50,7 +50,8 @@ class PartitionDirectory:
     loader would treat on its own, `orphans` offsets of index files without a segment, `txn_indexes` those that have a
     transaction index. `checkpoints` are the root's
     offsets for this partition, by ``log_start``, ``high_watermark``, ``recovery_point`` and ``cleaner``. `running` says
-    that the broker ran, or had been killed: its lock is there, its mark of a clean stop is not.
+    that the broker ran, or had been killed: its lock is there, its mark of a clean stop is not; `clean_shutdown` that
+    the mark is there. Where both are False nothing tells.
     """
 
     log: str
@@ -65,6 +66,7 @@ class PartitionDirectory:
     leader_epochs: tuple[tuple[int, int], ...]
     checkpoints: dict[str, int]
     running: bool
+    clean_shutdown: bool
     txn_indexes: frozenset[int]
 
     @property
@@ -77,16 +79,31 @@ class PartitionDirectory:
 class LogDirectory:
     """One argument: a log directory of a broker, or a partition's alone.
 
-    Without a meta.properties each argument is a cluster and a node of its own.
+    Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also where
+    the argument is a partition's. `directory_id` is what the metadata knows it by, where brokers have more than one.
+    `checkpoints` are all offsets by kind, also of partitions that are not here.
     """
 
     path: str
+    home: str
     cluster_id: str | None
     node_id: str | None
     clean_shutdown: bool
     locked: bool
     partitions: list[PartitionDirectory] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    directory_id: str | None = None
+    checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
+
+    @property
+    def alone(self) -> bool:
+        """Say whether one partition's directory was named, without the log directory that it lies in."""
+        return self.home != self.path
+
+    @property
+    def running(self) -> bool:
+        """Say whether the broker ran, or had been killed, when this was read or copied."""
+        return self.locked and not self.clean_shutdown
 
 
 def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
@@ -103,11 +120,10 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     names = _names(home, findings) if alone else {entry.name for entry in entries}
     about = _properties(os.path.join(home, "meta.properties"), findings) if "meta.properties" in names else {}
     directory = LogDirectory(
-        root, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
-        ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings,
+        root, home, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
+        ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings, directory_id=about.get("directory.id"),
     )  # fmt: skip
-    running = directory.locked and not directory.clean_shutdown
-    if running:
+    if directory.running:
         findings.append(
             Finding.of(
                 "read-while-running",
@@ -119,16 +135,36 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     checkpoints = {
         kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items() if name in names
     }
+    directory.checkpoints.update(checkpoints)
     if alone:
         places = [(root, own_name)]
     else:
         entries.sort(key=lambda entry: entry.name)
         places = [(entry.path, entry.name) for entry in entries if _is_directory(entry, root, findings)]
-    for found, wrong in tree.each(lambda place: _partition(tree, *place, checkpoints, running=running), places):
+    for found, wrong in tree.each(lambda place: _partition(tree, *place, checkpoints, directory), places):
         findings += wrong
         if found is not None:
             directory.partitions.append(found)
     return directory
+
+
+class Place(NamedTuple):
+    """What the names around a partition's directory say: whose it is, and by meta.properties on which node."""
+
+    topic: str
+    partition: int
+    node_id: str | None
+
+    @classmethod
+    def of(cls, home: str) -> Place | None:
+        """Look at the directory `home`; None where it is no partition's."""
+        path = _absolute(home)
+        match = _NAME.fullmatch(os.path.basename(path))
+        if match is None:
+            return None
+        about = os.path.join(os.path.dirname(path), "meta.properties")
+        values = _properties(about, []) if exists(about) else {}
+        return cls(match["topic"], int(match["partition"]), values.get("node.id", values.get("broker.id")))
 
 
 def _names(path: str, findings: list[Finding]) -> set[str]:
@@ -173,7 +209,11 @@ def _checkpoint(path: str, findings: list[Finding]) -> dict[tuple[str, int], int
 
 
 def _partition(
-    tree: Tree, path: str, name: str, checkpoints: dict[str, dict[tuple[str, int], int]], *, running: bool
+    tree: Tree,
+    path: str,
+    name: str,
+    checkpoints: dict[str, dict[tuple[str, int], int]],
+    node: LogDirectory,
 ) -> tuple[PartitionDirectory | None, list[Finding]]:
     """List a partition's directory, None where the name is no partition's; say what is wrong with its small files."""
     findings: list[Finding] = []
@@ -216,7 +256,8 @@ def _partition(
         about.get("topic_id"),
         epochs,
         {kind: rows[topic, partition] for kind, rows in checkpoints.items() if (topic, partition) in rows},
-        running,
+        node.running,
+        node.clean_shutdown,
         frozenset(offset for offset, kind in indexed if offset is not None and kind is FileKind.TXN_INDEX),
     )
     return found, findings

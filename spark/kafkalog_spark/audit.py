@@ -11,6 +11,7 @@ import pickle
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +33,7 @@ from kafkalog.audit.summary import LogSummary, Summary
 from kafkalog.audit.surroundings import StateLog, Surroundings
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Finding
-from kafkalog.log.rows import finding_row
+from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, spark_schema
@@ -45,6 +46,7 @@ __all__ = ["BulkAudit", "CorruptInputError", "bulk_audit"]
 
 _JUDGE_BYTES: Final = 256 << 20
 _FILE_BYTES: Final = 128 << 20
+_WRITERS: Final = 4
 _BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "visible", "findings"})
 
 
@@ -100,7 +102,7 @@ class _Job:
         self.clusters: list[Cluster] = []
         self.logs: list[Log] = []
         self.around: dict[int, Surroundings] = {}
-        self.driver_findings: list[tuple[str | None, Finding]] = []
+        self.findings: dict[int, list[Finding]] = {}  # of clusters, by their numbers
         self.summary = Summary()
         self.files: list[dict[str, Any]] = []
         self.damaged = 0
@@ -113,7 +115,6 @@ class _Job:
         self.clusters, self.summary.unreadable = open_clusters(paths)
         self.logs = logs_of(self.clusters, share_bytes)
         nodes = [node for cluster in self.clusters for node in cluster.nodes]
-        self.driver_findings += [(node.node_id, finding) for node in nodes for finding in node.findings]
         segments = sum(len(log.directory.segments) for log in self.logs)
         size = sum(log.directory.size for log in self.logs)
         self._tell("listed", started, f"{len(nodes)} directories, {len(self.logs)} logs", segments, size)
@@ -163,7 +164,7 @@ class _Job:
         for number, cluster in enumerate(self.clusters):
             times = self.around.get(number, Surroundings(self.options, False, -1, -1))
             around = Surroundings.of(cluster.nodes, states.get(number, ()), times.newest, times.now, self.options)
-            self.driver_findings += [(None, finding) for finding in around.findings]
+            self.findings[number] = around.findings
             around.findings = []
             self.around[number] = around
 
@@ -185,9 +186,6 @@ class _Job:
         wanted = tuple(table for table in self.tables if table in _BY_LOG)
         around = tasks.Judge(self.around, wanted, self.storage)
         with _kept(_mapped(in_order, around, tasks.JUDGED)) as judged:
-            sizes = judged.groupBy("kind").agg(F.sum(F.octet_length("content")).alias("size"), F.count("*").alias("n"))
-            for row in sizes.toArrow().to_pylist():
-                self.content_bytes[row["kind"]] = row["size"]
             self._sum_up(judged)
             findings = self.summary.findings.total()
             parts = f"{number} tasks, {groups} partitions, {findings} findings"
@@ -197,11 +195,13 @@ class _Job:
     def _sum_up(self, judged: DataFrame) -> None:
         """Collect what the logs come to, and hold partitions against one another."""
         logs: dict[int, LogSummary] = {}
-        rows = judged.where("kind in ('summary', 'codes')").select("kind", "share", "rows", "content")
+        rows = judged.where("kind in ('summary', 'counts')").select("kind", "share", "rows", "content")
         for row in sorted(rows.toArrow().to_pylist(), key=lambda row: (row["kind"], row["rows"], row["share"])):
             content = pickle.loads(row["content"])
-            if row["kind"] == "codes":
-                self.summary.findings.update(content)
+            if row["kind"] == "counts":
+                codes, sizes = content
+                self.summary.findings.update(codes)
+                self.content_bytes.update(sizes)
             else:
                 log = row["rows"]
                 logs[log] = logs[log].with_share(content) if log in logs else content
@@ -213,8 +213,11 @@ class _Job:
             in_order = keys.repartition(number, "cluster", "share").sortWithinPartitions("cluster", "share")
             for row in _mapped(in_order, tasks.conflict, tasks.CONFLICTS).toArrow().to_pylist():
                 one, other = pickle.loads(row["content"])
-                self.driver_findings.append((None, conflict_finding(one, other, directories)))
-        self.summary.count(finding for _, finding in self.driver_findings)
+                self.findings[row["cluster"]].append(conflict_finding(one, other, directories))
+        for number, cluster in enumerate(self.clusters):
+            self.summary.count(self.findings[number])
+            for node in cluster.nodes:
+                self.summary.count(node.findings)
 
     def write(self, judged: DataFrame) -> None:
         """Write the tables."""
@@ -222,23 +225,34 @@ class _Job:
         driver: dict[str, Iterable[tuple[Any, ...]]] = {
             "partitions": (partition_row(log) for log in self.summary.logs),
             "coordinator": (row for around in self.around.values() for row in coordinator_rows(around.coordinator)),
-            "findings": (finding_row(finding, node) for node, finding in self.driver_findings),
+            "findings": self._finding_rows(),
         }
-        for table in self.tables:
-            schema = StructType.fromJson(spark_schema(TABLES[table]))
-            frames = []
-            if table in driver:
-                frames.append(self._table(driver[table], table, schema))
-            if table in _BY_LOG:
-                files = max(1, self.content_bytes[table] // _FILE_BYTES)
-                rows = judged.where(F.col("kind") == table).select("content").coalesce(files)
-                frames.append(rows.mapInArrow(tasks.unpack, schema))
-            frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1]).coalesce(1)
-            writer = frame.write.mode("append").option("compression", "zstd")
-            writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-            writer.parquet(self.output.of_table(table))
+        with ThreadPoolExecutor(_WRITERS) as pool:  # most are small: what they take is what a job takes to start
+            for done in [pool.submit(self._write, table, judged, driver.get(table)) for table in self.tables]:
+                done.result()
         seconds = time.monotonic() - started
         self.progress(f"wrote {len(self.tables)} tables in {seconds:.1f} s")
+
+    def _finding_rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield what is said of brokers and clusters; the tasks tell what is said of logs."""
+        for number, cluster in enumerate(self.clusters):
+            for node in cluster.nodes:
+                yield from finding_rows(node.findings, node.node_id)
+            yield from finding_rows(self.findings[number])
+
+    def _write(self, table: str, judged: DataFrame, of_driver: Iterable[tuple[Any, ...]] | None) -> None:
+        schema = StructType.fromJson(spark_schema(TABLES[table]))
+        frames = []
+        if of_driver is not None:
+            frames.append(self._table(of_driver, table, schema))
+        if table in _BY_LOG:
+            files = max(1, self.content_bytes[table] // _FILE_BYTES)
+            rows = judged.where(F.col("kind") == table).select("content").coalesce(files)
+            frames.append(rows.mapInArrow(tasks.unpack, schema))
+        frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1]).coalesce(1)
+        writer = frame.write.mode("append").option("compression", "zstd")
+        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        writer.parquet(self.output.of_table(table))
 
     def _table(self, rows: Iterable[tuple[Any, ...]], table: str, schema: StructType) -> DataFrame:
         content = pa.Table.from_batches(arrow_batches(rows, arrow_schema(TABLES[table])), arrow_schema(TABLES[table]))

@@ -17,15 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.audit.atomicity import KEY_COLUMNS, conflicts, own_epoch_keys
+from kafkalog.audit.batches import log_batches
 from kafkalog.audit.judge import Judgement, judge
 from kafkalog.audit.partition import join
 from kafkalog.audit.provenance import sha256_of
-from kafkalog.audit.rows import log_rows
 from kafkalog.audit.scan import STATE_TOPIC, SegmentScan, scan_segment
 from kafkalog.audit.summary import LogSummary
 from kafkalog.audit.surroundings import Surroundings
 from kafkalog.log.chunk import Limits
-from kafkalog.log.rows import finding_row
+from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -158,11 +158,18 @@ class Judge:
         replicas = [(log.node, join(log.directory, scans)) for log, scans in logs]
         found = judge(replicas, self.around[about.cluster], share=share, of=about.shares)
         numbers = [log.number for log, _ in logs]
-        yield from self._summaries(about.cluster, share, numbers, found)
+        sizes: Counter[str] = Counter()
         for table in self.tables:
-            schema = arrow_schema(TABLES[table])
-            for content in arrow_batches(self._rows(table, share, found), schema):
-                yield (table, about.cluster, share, content.num_rows, _ipc(content))
+            for batch in self._batches(table, share, found):
+                content = _ipc(batch)
+                sizes[table] += len(content)
+                yield (table, about.cluster, share, batch.num_rows, content)
+        for row in self._keys(about.cluster, numbers, found):
+            sizes["keys"] += len(row[-1])
+            yield row
+        yield from self._summaries(about.cluster, share, numbers, found, sizes)
+
+    def _keys(self, cluster: int, numbers: list[int], found: Judgement) -> Iterator[Row]:
         for log, number in zip(found.logs, numbers, strict=True):
             keys: dict[int, Packed] = {}
             for some in own_epoch_keys(log.judged, number):
@@ -171,23 +178,25 @@ class Judge:
                     keys.setdefault(key_share, Packed(KEY_COLUMNS)).append(some.take(shares == key_share))
             for key_share, of_share in keys.items():
                 for some_keys in of_share.pieces(_PIECE_ROWS):
-                    yield ("keys", about.cluster, key_share, len(some_keys), packed(some_keys))
+                    yield ("keys", cluster, key_share, len(some_keys), packed(some_keys))
 
-    def _summaries(self, cluster: int, share: int, numbers: list[int], found: Judgement) -> Iterator[Row]:
+    def _summaries(
+        self, cluster: int, share: int, numbers: list[int], found: Judgement, sizes: Counter[str]
+    ) -> Iterator[Row]:
         for number, log in zip(numbers, found.logs, strict=True):
             yield ("summary", cluster, share, number, packed(LogSummary.of(log)))
         codes = Counter((finding.code, finding.severity) for finding in found.findings)
         for log in found.logs:
             codes.update((finding.code, finding.severity) for finding in log.findings)
-        yield ("codes", cluster, share, 0, packed(codes))
+        yield ("counts", cluster, share, 0, packed((codes, sizes)))
 
-    def _rows(self, table: str, share: int, found: Judgement) -> Iterator[Row]:
+    def _batches(self, table: str, share: int, found: Judgement) -> Iterator[pa.RecordBatch]:
         if table == "findings":
-            yield from map(finding_row, found.findings)
+            yield from arrow_batches(finding_rows(found.findings), arrow_schema(TABLES[table]))
         if table == "gaps" and share:
             return  # they are the log's, whoever wrote in it
         for log in found.logs:
-            yield from log_rows(log, table)
+            yield from log_batches(log, table)
 
 
 def _ipc(batch: pa.RecordBatch) -> bytes:

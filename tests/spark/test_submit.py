@@ -98,7 +98,8 @@ def test_a_zip_of_the_same_source_is_the_same_file(tmp_path: Path) -> None:
 
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "other.zip").read_bytes()
     names = zipfile.ZipFile(tmp_path / "one.zip").namelist()
-    assert {"kafkalog/__init__.py", "kafkalog_cli/bulk.py", "kafkalog_spark/tasks.py"} <= set(names)
+    wanted = {"kafkalog/__init__.py", "kafkalog_cli/bulk.py", "kafkalog_spark/tasks.py", "pyspark_kafkalog/__init__.py"}
+    assert wanted <= set(names)
     assert all(name.endswith(".py") for name in names)
 
 
@@ -131,7 +132,7 @@ def test_a_packed_environment(elsewhere: Elsewhere) -> None:
     made = elsewhere.folder / "made"
     shutil.copytree(elsewhere.folder / "bare", made, symlinks=True)
     (site,) = made.glob("lib/python*/site-packages")
-    for package in ("kafkalog", "cli/kafkalog_cli", "spark/kafkalog_spark"):
+    for package in ("kafkalog", "cli/kafkalog_cli", "spark/kafkalog_spark", "spark/pyspark_kafkalog"):
         shutil.copytree(ROOT / package, site / Path(package).name, ignore=shutil.ignore_patterns("__pycache__", "*.c"))
     ship("environment", "--of", made, elsewhere.folder / "environment.tar.gz")
     ended = elsewhere.submit(

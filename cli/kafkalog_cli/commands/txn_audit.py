@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -24,7 +22,6 @@ from kafkalog_cli.params import NumberRanges, form_of, names_of
 
 if TYPE_CHECKING:
     from kafkalog.audit.run import Audit
-    from kafkalog_cli.render.rows import RowSink
 
 __all__ = ["txn_audit"]
 
@@ -58,6 +55,9 @@ class _Filter:
         if self.state and table.name == "transactions":
             tests.append(lambda row: row[at["state"]] in self.state)
         return lambda row: all(test(row) for test in tests)
+
+
+_EVERYTHING: Final = _Filter(None, None, None, None, ())
 
 
 def _all_columns() -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def txn_audit(
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
-            found, summary, status, output, tables or SHOWN, chosen.of,
+            found, summary, status, output, tables or SHOWN, None if chosen == _EVERYTHING else chosen.of,
             paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
         print(summary.verdict())
@@ -165,26 +165,13 @@ def _write(
 ) -> None:  # fmt: skip
     from kafkalog.audit.rows import audit_rows
     from kafkalog_cli.render.report import write_report
-    from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink
-    from kafkalog_cli.render.table import TableSink
+    from kafkalog_cli.render.sinks import sink_of, style
 
-    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    width = shutil.get_terminal_size().columns if terminal else None
     wanted = tables or SHOWN
     if form == "table" and not tables and not everything:
-        write_report(found, stream, chosen.of, color=color, width=width)
+        write_report(found, stream, chosen.of, **style(terminal))
         return
-    sink: RowSink
-    if form == "ndjson":
-        sink = NdjsonSink(stream, columns)
-    elif form == "json":
-        sink = JsonSink(stream, columns, wanted)
-    elif form == "csv":
-        sink = CsvSink(
-            stream, columns, next(table for table in AUDIT_TABLES if table.name == tables[0]), escaped=terminal
-        )
-    else:
-        sink = TableSink(stream, columns, color=color, width=width)
+    sink = sink_of(form, stream, columns, wanted, terminal=terminal)
     for table in AUDIT_TABLES:
         if table.name in wanted:
             test = chosen.of(table)

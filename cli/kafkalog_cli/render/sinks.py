@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import BinaryIO, TypedDict
 
 import click
 
@@ -17,7 +17,7 @@ from kafkalog_cli.inputs import name_of
 from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink, RowSink
 from kafkalog_cli.render.table import TableSink
 
-__all__ = ["make_sink"]
+__all__ = ["make_sink", "sink_of", "style"]
 
 
 def make_sink(
@@ -37,8 +37,7 @@ def make_sink(
         ]
         return JsonSink(stream, columns, sorted({*given, "findings"}))
     if form == "table":
-        color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return TableSink(stream, columns, color=color, width=shutil.get_terminal_size().columns if terminal else None)
+        return TableSink(stream, columns, **style(terminal))
     if len(request.tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     name = request.tables[0] if request.tables else _only_table(request)
@@ -47,13 +46,37 @@ def make_sink(
     return CsvSink(stream, columns, TABLES[name], escaped=terminal and not raw)
 
 
+class Style(TypedDict):
+    """How tables for eyes are drawn; a width of None is as wide as it must be."""
+
+    color: bool
+    width: int | None
+
+
+def style(terminal: bool) -> Style:
+    """Return how tables are drawn on a terminal, or in a file."""
+    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Style(color=color, width=shutil.get_terminal_size().columns if terminal else None)
+
+
+def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequence[str], *, terminal: bool) -> RowSink:
+    """Return the sink for `form` of a command whose tables are known by their names; a csv holds the first."""
+    if form == "ndjson":
+        return NdjsonSink(stream, columns)
+    if form == "json":
+        return JsonSink(stream, columns, tables)
+    if form == "csv":
+        return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal)
+    return TableSink(stream, columns, **style(terminal))
+
+
 def _only_table(request: Request) -> str:
     """Return the one table that the files give by default."""
-    names = set()
+    names: set[str] = set()
     for file in request.files:
         kind = name_of(file).kind
         if kind in (FileKind.LOG, FileKind.KRAFT_SNAPSHOT):
-            names.add("records" if request.options.deep else "batches")
+            names.add(next(name for name in ("internal", "records", "batches") if name in request.wanted))
         elif kind in TABLES_OF:
             names.add(TABLES_OF[kind][0].name)
     if len(names) > 1:
