@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sourced import OF_LOGS, OF_SEGMENTS, in_order, library_rows
 
 import build
 from invoke import PARTITION, SEGMENT
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES
 from official import CORPUS, FIXTURES, cases
-from sourced import OF_LOGS, OF_SEGMENTS, in_order, library_rows
 
 pytest.importorskip("pyspark", reason="the data source needs pyspark")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sourced import DIRECTORIES, OF_LOGS, OF_SEGMENTS, in_order, library_rows
 
 from invoke import PARTITION, SEGMENT
 from kafkalog.tables import TABLES
 from object_store import object_store
 from official import FIXTURES
-from sourced import DIRECTORIES, OF_LOGS, OF_SEGMENTS, in_order, library_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
