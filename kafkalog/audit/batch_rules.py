@@ -6,7 +6,6 @@ by something else, or changed and signed again. What brokers were seen to store 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +34,7 @@ __all__ = ["check_headers", "check_records"]
 _HEADER: Final = 61
 _METADATA: Final = "__cluster_metadata"
 _LAST_YEAR: Final = 253_402_300_799_999  # the end of the year 9999, in ms
-_DECODING: Final = range(kernel.SECTION_START, kernel.ERROR_POSITION + 1)
+_DECODING: Final = slice(kernel.SECTION_START, kernel.ERROR_POSITION + 1)
 
 
 class _Heads:
@@ -142,15 +141,15 @@ def check_records(chunk: Chunk, *, exact_times: bool = True) -> Iterator[Finding
     heads = chunk.heads
     if not heads.count:
         return
-    before = [array("q", heads.column(number)) for number in _DECODING]
+    decoding = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[_DECODING, : heads.count]
+    before = decoding.copy()
     seen = _Seen(heads.count)
     for block in chunk.records():
         yield from block.findings
         seen.block(block)
         yield from _control_records(chunk, block)
         yield from _inner_checksums(chunk, block)
-    for number, column in zip(_DECODING, before, strict=True):
-        heads.column(number)[:] = memoryview(column)
+    decoding[:] = before
     yield from seen.findings(chunk, exact_times=exact_times)
 
 
