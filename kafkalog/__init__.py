@@ -23,6 +23,7 @@ _HOMES: Final = {
     "format.checkpoint": ("Checkpoint", "LeaderEpoch", "PartitionOffset"),
     "format.compression": ("CODECS",),
     "format.control": ("ControlRecord", "ControlType", "control_record"),
+    "format.fields": ("Field",),
     "format.index": ("AbortedTransaction", "OffsetEntry", "TimeEntry"),
     "format.message": ("MalformedError",),
     "format.snapshot": ("ProducerState",),
@@ -47,8 +48,11 @@ _HOMES: Final = {
         "time_index",
     ),
     "log.records": ("RecordBlock",),
+    "log.salvage": ("Salvaged", "salvage"),
     "log.segment": ("scan", "scan_source", "segment_chunks"),
+    "log.show": ("Shown", "show"),
     "log.stream": ("StreamSource",),
+    "log.stretches": ("Stretch",),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

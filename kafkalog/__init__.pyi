@@ -6,6 +6,7 @@ from kafkalog.format.batch import Batch, Record
 from kafkalog.format.checkpoint import Checkpoint, LeaderEpoch, PartitionOffset
 from kafkalog.format.compression import CODECS
 from kafkalog.format.control import ControlRecord, ControlType, control_record
+from kafkalog.format.fields import Field
 from kafkalog.format.index import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.format.message import MalformedError
 from kafkalog.format.snapshot import ProducerState
@@ -36,8 +37,11 @@ from kafkalog.log.readers import (
     time_index,
 )
 from kafkalog.log.records import RecordBlock
+from kafkalog.log.salvage import Salvaged, salvage
 from kafkalog.log.segment import scan, scan_source, segment_chunks
+from kafkalog.log.show import Shown, show
 from kafkalog.log.stream import StreamSource
+from kafkalog.log.stretches import Stretch
 
 __version__: str
 
@@ -52,6 +56,7 @@ __all__ = [
     "Code",
     "ControlRecord",
     "ControlType",
+    "Field",
     "FileKind",
     "FileName",
     "FileSource",
@@ -67,9 +72,12 @@ __all__ = [
     "ProducerState",
     "Record",
     "RecordBlock",
+    "Salvaged",
     "Severity",
+    "Shown",
     "Source",
     "StreamSource",
+    "Stretch",
     "TimeEntry",
     "TimeIndexCheck",
     "TimeIndexErrors",
@@ -93,9 +101,11 @@ __all__ = [
     "read_snapshot",
     "record_columns",
     "records",
+    "salvage",
     "scan",
     "scan_source",
     "segment_chunks",
+    "show",
     "time_index",
 ]
 

@@ -47,6 +47,8 @@ class Request:
         """Return the names of the tables that a segment gives."""
         if self.tables:
             return set(self.tables)
+        if self.options.internal:
+            return {"batches", "control", "internal"}
         return {"batches", "control", "records"} if self.options.deep else {"batches"}
 
 
@@ -152,12 +154,12 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
             run.begin(file, name)
             read = chunks_of(file, request.limits, request.max_bytes, sink.flush)
             chunks = run.progress.over(file, read)
-            rows = segment_rows(file, chunks, request.wanted, request.selection)
+            rows = segment_rows(file, chunks, request.wanted, request.selection, request.options.internal)
         else:
             check_side_file(file)
             rows = side_file_rows(file, name.kind)
         wanted = request.wanted if request.tables or name.kind in _SEGMENTS else {TABLES_OF[name.kind][0].name}
-        counted = "records" if "records" in wanted else "batches" if "batches" in wanted else None
+        counted = next((name for name in ("internal", "records", "batches") if name in wanted), None)
         left: dict[str, int | None] = dict.fromkeys(wanted, request.limit)
         for item in rows:
             if isinstance(item, Finding):

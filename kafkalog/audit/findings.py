@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from kafkalog.audit.left_over import left_over
 from kafkalog.audit.partition import PartitionAudit
-from kafkalog.audit.times import iso
 from kafkalog.audit.verdicts import Verdict, Verdicts
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.times import iso
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Decision

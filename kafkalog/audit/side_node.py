@@ -11,13 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
-from kafkalog.audit.kraft_snapshot import kraft_snapshots
-from kafkalog.audit.metadata_log import METADATA_TOPIC, metadata_records
+from kafkalog.audit.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
+from kafkalog.audit.metadata_log import METADATA_TOPIC, cluster_metadata
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Where
 from kafkalog.format.checkpoint import PartitionOffset
-from kafkalog.format.records.cluster_metadata import TopicRecord
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.readers import read_checkpoint, read_properties
 from kafkalog.log.storage import exists
@@ -32,6 +31,10 @@ _CHECKPOINTS: Final = {
     "cleaner-offset-checkpoint": "cleaner",
 }
 _UUID: Final = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")  # 16 bytes: the last character has two bits of them
+_QUORUM_KEYS: Final = {
+    "0": {"clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters", "data_version"},
+    "1": {"leaderId", "leaderEpoch", "votedId", "votedDirectoryId", "data_version"},
+}
 _ZERO_UUID: Final = "A" * 22
 _METADATA_UUID: Final = "A" * 21 + "Q"
 
@@ -40,6 +43,7 @@ def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterat
     """Yield what a log directory's own files say that its logs do not; `audits` are those of its partitions."""
     if exists(os.path.join(node.home, "meta.properties")):
         yield from _meta_properties(os.path.join(node.home, "meta.properties"))
+    yield from bootstrap_snapshot(node.home)
     by_partition = {(audit.directory.topic, audit.directory.partition): audit for audit in audits}
     for name, kind in _CHECKPOINTS.items():
         yield from _checkpoint(node, name, kind, by_partition)
@@ -189,9 +193,13 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
     if wrong:
         return
     version, epoch = values.get("data_version", ""), values.get("leaderEpoch", "")
-    if version not in ("0", "1"):
+    keys = _QUORUM_KEYS.get(version)
+    if keys is None:
         message = f"its data_version is {version or 'missing'}"
         yield _of(directory, "quorum-state-wrong", path, message, needed="0 or 1", found=version)
+    elif keys != values.keys():
+        message = f"these keys are not those of data_version {version}: {', '.join(sorted(keys ^ values.keys()))}"
+        yield _of(directory, "quorum-state-wrong", path, message)
     newest = max((known for known, _ in audit.epochs), default=0) if audit is not None else 0
     if not re.fullmatch(r"[0-9]{1,10}", epoch) or int(epoch) < newest:
         message = f"its leader epoch is {epoch or 'missing'}, the metadata log has batches of epoch {newest}"
@@ -200,10 +208,8 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
 
 def _topic_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
     """Hold topic ids against each other and against the metadata log's, where that is at hand."""
-    known: dict[str, set[str]] = {}
-    for record in metadata_records(nodes):
-        if isinstance(record, TopicRecord):
-            known.setdefault(record.name, set()).add(record.topic_id)
+    metadata = cluster_metadata(nodes)
+    known = {} if metadata is None else {name: set(ids) for name, ids in metadata.ids.items()}
     told: dict[str, list[PartitionDirectory]] = {}
     for node in nodes:
         for directory in node.partitions:

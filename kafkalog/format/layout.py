@@ -17,14 +17,18 @@ __all__ = [
     "ABORTED_TXN",
     "CONTROL_RECORD_KEY",
     "END_TXN_MARKER",
+    "MESSAGE_CONTENT",
     "MESSAGE_V0",
     "MESSAGE_V1",
     "OFFSET_INDEX_ENTRY",
     "PRODUCER_SNAPSHOT",
     "PRODUCER_STATE_ENTRY",
+    "RECORD",
     "RECORD_BATCH",
+    "RECORD_HEADER",
     "TIME_INDEX_ENTRY",
     "Layout",
+    "Varying",
 ]
 
 
@@ -73,6 +77,33 @@ class Layout:
         return struct.calcsize(">" + "".join(codes[: self.names.index(name)]))
 
 
+class Varying:
+    """Numbers and bytes behind one another, bytes being as many as the number before them says; -1 stands for null."""
+
+    def __init__(self, kafka_class: str, **fields: str) -> None:
+        self.kafka_class = kafka_class
+        self.fields = fields
+
+    @cached_property
+    def construct(self) -> construct.Struct[Any, Any]:
+        """The layout for labelled views; imports construct."""
+        import construct
+
+        parts, size = [], ""
+        for name, kind in self.fields.items():
+            part = construct.Bytes(_size_by(size)) if kind == BYTES else getattr(construct, kind)
+            parts.append(name / part)
+            size = name
+        return construct.Struct(*parts)
+
+
+def _size_by(name: str) -> Any:
+    return lambda context: max(0, context[name])
+
+
+VARINT: Final = "ZigZag"
+BYTES: Final = "bytes"
+
 # Magic 2. The CRC, a CRC-32C, covers everything from ``attributes`` on. base_timestamp is the delete horizon where
 # bit 6 of the attributes is set.
 RECORD_BATCH: Final = Layout(
@@ -91,6 +122,26 @@ RECORD_BATCH: Final = Layout(
     base_sequence=INT32,
     records_count=INT32,
 )
+# A record of magic 2; as many headers follow as it says.
+RECORD: Final = Varying(
+    "org.apache.kafka.common.record.DefaultRecord",
+    length=VARINT,  # of what follows this field
+    attributes=INT8.construct,
+    timestamp_delta=VARINT,
+    offset_delta=VARINT,
+    key_size=VARINT,
+    key=BYTES,
+    value_size=VARINT,
+    value=BYTES,
+    headers_count=VARINT,
+)
+RECORD_HEADER: Final = Varying(
+    "org.apache.kafka.common.header.internals.RecordHeader",
+    header_key_size=VARINT,
+    header_key=BYTES,
+    header_value_size=VARINT,
+    header_value=BYTES,
+)
 # Magic 0 and 1. The CRC, a CRC-32, covers everything from ``magic`` on; key and value follow, each behind its size.
 MESSAGE_V0: Final = Layout(
     "org.apache.kafka.common.record.LegacyRecord",
@@ -101,6 +152,13 @@ MESSAGE_V0: Final = Layout(
     attributes=INT8,
 )
 MESSAGE_V1: Final = Layout("org.apache.kafka.common.record.LegacyRecord", **MESSAGE_V0.fields, timestamp=INT64)
+MESSAGE_CONTENT: Final = Varying(
+    "org.apache.kafka.common.record.LegacyRecord",
+    key_size=INT32.construct,
+    key=BYTES,
+    value_size=INT32.construct,
+    value=BYTES,
+)
 CONTROL_RECORD_KEY: Final = Layout("org.apache.kafka.common.record.ControlRecordType", version=INT16, type=INT16)
 END_TXN_MARKER: Final = Layout(
     "org.apache.kafka.common.record.EndTransactionMarker", version=INT16, coordinator_epoch=INT32

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -28,6 +29,7 @@ _SMALLEST_MESSAGE: Final = 26
 _MAGIC_AT: Final = 16
 _PLAUSIBLE: Final = re.compile(rb"(?s)\x02(?<=[\x00-\x08].{8})(?=.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
 _PLAUSIBLE_LEGACY: Final = re.compile(rb"(?s)[\x00\x01](?=[\x00-\x0f])(?<=(?!\x00{4})[\x00-\x08].{8})")
+_HINTS: Final = 64  # positions of other files that are tried before bytes are searched
 _LEGACY_WORK: Final = 256 << 20  # bytes of old messages whose checksums are tried in one file
 _LEGACY_EXTENTS: Final = 4 << 30  # the same of extents that a damaged or big old message may have
 
@@ -45,7 +47,7 @@ class Extent(NamedTuple):
 class Resync:
     """Searches one file, whose bytes `read(position, size)` gives (fewer at its end).
 
-    `hints` are positions where other files say that batches start.
+    `hints` are positions, in order, where other files say that batches start.
     """
 
     def __init__(self, read: Read, max_batch_bytes: int, hints: Sequence[int] = ()) -> None:
@@ -110,8 +112,9 @@ class Resync:
         return extent
 
     def _search(self, start: int, stop: int, above: int | None, legacy: bool) -> Extent | None:
-        for hint in self._hints:
-            if start < hint < stop and (known := self._usable(self.whole(hint, legacy=legacy), above)):
+        first = bisect_right(self._hints, start)
+        for hint in self._hints[first : first + _HINTS]:
+            if hint < stop and (known := self._usable(self.whole(hint, legacy=legacy), above)):
                 inside = self._scan(start, hint, above, legacy)
                 return inside if inside is not None and inside.position + inside.size <= hint else known
         return self._scan(start, stop, above, legacy)

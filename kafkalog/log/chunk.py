@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import Block
 from kafkalog.log.records import RecordBlock, decode_records
 
-__all__ = ["Chunk", "Limits"]
+__all__ = ["Chunk", "Limits", "Resumed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +22,26 @@ class Limits:
     max_decompressed_bytes: int = 128 << 20
 
 
+class Resumed(NamedTuple):
+    """Where reading goes on behind damage.
+
+    `is_proved` says whether the bytes before prove that a batch begins there, as an end that is believed does;
+    `expected` is the offset that the damaged batch's header leads to, None where it has none.
+    """
+
+    position: int
+    is_proved: bool
+    expected: int | None
+
+
 class Chunk:
     """Batches that lie behind one another, and what was found wrong behind them.
 
     `heads` holds the kernel's table of them, `buf` their bytes, `position` that of ``buf[0]`` in the file. Both are
-    used again for the next chunk: copy what must last.
+    used again for the next chunk: copy what must last. `resumed` is there where they end in damage.
     """
 
-    __slots__ = ("buf", "file", "findings", "heads", "limits", "position")
+    __slots__ = ("buf", "file", "findings", "heads", "limits", "position", "resumed")
 
     def __init__(self, file: str, buf: memoryview, position: int, heads: Block, limits: Limits) -> None:
         self.file = file
@@ -37,6 +50,7 @@ class Chunk:
         self.heads = heads
         self.limits = limits
         self.findings: list[Finding] = []
+        self.resumed: Resumed | None = None
 
     def skip(self, row: int) -> None:
         """Leave a batch's records out of `records`."""

@@ -10,14 +10,13 @@ is the suspect, and the next whole batch is searched from inside.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.layout import MESSAGE_V0, RECORD_BATCH
 from kafkalog.format.resync import Extent
-from kafkalog.log.chunk import Chunk
+from kafkalog.log.chunk import Chunk, Resumed
 from kafkalog.log.window import WINDOW
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ class Damage:
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Tell what is wrong at the next batch and go on behind it."""
+    def chunk(self) -> Chunk:
+        """Tell what is wrong at the next batch, and where reading goes on behind it."""
         here = self.scan.window.here
         self.scan.resync.forget(here)
         head = self.scan.source.read(here, RECORD_BATCH.size)
@@ -53,22 +52,16 @@ class Damage:
             chunk = self.over_limit(here, size, head) if over else self.one_batch(here, size)
             if wrong_magic:
                 self.tell_magic(chunk, here, magic)
-            yield chunk
-            self.scan.window.go_to(here + size)
-            return
+            return resumed(chunk, here + size, is_proved=True)
         if not any(head) and (zeros := self.zeros(here)) is not None:
-            yield self.lone(self.preallocated(here, zeros))
-            self.scan.window.go_to(here + zeros)
-            return
+            return resumed(self.lone(self.preallocated(here, zeros)), here + zeros)
         proved = self.with_real_length(here, size, bytes(head))
         if proved is not None:
-            yield proved
-            return
+            return proved
         smallest = RECORD_BATCH.size if magic >= 2 else 26 + 8 * max(magic, 0)
         if magic < 0 or size < smallest:
-            yield from self.unreadable(here, head)
-        else:
-            yield from self.broken(here, size, head, whole)
+            return self.unreadable(here, head)
+        return self.broken(here, size, head, whole)
 
     def lone(self, finding: Finding | None) -> Chunk:
         """Make a chunk of no batch."""
@@ -122,24 +115,20 @@ class Damage:
         end = self.scan.source.size
         return self.scan.resync.next_whole(start, sys.maxsize if end is None else end, above, legacy=self.scan.legacy)
 
-    def unreadable(self, here: int, head: bytes) -> Iterator[Chunk]:
+    def unreadable(self, here: int, head: bytes) -> Chunk:
         """Pass over bytes that are no header to the next whole batch, or to the end."""
         found = self.next_whole(here + 1)
         if found is None and len(head) < RECORD_BATCH.size:
-            yield self.lone(self.truncated(here, RECORD_BATCH.size, len(head)))
-            self.scan.window.go_to(here + len(head))
-            return
+            return resumed(self.lone(self.truncated(here, RECORD_BATCH.size, len(head))), here + len(head))
         end = self.end_of_file() if found is None else found.position
         zero = self.all_zero(here, end)
         code = "bytes-zero" if zero else "bytes-unreadable"
         what = "zero bytes" if zero else "bytes that are no batch"
         then = "to the end of the file" if found is None else f"before the batch at offset {found.last_offset}"
-        yield self.lone(
-            self.scan.finding(
-                code, f"{end - here} {what} {then}", position=here, length=end - here, needed="a batch", found=what
-            )
+        told = self.scan.finding(
+            code, f"{end - here} {what} {then}", position=here, length=end - here, needed="a batch", found=what
         )
-        self.scan.window.go_to(end)
+        return resumed(self.lone(told), end, expected=self.expected(head))
 
     def end_of_file(self) -> int:
         """Return where the source ends, once it was searched so far."""
@@ -195,28 +184,24 @@ class Damage:
         )
         return chunk
 
-    def broken(self, here: int, size: int, head: bytes, whole: bool) -> Iterator[Chunk]:
+    def broken(self, here: int, size: int, head: bytes, whole: bool) -> Chunk:
         """A header whose extent fails its checksum or runs past the end, and whose length is not proved wrong."""
         end = here + size
+        expected = self.expected(head)
         in_limit = size <= self.scan.limits.max_batch_bytes
         if whole and in_limit and self.end_is_believed(end, head):
-            yield self.mismatch(here, size, head, decode=True)
-            self.scan.window.go_to(end)
-            return
+            return resumed(self.mismatch(here, size, head, decode=True), end, is_proved=True, expected=expected)
         found = self.next_whole(here + 1)
         if found is None and not whole:
             left = self.end_of_file() - here
-            yield self.lone(self.truncated(here, size, left))
-            self.scan.window.go_to(here + left)
-        elif whole and (found is None or found.position >= end):
+            return resumed(self.lone(self.truncated(here, size, left)), here + left)
+        if whole and (found is None or found.position >= end):
             # Nothing whole inside: the extent may be right, and what follows it is looked at on its own.
-            yield self.mismatch(here, size, head, decode=in_limit)
-            self.scan.window.go_to(end)
-        else:
-            assert found is not None  # else one of the two branches above
-            self.header_row(here, size, head)
-            yield self.length_wrong(self.scan.chunk(), here, size, found.position - here, lost=True)
-            self.scan.window.go_to(found.position)
+            return resumed(self.mismatch(here, size, head, decode=in_limit), end, expected=expected)
+        assert found is not None  # else one of the two branches above
+        self.header_row(here, size, head)
+        chunk = self.length_wrong(self.scan.chunk(), here, size, found.position - here, lost=True)
+        return resumed(chunk, found.position, expected=expected)
 
     def length_wrong(self, chunk: Chunk, here: int, size: int, real: int, *, lost: bool) -> Chunk:
         """Tell of a length that does not lead to the next batch; `lost` says whether the batch is, too."""
@@ -248,8 +233,7 @@ class Damage:
             return None
         self.scan.heads.count = 1
         chunk = self.length_wrong(self.scan.ordered(self.scan.chunk(data, here)), here, size, real, lost=False)
-        self.scan.window.go_to(here + real)
-        return chunk
+        return resumed(chunk, here + real, is_proved=True)
 
     def real_size(self, here: int, declared: int, *, legacy: bool) -> int | None:
         """Return the size up to the file's end or to a whole batch behind, over which the checksum holds."""
@@ -284,10 +268,17 @@ class Damage:
         if following is not None:
             if expected is None or following.base_offset is None:
                 return following.last_offset > int.from_bytes(head[:8], "big", signed=True)
-            return following.base_offset >= expected
+            return following.base_offset >= min(expected, self.counted(head, expected))
         # Torn or damaged itself: its first field is all that can be looked at.
         offset = behind[:8]
-        return expected is not None and offset == expected.to_bytes(8, "big", signed=True)[: len(offset)]
+        offsets = () if expected is None else (expected, self.counted(head, expected))
+        return any(offset == one.to_bytes(8, "big", signed=True)[: len(offset)] for one in offsets)
+
+    @staticmethod
+    def counted(head: bytes, expected: int) -> int:
+        """Return the offset behind the batch by its count, if it can be: of two fields one may be what is damaged."""
+        base, *_, count = RECORD_BATCH.packed.unpack(head)
+        return int(base + count) if count > 0 and base + count < 2**63 else expected
 
     def expected(self, head: bytes) -> int | None:
         """Return the offset behind the batch by its header, None where that can't be said."""
@@ -339,3 +330,9 @@ class Damage:
             data = self.scan.source.read(at, min(WINDOW, stop - at))
             crc = sum_of(data, 0, len(data), crc)
         return crc
+
+
+def resumed(chunk: Chunk, position: int, *, is_proved: bool = False, expected: int | None = None) -> Chunk:
+    """Note in `chunk` where reading goes on behind it."""
+    chunk.resumed = Resumed(position, is_proved, expected)
+    return chunk

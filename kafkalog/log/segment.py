@@ -11,6 +11,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Where
 from kafkalog.format import kernel
 from kafkalog.format.batch import Block
+from kafkalog.format.layout import OFFSET_INDEX_ENTRY
 from kafkalog.format.resync import Resync
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.damage import Damage
@@ -18,10 +19,11 @@ from kafkalog.log.files import BytesSource, Source, open_source
 from kafkalog.log.names import FileKind, parse_name, sibling
 from kafkalog.log.window import Window
 
-__all__ = ["chunks_of_source", "scan", "scan_source", "segment_chunks"]
+__all__ = ["batch_positions", "chunks_of_source", "scan", "scan_source", "segment_chunks"]
 
 _CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
 _SMALLEST_BATCH: Final = 26  # a message of magic 0
+_INDEX_BYTES: Final = 16 << 20  # of an offset index that are looked at; a broker's has 10 MiB
 _INT64: Final = (-(2**63), 2**63 - 1)
 
 
@@ -99,7 +101,10 @@ class Scan:
                 break
             if why != kernel.FULL:
                 before = window.here
-                yield from Damage(self).chunks()
+                chunk = Damage(self).chunk()
+                yield chunk
+                if chunk.resumed is not None:
+                    window.go_to(chunk.resumed.position)
                 if window.here <= before:  # the bytes went away under the reader: go on behind those it had
                     window.go_to(window.position + window.stop)
                     if window.here <= before:
@@ -215,18 +220,24 @@ def chunks_of_source(source: Source, path: str | os.PathLike[str], *, limits: Li
     file = os.fspath(path)
     name = parse_name(os.path.basename(file))
     base_offset = name.offset if name.kind is FileKind.LOG else None
-    yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: _hints(file))
+    yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: batch_positions(file))
 
 
-def _hints(path: str) -> list[int]:
-    """Return the positions in the offset index beside a segment, none where there is none."""
-    name = os.path.basename(path)
+def batch_positions(path: str | os.PathLike[str]) -> list[int]:
+    """Return where batches begin by the offset index beside a segment, nothing where there is none."""
+    file = os.fspath(path)
+    name = os.path.basename(file)
     if parse_name(name).kind is not FileKind.LOG:
         return []
-    from kafkalog.log.indexes import check_offset_index
-
     try:
-        listed = check_offset_index(sibling(path, name.partition(".")[0] + ".index")).listed
+        source = open_source(sibling(file, name.partition(".")[0] + ".index"), max_bytes=_INDEX_BYTES)
     except UnreadableError:  # hints only
         return []
-    return sorted({entry.position for entry in listed if entry.position > 0})
+    try:
+        entries = source.read(0, source.size).rstrip(b"\0")
+    except UnreadableError:
+        return []
+    finally:
+        source.close()
+    entries = entries.ljust(-(-len(entries) // OFFSET_INDEX_ENTRY.size) * OFFSET_INDEX_ENTRY.size, b"\0")
+    return sorted({position for _, position in OFFSET_INDEX_ENTRY.packed.iter_unpack(entries) if position > 0})

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 from kafkalog.audit.rows import audit_rows, unsettled_rows
 from kafkalog.audit.run import Audit
 from kafkalog.audit.summary import Summary
-from kafkalog.audit.times import iso
+from kafkalog.format.times import iso
 from kafkalog.tables import TABLES, Table
 from kafkalog_cli.render.escape import escape
 from kafkalog_cli.render.table import TableSink

@@ -1,0 +1,130 @@
+"""``kafkalog salvage``: the whole batches of a damaged segment in a new file elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kafkalog import Finding, Limits, Severity, UnreadableError
+from kafkalog.tables import TABLES
+from kafkalog_cli.exit import Outcome
+from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.params import Size, names_of
+
+if TYPE_CHECKING:
+    from kafkalog import Salvaged
+    from kafkalog_cli.render.rows import RowSink
+
+__all__ = ["salvage"]
+
+_FORMATS: Final = ("table", "ndjson", "json", "csv")
+_NAMES: Final = ("stretches", "findings")
+
+
+def _all_columns() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column for name in _NAMES for column in TABLES[name].names))
+
+
+@click.command("salvage")
+@click.argument("segment")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True,
+              help="The new file, written whole or not at all; never in the segment's directory.")  # fmt: skip
+@click.option("--include", type=click.Choice(("isolated",)), multiple=True,
+              help="Take single batches, too, that nothing but their checksums speaks for.")  # fmt: skip
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True,
+              help="How standard output says what was taken and what was left out.")  # fmt: skip
+@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Which tables, may be given again.")
+@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
+@click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
+              help="Biggest batch that is read.")  # fmt: skip
+@click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="error", show_default=True,
+              help="From which findings on the exit status is 1.")  # fmt: skip
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found; what can't be read still gives 3.")
+def salvage(
+    segment: str, output: Path, include: tuple[str, ...], form: str, tables: tuple[str, ...],
+    columns: tuple[str, ...], max_batch_bytes: int, fail_on: str, exit_zero: bool,
+) -> int:  # fmt: skip
+    """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and say what is left out.
+
+    \b
+        kafkalog salvage 00000000000000000000.log -o salvaged/00000000000000000000.log
+        kafkalog salvage --format ndjson x.log -o salvaged/x.log | jq 'select(.taken == false)'
+    """
+    if form == "csv" and len(tables) > 1:
+        raise click.UsageError("--format csv takes exactly one --table.")
+    from kafkalog.log.salvage import TAKEN  # numpy, which --help can do without
+    from kafkalog.log.salvage import salvage as run
+    from kafkalog_cli.inputs import check_segment, name_of
+    from kafkalog_cli.render.sinks import sink_of
+
+    wanted = tables or (_NAMES if form in ("json", "ndjson") else _NAMES[:1])
+    outcome = Outcome(Severity[fail_on.upper()])
+    try:
+        check_segment(segment, name_of(segment))
+        with data_stream(output, [Path(segment)]) as copy, data_stream(None, ()) as report:
+            sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
+            told = _Told(segment, wanted, sink, outcome)
+            for item in run(segment, copy.write, limits=Limits(max_batch_bytes), grades=TAKEN | set(include)):
+                told.take(item)
+            sink.close()
+            told.nothing_whole()
+    except UnreadableError as error:
+        outcome.incomplete = True
+        say(f"error: {error}")
+    except _NothingError:
+        say(f"nothing is whole: {output} was not written")
+    else:
+        for line in told.lines(output):
+            say(line)
+    return outcome.status(exit_zero=exit_zero)
+
+
+class _NothingError(Exception):
+    """There is nothing to write."""
+
+
+class _Told:
+    """Passes rows on, and sums them up."""
+
+    def __init__(self, segment: str, wanted: Sequence[str], sink: RowSink, outcome: Outcome) -> None:
+        self.segment = segment
+        self.wanted = wanted
+        self.sink = sink
+        self.outcome = outcome
+        self.taken: list[int] = [0, 0]  # batches, bytes
+        self.left: Counter[str] = Counter()  # bytes by what speaks against them
+
+    def take(self, item: Salvaged | Finding) -> None:
+        """Show a stretch or a finding."""
+        from kafkalog.log.rows import finding_row
+
+        if isinstance(item, Finding):
+            self.outcome.count(item.severity)
+            if "findings" in self.wanted:
+                self.sink.row(TABLES["findings"], finding_row(item))
+            else:
+                say(str(item))
+            return
+        if "stretches" in self.wanted:
+            self.sink.row(TABLES["stretches"], item.row(self.segment))
+        if item.taken:
+            self.taken[0] += item.stretch.batches
+            self.taken[1] += item.stretch.size
+        else:
+            self.left[item.stretch.reason] += item.stretch.size
+
+    def nothing_whole(self) -> None:
+        """Raise _NothingError where a file that has bytes gave none."""
+        if self.left and not self.taken[0]:
+            raise _NothingError
+
+    def lines(self, output: Path) -> Iterator[str]:
+        """Say how much was copied, and how much was not and why."""
+        batches, size = self.taken
+        yield f"{output}: {batches} whole batch{'es' * (batches != 1)}, {size} of {size + self.left.total()} bytes"
+        for reason, bytes_left in self.left.most_common():
+            yield f"left out: {bytes_left} bytes: {reason}"

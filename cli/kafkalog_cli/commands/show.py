@@ -1,0 +1,89 @@
+"""``kafkalog show``: the bytes that prove a finding, field by field."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+import click
+
+from kafkalog import Limits, UnreadableError, UnsupportedError
+from kafkalog.outcome import Exit
+from kafkalog.tables import TABLES
+from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.params import Size
+
+__all__ = ["show"]
+
+_FORMATS: Final = ("text", "ndjson", "json")
+_PLACE: Final = re.compile(
+    r"(?P<file>.+)@(?:offset:(?P<offset>-?\d{1,19})|(?P<position>0[xX][0-9a-fA-F]{1,16}|\d{1,19}))", re.DOTALL
+)
+
+
+class _Place(NamedTuple):
+    """A file and a byte position in it, or a log offset."""
+
+    file: str
+    position: int | None
+    offset: int | None
+
+
+class _PlaceType(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
+    """A file and what to show of it."""
+
+    name = "FILE@POSITION"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, _Place):
+            return value
+        match = _PLACE.fullmatch(str(value))
+        if not match:
+            self.fail(f"{value!r} is no place, like x.log@817, x.log@0x331 or x.log@offset:18", param, ctx)
+        if match["offset"] is not None:
+            return _Place(match["file"], None, int(match["offset"]))
+        return _Place(match["file"], int(match["position"], 0 if match["position"][1:2] in "xX" else 10), None)
+
+
+@click.command("show")
+@click.argument("places", nargs=-1, required=True, metavar="FILE@POSITION...", type=_PlaceType())
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
+              help="Biggest batch that is read whole.")  # fmt: skip
+@click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
+              help="Most that a batch may decompress to.")  # fmt: skip
+def show(places: tuple[_Place, ...], form: str, max_batch_bytes: int, max_decompressed_bytes: int) -> int:
+    """Show the bytes at a place, field by field: a batch's header with its checksum, records, entries of side files.
+
+    A place is a file and a byte position in it, decimal or in hex, or the offset of a record: FILE@817, FILE@0x331,
+    FILE@offset:18.
+
+    \b
+        kafkalog show 00000000000000000000.log@0
+        kafkalog show 00000000000000000000.log@offset:18
+        kafkalog show --format ndjson 00000000000000000000.log@0 | jq .field
+    """
+    from kafkalog.log.show import show as run
+    from kafkalog_cli.render.fields import write_fields
+    from kafkalog_cli.render.sinks import sink_of
+
+    limits = Limits(max_batch_bytes, max_decompressed_bytes)
+    status = Exit.FINE
+    with data_stream(None, ()) as stream:
+        sink = None if form == "text" else sink_of(form, stream, (), ("fields",), terminal=is_terminal())
+        for place in places:
+            try:
+                found = run(place.file, place.position, offset=place.offset, limits=limits)
+                if sink is None:
+                    write_fields(found, stream)
+                    continue
+                for shown in found:
+                    sink.row(TABLES["fields"], shown.row())
+            except UnsupportedError as error:
+                raise click.UsageError(str(error)) from error
+            except UnreadableError as error:
+                status = Exit.INCOMPLETE
+                say(f"error: {error}")
+        if sink is not None:
+            sink.close()
+    return status

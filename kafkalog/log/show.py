@@ -1,0 +1,69 @@
+"""The bytes at a position, field by field: the proof of a finding."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.format.fields import Field
+from kafkalog.log.chunk import Limits
+from kafkalog.log.names import FileKind, parse_name
+
+__all__ = ["Shown", "show"]
+
+_SEGMENTS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
+
+
+class Shown(NamedTuple):
+    """A field of a file, and whether the position that was asked for lies in it."""
+
+    file: str
+    field: Field
+    is_here: bool
+
+    def row(self) -> tuple[Any, ...]:
+        """Make it a row of the table ``fields``."""
+        field = self.field
+        return (
+            self.file, field.structure, field.name, field.position, field.size, field.data.hex(), field.value,
+            field.computed, field.meaning, self.is_here,
+        )  # fmt: skip
+
+
+def show(
+    path: str | os.PathLike[str],
+    position: int | None = None,
+    *,
+    offset: int | None = None,
+    limits: Limits | None = None,
+) -> Iterator[Shown]:
+    """Yield the fields of what stands at a byte `position` of a file, or of the batch that holds the log `offset`.
+
+    Raises UnreadableError where the file can't be read or nothing stands there, UnsupportedError for an offset in a
+    file that is no segment.
+    """
+    file, kind = os.fspath(path), parse_name(Path(path).name).kind
+    if kind in _SEGMENTS or kind is FileKind.UNKNOWN:
+        from kafkalog.log.show_segment import show_batch
+
+        found = show_batch(file, position, offset, limits or Limits())
+    elif position is None:
+        raise UnsupportedError(f"{file}: offsets are looked up in segments only; name a position")
+    else:
+        from kafkalog.log.show_side import show_entry
+
+        found = show_entry(file, kind, position)
+    for where, field in found:
+        start = field.position
+        is_here = (
+            where == file and position is not None and start is not None and start <= position < start + field.size
+        )
+        yield Shown(where, field, is_here)
+
+
+def outside(file: str, position: int, size: int) -> UnreadableError:
+    """Make the error for a position that the file does not have."""
+    return UnreadableError(f"{file}: has {size} bytes, none at position {position}")

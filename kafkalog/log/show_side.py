@@ -1,0 +1,135 @@
+"""The entry or line of a side file that a position lies in, field by field."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from kafkalog.errors import UnreadableError
+from kafkalog.format import kernel
+from kafkalog.format.fields import Field, fields_of
+from kafkalog.format.layout import (
+    ABORTED_TXN,
+    OFFSET_INDEX_ENTRY,
+    PRODUCER_SNAPSHOT,
+    PRODUCER_STATE_ENTRY,
+    RECORD_BATCH,
+    TIME_INDEX_ENTRY,
+    Layout,
+)
+from kafkalog.log.files import FileSource, read_small
+from kafkalog.log.names import FileKind, parse_name
+
+__all__ = ["show_entry"]
+
+_ENTRIES: Final = {
+    FileKind.OFFSET_INDEX: (OFFSET_INDEX_ENTRY, "OffsetIndex"),
+    FileKind.TIME_INDEX: (TIME_INDEX_ENTRY, "TimeIndex"),
+    FileKind.TXN_INDEX: (ABORTED_TXN, "AbortedTxn"),
+}
+_LONGEST_LINE: Final = 64  # bytes of a line's part that are shown
+
+Found = Iterator[tuple[str, Field]]
+
+
+def show_entry(file: str, kind: FileKind, position: int) -> Found:
+    """Yield (file, field) of the entry at `position`.
+
+    Raises UnreadableError where there is none.
+    """
+    from kafkalog.log.show import outside
+
+    data = read_small(file)
+    if not 0 <= position < len(data):
+        raise outside(file, position, len(data))
+    if kind in _ENTRIES:
+        layout, structure = _ENTRIES[kind]
+        yield from _index_entry(file, data, position, layout, structure)
+    elif kind is FileKind.PRODUCER_SNAPSHOT:
+        yield from _snapshot_entry(file, data, position)
+    else:
+        yield from _line(file, data, position)
+
+
+def _index_entry(file: str, data: bytes, position: int, layout: Layout, structure: str) -> Found:
+    number = position // layout.size
+    at = number * layout.size
+    entry = data[at : at + layout.size]
+    if len(entry) < layout.size:
+        yield file, Field(structure, "rest", at, len(entry), entry, None, f"no entry: it needs {layout.size} bytes")
+        return
+    base = parse_name(Path(file).name).offset
+    preallocated = not any(data[at:]) and layout is not ABORTED_TXN
+    for field in fields_of(layout, structure, entry, at):
+        said = field.meaning
+        if preallocated:
+            said = "zeros to the file's end: allocated in advance"
+        elif field.name == "relative_offset" and base is not None:
+            said = f"offset {base + int(field.value or 0)}"
+        elif field.name == "position":
+            said = "where the batch begins in the segment"
+        yield file, field._replace(structure=f"{structure} entry {number}", meaning=said)
+    if layout is OFFSET_INDEX_ENTRY and not preallocated:
+        yield from _batch_there(Path(file), OFFSET_INDEX_ENTRY.packed.unpack(entry)[1])
+
+
+def _batch_there(index: Path, position: int) -> Found:
+    """Show the header that an entry points at, if the segment is beside the index."""
+    segment = index.with_name(index.name.partition(".")[0] + ".log")
+    with contextlib.suppress(UnreadableError), contextlib.closing(FileSource(segment)) as source:
+        head = source.read(position, RECORD_BATCH.size) if position >= 0 else b""
+        if len(head) == RECORD_BATCH.size and head[16] == 2:
+            for field in fields_of(RECORD_BATCH, "RecordBatch", head, position):
+                yield str(segment), field
+
+
+def _snapshot_entry(file: str, data: bytes, position: int) -> Found:
+    computed = str(kernel.crc32c(data, PRODUCER_SNAPSHOT.position("entries_count"), len(data)))
+    for field in fields_of(PRODUCER_SNAPSHOT, "ProducerSnapshot", data[: PRODUCER_SNAPSHOT.size], 0):
+        yield file, held(field, computed, "everything behind it") if field.name == "crc" else field
+    number, _ = divmod(position - PRODUCER_SNAPSHOT.size, PRODUCER_STATE_ENTRY.size)
+    if number >= 0:
+        at = PRODUCER_SNAPSHOT.size + number * PRODUCER_STATE_ENTRY.size
+        entry = data[at : at + PRODUCER_STATE_ENTRY.size]
+        if len(entry) < PRODUCER_STATE_ENTRY.size:
+            yield file, Field("ProducerStateEntry", "rest", at, len(entry), entry[:64], None, "no whole entry")
+            return
+        for field in fields_of(PRODUCER_STATE_ENTRY, "ProducerStateEntry", entry, at):
+            yield file, field._replace(structure=f"ProducerStateEntry {number}")
+
+
+def held(field: Field, computed: str, under: str) -> Field:
+    """Hold a stored checksum against the one of the bytes under it."""
+    verdict = "holds" if field.value == computed else "DOES NOT HOLD"
+    return field._replace(computed=computed, meaning=f"of {under}: {verdict}")
+
+
+def _line(file: str, data: bytes, position: int) -> Found:
+    """Show the line of a text file, part by part."""
+    start = data.rfind(b"\n", 0, position) + 1
+    stop = data.find(b"\n", position)
+    stop = len(data) if stop < 0 else stop
+    number = data.count(b"\n", 0, start) + 1
+    names = _parts_of(file, number)
+    at = start
+    parts = data[start:stop].split(None, len(names) - 1) if names else [data[start:stop]]
+    for name, part in zip(names or ["text"], parts, strict=False):
+        at = data.index(part, at) if part else at
+        shown = part.rstrip()
+        yield (
+            file,
+            Field(f"line {number}", name, at, len(part), part[:_LONGEST_LINE],
+                  shown[:256].decode("utf-8", "backslashreplace"), ""),
+        )  # fmt: skip
+        at += len(part)
+
+
+def _parts_of(file: str, number: int) -> list[str]:
+    kind = parse_name(Path(file).name).kind
+    if kind not in (FileKind.OFFSET_CHECKPOINT, FileKind.LEADER_EPOCH_CHECKPOINT):
+        return []
+    if number <= 2:
+        return ["version" if number == 1 else "entries_count"]
+    return ["epoch", "start_offset"] if kind is FileKind.LEADER_EPOCH_CHECKPOINT else ["topic", "partition", "offset"]

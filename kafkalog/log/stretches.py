@@ -1,0 +1,312 @@
+"""A segment as stretches: whole batches that lie behind one another, each graded by what vouches for it, and the rest.
+
+Whole is a batch whose checksum holds. Behind damage that alone does not make it the log's: a producer's bytes may be a
+batch in all. So a stretch that was found again needs a witness; without one it is ``isolated``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.findings import Finding
+from kafkalog.format import kernel
+from kafkalog.log.chunk import Chunk, Resumed
+
+__all__ = ["Stretch", "stretches"]
+
+_HELD: Final = 4096  # parts that wait until it is known which offsets go back; then the ones before are believed
+_LOST: Final = frozenset(
+    {"crc-mismatch", "batch-length-wrong", "bytes-unreadable", "bytes-zero", "batch-truncated", "tail-preallocated"}
+)
+# Whole by their checksums, and yet no reader takes them as they are, or they were not read.
+_UNFIT: Final = frozenset({"batch-length-wrong", "magic-wrong", "batch-over-limit"})
+_BACK: Final = "offset-not-increasing"
+
+
+class Stretch(NamedTuple):
+    """Batches that lie behind one another, or bytes that are none (`batches` is 0).
+
+    `records` is None where wrappers of magic 0 or 1 would have to be decompressed for it, `first_offset` where the
+    first batch is one. `grade` is ``anchored``, ``chained`` or ``isolated``, None where nothing is whole; `reason` says
+    what vouches for the stretch, or is the code of the finding that speaks against it.
+    """
+
+    position: int
+    size: int
+    batches: int
+    records: int | None
+    first_offset: int | None
+    last_offset: int | None
+    grade: str | None
+    reason: str
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A part of the file: batches whose offsets follow each other without a hole, or with `against` something else."""
+
+    position: int
+    size: int
+    batches: int = 0
+    records: int | None = None
+    first: int | None = None
+    last: int = 0
+    resumed: Resumed | None = None
+    goes_back: bool = False  # behind the highest offset before it
+    against: str = ""
+
+    @property
+    def low(self) -> int:
+        return self.last if self.first is None else self.first
+
+    @property
+    def stop(self) -> int:
+        return self.position + self.size
+
+    def join(self, piece: _Piece) -> None:
+        """Take in the piece behind it."""
+        self.size += piece.size
+        self.batches += piece.batches
+        self.records = None if self.records is None or piece.records is None else self.records + piece.records
+        self.last = piece.last
+
+    def stretch(self, grade: str | None, reason: str) -> Stretch:
+        first, last = (self.first, self.last) if self.batches else (None, None)
+        records = self.records if self.batches else 0
+        return Stretch(self.position, self.size, self.batches, records, first, last, grade, reason)
+
+
+def stretches(
+    chunks: Iterator[Chunk], *, size: int, base_offset: int | None = None, hints: Sequence[int] = ()
+) -> Iterator[Stretch | Finding]:
+    """Cut a segment of `size` bytes into stretches, in file order and without a hole; findings come as they are met.
+
+    `base_offset` is the lowest offset that belongs there, if known, `hints` are positions where batches begin by the
+    index beside the segment.
+    """
+    findings: deque[Finding] = deque()
+    pieces = _filled(_pieces_of(chunks, findings.append, _allowed(base_offset)), size)
+    before = None if base_offset is None else base_offset - 1
+    for stretch in _graded(_in_order(pieces, before), before, frozenset(hints), size):
+        while findings:
+            yield findings.popleft()
+        yield stretch
+    yield from findings
+
+
+def _allowed(base_offset: int | None) -> tuple[int, int]:
+    """Return the lowest and the highest offset that a segment may hold."""
+    if base_offset is None:
+        return -(2**63), 2**63 - 1
+    return base_offset, min(base_offset + 2**31 - 1, 2**63 - 1)
+
+
+def _pieces_of(
+    chunks: Iterator[Chunk], report: Callable[[Finding], object], allowed: tuple[int, int]
+) -> Iterator[_Piece]:
+    """Cut the batches into pieces, with what is none in between; neighbours of two chunks are not joined yet."""
+    resumed: Resumed | None = None
+    top = max(allowed[0] - 1, -(2**63))
+    for chunk in chunks:
+        found = []
+        unfit = next((f.code for f in chunk.findings if f.code in _UNFIT and not _is_lost(f)), "")
+        for piece in _pieces(chunk, unfit, allowed, top):
+            if resumed is not None and piece.position == resumed.position:
+                piece.resumed = resumed
+                resumed = None
+            top = max(top, piece.last) if not piece.against else top
+            found.append(piece)
+        for finding in chunk.findings:
+            report(finding)
+            if _is_lost(finding):
+                found.append(_Piece(finding.position or 0, finding.length or 0, against=finding.code))
+        yield from sorted(found, key=lambda piece: piece.position)
+        resumed = chunk.resumed or resumed
+
+
+def _is_lost(finding: Finding) -> bool:
+    return finding.code in _LOST and finding.length is not None
+
+
+def _pieces(chunk: Chunk, unfit: str, allowed: tuple[int, int], top: int) -> Iterator[_Piece]:
+    heads = chunk.heads
+    if not heads.count:
+        return
+    columns = (
+        np.frombuffer(heads.column(number), np.int64)
+        for number in (
+            kernel.POSITION,
+            kernel.SIZE,
+            kernel.BASE_OFFSET,
+            kernel.LAST_OFFSET,
+            kernel.VALID,
+            kernel.COUNT,
+        )
+    )
+    positions, sizes, bases, lasts, valid, counts = columns
+    is_wrapper = bases == kernel.NONE
+    follows = (positions[1:] == positions[:-1] + sizes[:-1]) & (valid[1:] == valid[:-1])
+    follows &= np.where(is_wrapper[1:], lasts[1:] > lasts[:-1], bases[1:] == lasts[:-1] + 1) & (lasts[1:] >= bases[1:])
+    lows = np.where(is_wrapper, lasts, bases)
+    inside = (lows >= allowed[0]) & (lasts <= allowed[1])
+    follows &= inside[1:] == inside[:-1]
+    highest = np.maximum.accumulate(np.concatenate(([top], np.where(inside & (valid > 0), lasts, top))))
+    goes_back = lows <= highest[:-1]
+    follows &= goes_back[1:] == goes_back[:-1]
+    starts = [0, *(np.flatnonzero(~follows) + 1).tolist()]
+    for start, stop in zip(starts, [*starts[1:], heads.count], strict=True):
+        if not valid[start]:
+            continue
+        some = slice(start, stop)
+        yield _Piece(
+            int(positions[start]),
+            int(positions[stop - 1] + sizes[stop - 1] - positions[start]),
+            stop - start,
+            None if is_wrapper[some].any() or (counts[some] == kernel.NONE).any() else int(counts[some].sum()),
+            None if is_wrapper[start] else int(bases[start]),
+            int(lasts[stop - 1]),
+            goes_back=bool(goes_back[start]),
+            against=unfit or ("" if inside[start] else "offset-outside-segment"),
+        )
+
+
+def _filled(pieces: Iterator[_Piece], size: int) -> Iterator[_Piece]:
+    """Join pieces that go on, and fill what a file that changed under the reader leaves open."""
+    held: _Piece | None = None
+    at = 0
+    for piece in pieces:
+        if piece.stop <= at:  # bytes that another finding is about, too
+            continue
+        if piece.position > at:
+            if held is not None:
+                yield held
+            yield _Piece(at, piece.position - at, against="file-changed")
+            held = None
+        at = piece.stop
+        if held is not None and _goes_on(held, piece):
+            held.join(piece)
+            continue
+        if held is not None:
+            yield held
+        held = piece
+    if held is not None:
+        yield held
+    if at < size:
+        yield _Piece(at, size - at, against="file-changed")
+
+
+def _goes_on(held: _Piece, piece: _Piece) -> bool:
+    if not held.batches or not piece.batches or held.against or piece.against or piece.resumed is not None:
+        return False
+    if held.goes_back != piece.goes_back:
+        return False
+    return piece.last > held.last if piece.first is None else piece.first == held.last + 1
+
+
+def _in_order(pieces: Iterator[_Piece], before: int | None) -> Iterator[_Piece]:
+    """Rule out batches whose offsets go back; those that belong here lie behind the offset `before`.
+
+    Where two pieces contradict each other, the one of more batches is believed; of two alike the first if its offset
+    follows what came before, else the second.
+    """
+    last = before  # of what is believed for good
+    newest: _Piece | None = None  # believed until something contradicts it
+    behind: list[_Piece] = []  # what was ruled out behind it
+    for piece in pieces:
+        if not piece.batches or piece.against:
+            behind.append(piece)
+        elif (last is not None and piece.low <= last) or (
+            newest is not None and piece.low <= newest.last and not _outweighs(piece, newest, last)
+        ):
+            piece.against = _BACK
+            behind.append(piece)
+        else:
+            if newest is not None and piece.low <= newest.last:
+                newest.against = _BACK
+            elif newest is not None:
+                last = newest.last
+            yield from [newest, *behind] if newest is not None else behind
+            newest, behind = piece, []
+        if len(behind) > _HELD:
+            last = newest.last if newest is not None else last
+            yield from [newest, *behind] if newest is not None else behind
+            newest, behind = None, []
+    yield from [newest, *behind] if newest is not None else behind
+
+
+def _outweighs(piece: _Piece, newest: _Piece, last: int | None) -> bool:
+    """Say whether `piece` is believed where it contradicts the one before it, which comes behind the offset `last`."""
+    if piece.batches != newest.batches:
+        return piece.batches > newest.batches
+    return last is not None and newest.low != last + 1
+
+
+def _graded(pieces: Iterator[_Piece], before: int | None, hints: frozenset[int], size: int) -> Iterator[Stretch]:
+    """Join pieces to stretches and grade each, once it is known which offset follows it."""
+    grader = _Grader(before, hints, size)
+    for piece in pieces:
+        yield from grader.take(piece)
+    yield from grader.decided(None)
+
+
+class _Grader:
+    """Holds the newest stretch, and what lies behind it, until the next one is met."""
+
+    def __init__(self, before: int | None, hints: frozenset[int], size: int) -> None:
+        self.before = before  # the last offset of what came before and has a witness
+        self.hints = hints
+        self.size = size
+        self.open: _Piece | None = None
+        self.behind: list[_Piece] = []
+        self.stop = 0  # of the whole batches so far
+        self.grade: tuple[str, str] | None = ("anchored", "file-start")  # theirs, None where nothing vouches for them
+
+    def take(self, piece: _Piece) -> Iterator[Stretch]:
+        """Take in the next piece; gives the stretches that it decides."""
+        if not piece.batches or piece.against:
+            self.behind.append(piece)
+            if len(self.behind) > _HELD:
+                yield from self.decided(None)
+            return
+        if self.open is not None and piece.resumed is None and piece.position == self.open.stop:
+            self.open.join(piece)
+            return
+        yield from self.decided(piece.first)
+        self.open = piece
+
+    def decided(self, following: int | None) -> Iterator[Stretch]:
+        """Give the stretch that is held, and what lies behind it; the next one begins at the offset `following`."""
+        if self.open is not None:
+            self.grade = self._grade(self.open, following)
+            self.stop = self.open.stop
+            if self.grade[0] != "isolated":
+                self.before = self.open.last
+            yield self.open.stretch(*self.grade)
+        for piece in self.behind:
+            if piece.batches and piece.resumed is not None:
+                self.grade = ("anchored", "believed-end") if piece.resumed.is_proved else None
+            elif piece.batches and piece.position != self.stop:
+                self.grade = None
+            self.stop = piece.stop if piece.batches else self.stop
+            yield piece.stretch(None, piece.against)
+        self.open, self.behind = None, []
+
+    def _grade(self, piece: _Piece, following: int | None) -> tuple[str, str]:
+        if piece.resumed is None and piece.position == self.stop and self.grade is not None:
+            return self.grade
+        if piece.resumed is not None and piece.resumed.is_proved:
+            return "anchored", "believed-end"
+        if piece.position in self.hints:
+            return "anchored", "index-entry"
+        if piece.resumed is not None and piece.first is not None and piece.first == piece.resumed.expected:
+            return "anchored", "expected-offset"
+        is_last = not self.behind and piece.stop == self.size
+        meets = following == piece.last + 1 or (following is None and is_last)
+        if meets and self.before is not None and piece.first == self.before + 1:
+            return "anchored", "neighbours-met"
+        return ("chained", "offsets-go-on") if piece.batches > 1 else ("isolated", "no-witness")
