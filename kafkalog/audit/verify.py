@@ -26,7 +26,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.files import open_source
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
-from kafkalog.log.names import FileKind
+from kafkalog.log.names import FileKind, local_path
 from kafkalog.log.rows import side_file_rows
 from kafkalog.log.storage import is_directory
 from kafkalog.log.walk import Found, walk
@@ -221,7 +221,8 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     facts = FileFacts.of(path)
     home = os.path.dirname(path) or os.curdir
     node = open_log_directory(home)
-    directory = next((found for found in node.partitions if not found.suffix), None)
+    here = (found for found in node.partitions if not found.suffix and _is_same(found.log, home))
+    directory = next(here, None)
     if directory is None or facts.removed:
         facts.input = path
         result.files.append(facts)
@@ -242,10 +243,18 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     settle(part.logs)
     part.tell(part.logs[0].findings, node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, part)
-    same = [found for found in part.files if os.path.samefile(found.file, path)]
+    same = [found for found in part.files if _is_same(found.file, path)]
     result.files += [replace(found, file=path, input=path) for found in same]
     if facts.kind is FileKind.LOG:
         result.logs += part.logs
     for number, finding in part.told.values():
-        if os.path.exists(finding.file) and os.path.samefile(finding.file, path):
+        if _is_same(finding.file, path):
             result.tell([finding._replace(file=path)], number)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Say whether two paths are of one file."""
+    try:
+        return os.path.samefile(local_path(one), local_path(other))
+    except OSError:  # it vanished, or lies in an object store
+        return one == other
