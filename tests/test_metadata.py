@@ -29,11 +29,11 @@ def config(name: str, value: str | None, *, kind: int = 2, resource: str = "t") 
     return (4, {"resourceType": kind, "resourceName": resource, "name": name, "value": value})
 
 
-def metadata(*records: Record) -> Metadata:
-    """Take in records at the times 0, 1000, 2000 and so on."""
+def metadata(*records: Record, file: str = "7.log") -> Metadata:
+    """Take in records of a file at the times 0, 1000, 2000 and so on."""
     made = Metadata()
     for at, (kind, fields) in enumerate(records):
-        made.take(Written("f", at, 1000 * at, 0, False, -1, kind, InternalRecord(kind, "", None, 0, fields)))
+        made.take(Written(file, at, 1000 * at, 0, False, -1, kind, InternalRecord(kind, "", None, 0, fields)))
     return made
 
 
@@ -97,9 +97,9 @@ def test_a_deleted_topic_takes_its_partitions_and_settings_along() -> None:
 def test_the_policy_is_the_topics_else_the_clusters() -> None:
     """A setting that was taken back gives way to the default; brokers' files are not known."""
     default = config("log.cleanup.policy", "compact,delete", kind=4, resource="")
-    made = metadata(TOPIC, config("cleanup.policy", "compact"), default, config("cleanup.policy", None))
+    made = metadata(TOPIC, PARTITION, config("cleanup.policy", "compact"), default, config("cleanup.policy", None))
 
-    assert [policy_at(made, "t", time) for time in (0, 1000, 2000, 3000)] == [
+    assert [policy_at(made, "t", time) for time in (1000, 2000, 3000, 4000)] == [
         None,
         "compact",
         "compact",
@@ -117,6 +117,14 @@ def test_a_policy_of_a_namesake_that_was_deleted_does_not_count() -> None:
     )
 
     assert policies(made, "t") == {None, "delete"}
+
+
+def test_a_life_whose_begin_is_in_no_record_has_an_unknown_policy() -> None:
+    """What a snapshot tells may have been set the day before."""
+    default = config("log.cleanup.policy", "delete", kind=4, resource="")
+
+    assert policies(metadata(default, TOPIC, PARTITION), "t") == {"delete"}
+    assert policies(metadata(default, TOPIC, PARTITION, file="7-1.checkpoint"), "t") == {"delete", None}
 
 
 def test_who_led_is_told_by_time_and_by_epoch() -> None:

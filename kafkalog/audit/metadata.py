@@ -83,6 +83,7 @@ class Metadata:
 
     brokers: dict[tuple[str, int], list[Span]] = field(default_factory=dict)
     topics: dict[str, list[Span]] = field(default_factory=dict)  # by id
+    ids: dict[str, list[str]] = field(default_factory=dict)  # of topics by name, oldest first
     partitions: dict[tuple[str, int], list[Span]] = field(default_factory=dict)
     configs: dict[tuple[int, str, str], list[Span]] = field(default_factory=dict)
     features: dict[str, list[Span]] = field(default_factory=dict)
@@ -169,6 +170,8 @@ class Metadata:
         self._broker(record, value["brokerId"], **changed)
 
     def _topic(self, record: Written, value: Fields) -> None:
+        if value["topicId"] not in self.topics:
+            self.ids.setdefault(value["name"], []).append(value["topicId"])
         self._set(self.topics.setdefault(value["topicId"], []), record, Topic(value["name"], value["topicId"]))
 
     def _remove_topic(self, record: Written, value: Fields) -> None:

@@ -43,19 +43,22 @@ def policy_at(metadata: Metadata, topic: str, timestamp: int) -> str | None:
 
 
 def policies(metadata: Metadata, topic: str) -> set[str | None]:
-    """Return every cleanup.policy that a topic had in its life, None among them where it had none of its own.
+    """Return every cleanup.policy that a topic had in its life; None among them for a time without one.
 
-    The life of a topic begins with its newest creation. Without such a topic the set is empty.
+    The life of a topic begins with its newest creation; where that is not among the records, None is there, too.
+    Without such a topic the set is empty.
     """
-    lives = [span for spans in metadata.topics.values() for span in spans if span.value.name == topic]
-    if not lives:
+    ids = metadata.ids.get(topic)
+    if not ids:
         return set()
-    begin = max(span.since for span in lives)
+    begin = metadata.topics[ids[-1]][0].since
     times = {begin}
     for key in ((_TOPIC, topic, _POLICY), (_BROKER, _EVERY_BROKER, _BROKERS_POLICY)):
         for span in metadata.configs.get(key, ()):
             times.update(time for time in (span.since, span.until) if time is not None and time >= begin)
-    return {policy_at(metadata, topic, time) for time in times}
+    found = {policy_at(metadata, topic, time) for time in times}
+    first = metadata.partitions.get((ids[-1], 0))
+    return found if first and first[0].value.change == "created" else {*found, None}
 
 
 def leader_at(metadata: Metadata, topic: str, partition: int, timestamp: int) -> tuple[int, int] | None:
@@ -76,8 +79,7 @@ def leader_of_epoch(metadata: Metadata, topic: str, partition: int, epoch: int) 
 
 def _spans(metadata: Metadata, topic: str, partition: int) -> Iterator[Span]:
     """Yield what is known of a partition of all topics of a name, newest first."""
-    ids = [(spans[0].since, topic_id) for topic_id, spans in metadata.topics.items() if spans[0].value.name == topic]
-    for _, topic_id in sorted(ids, reverse=True):
+    for topic_id in reversed(metadata.ids.get(topic, ())):
         yield from reversed(metadata.partitions.get((topic_id, partition), []))
 
 

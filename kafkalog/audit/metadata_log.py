@@ -17,7 +17,7 @@ from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.readers import control_records
 from kafkalog.log.storage import open_tree
 
-__all__ = ["METADATA_TOPIC", "Snapshot", "metadata_of", "metadata_of_nodes", "snapshots"]
+__all__ = ["METADATA_TOPIC", "Snapshot", "cluster_metadata", "metadata_of", "snapshots"]
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 
@@ -48,12 +48,18 @@ def snapshots(directory: PartitionDirectory) -> list[Snapshot]:
     return sorted(found)
 
 
-def metadata_of_nodes(nodes: Iterable[LogDirectory]) -> Iterator[Metadata]:
-    """Yield what the metadata log of each node says that has one, as far as it can be read."""
-    for node in nodes:
-        for directory in node.partitions:
-            if directory.topic == METADATA_TOPIC and not directory.suffix:
-                yield metadata_of(directory)
+def cluster_metadata(
+    nodes: Iterable[LogDirectory], limits: Limits | None = None, report: Report | None = None
+) -> Metadata | None:
+    """Return what the metadata log of a cluster tells, by the node whose log reaches furthest; None without one."""
+    logs = [one for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC and not one.suffix]
+    return metadata_of(max(logs, key=_reach), limits, report) if logs else None
+
+
+def _reach(directory: PartitionDirectory) -> tuple[int, int, int]:
+    last = directory.segments[-1] if directory.segments else None
+    epochs = (epoch for epoch, _ in directory.leader_epochs)
+    return (max(epochs, default=-1), *((-1, 0) if last is None else (last.base_offset, last.size)))
 
 
 def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, report: Report | None = None) -> Metadata:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
 from kafkalog.audit.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
-from kafkalog.audit.metadata_log import METADATA_TOPIC, metadata_of_nodes
+from kafkalog.audit.metadata_log import METADATA_TOPIC, cluster_metadata
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity, Where
@@ -209,10 +209,8 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
 
 def _topic_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
     """Hold topic ids against each other and against the metadata log's, where that is at hand."""
-    known: dict[str, set[str]] = {}
-    for metadata in metadata_of_nodes(nodes):
-        for spans in metadata.topics.values():
-            known.setdefault(spans[0].value.name, set()).add(spans[0].value.topic_id)
+    metadata = cluster_metadata(nodes)
+    known = {} if metadata is None else {name: set(ids) for name, ids in metadata.ids.items()}
     told: dict[str, list[PartitionDirectory]] = {}
     for node in nodes:
         for directory in node.partitions:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafkalog.audit.metadata_log import metadata_of_nodes
+from kafkalog.audit.absent import absent_findings
+from kafkalog.audit.metadata import Metadata
+from kafkalog.audit.metadata_log import cluster_metadata
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.audit.replicas import reach, state_differences
 from kafkalog.audit.scan import STATE_TOPIC, SegmentScan
@@ -56,7 +58,8 @@ class Surroundings:
 
     `newest` is the newest time in all inputs, `now` what overdue is measured against (ms). `state_clean` says that the
     brokers with the state topic were stopped cleanly, `state_cleaned` that records of it are missing. `decisions` are
-    the coordinator's by producer id, `listings` by partition and producer id.
+    the coordinator's by producer id, `listings` by partition and producer id. `metadata` is None where no metadata log
+    is at hand.
     """
 
     options: Options
@@ -68,6 +71,7 @@ class Surroundings:
     coordinator: Coordinator = field(default_factory=Coordinator)
     decisions: dict[int, list[Decision]] = field(default_factory=dict)
     listings: dict[tuple[str, int], dict[int, list[Decision]]] = field(default_factory=dict)
+    metadata: Metadata | None = None
     findings: list[Finding] = field(default_factory=list)
 
     @classmethod
@@ -84,8 +88,12 @@ class Surroundings:
             all(state.node.clean_shutdown for state in states),
             any(state.partition.cleaned_to >= 0 or state.partition.log_start_offset > 0 for state in states),
         )
+        around.metadata = cluster_metadata(nodes, options.limits)
         around._read(states)
         around._count_state_partitions(nodes)
+        if around.metadata is not None:
+            late = -1 if options.snapshot else newest - options.copy_ms
+            around.findings += absent_findings(nodes, around.metadata, late)
         around.now = max([newest_broker, *around.coordinator.newest.values()]) if options.now is None else options.now
         for decision in around.coordinator.decisions():
             around.decisions.setdefault(decision.producer_id, []).append(decision)
@@ -120,7 +128,7 @@ class Surroundings:
 
     def _count_state_partitions(self, nodes: Sequence[LogDirectory]) -> None:
         coordinator = self.coordinator
-        coordinator.total = _state_partitions(nodes) or self.options.state_partitions
+        coordinator.total = _state_partitions(self.metadata) or self.options.state_partitions
         if coordinator.total is None and coordinator.known:
             coordinator.total = max(coordinator.known) + 1
             self.findings.append(
@@ -147,10 +155,9 @@ def _illegal(name: str, before: Entry, after: Entry) -> Finding:
     )
 
 
-def _state_partitions(nodes: Iterable[LogDirectory]) -> int | None:
-    """Return how many partitions the state topic has, by the metadata log; None where it does not tell."""
-    found: list[int] = []
-    for metadata in metadata_of_nodes(nodes):
-        ids = {spans[0].value.topic_id for spans in metadata.topics.values() if spans[0].value.name == STATE_TOPIC}
-        found += [number + 1 for topic_id, number in metadata.partitions if topic_id in ids]
-    return max(found, default=None)
+def _state_partitions(metadata: Metadata | None) -> int | None:
+    """Return how many partitions the state topic has, by the metadata; None where it does not tell."""
+    if metadata is None:
+        return None
+    ids = metadata.ids.get(STATE_TOPIC, ())
+    return max((number + 1 for topic_id, number in metadata.partitions if topic_id in ids), default=None)

@@ -80,7 +80,8 @@ class LogDirectory:
     """One argument: a log directory of a broker, or a partition's alone.
 
     Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also where
-    the argument is a partition's.
+    the argument is a partition's. `directory_id` is what the metadata knows it by, where brokers have more than one.
+    `all_checkpoints` are all offsets by kind, also of partitions that are not here.
     """
 
     path: str
@@ -91,6 +92,8 @@ class LogDirectory:
     locked: bool
     partitions: list[PartitionDirectory] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    directory_id: str | None = None
+    all_checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
 
     @property
     def alone(self) -> bool:
@@ -118,7 +121,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     about = _properties(os.path.join(home, "meta.properties"), findings) if "meta.properties" in names else {}
     directory = LogDirectory(
         root, home, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
-        ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings,
+        ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings, directory_id=about.get("directory.id"),
     )  # fmt: skip
     if directory.running:
         findings.append(
@@ -132,6 +135,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     checkpoints = {
         kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items() if name in names
     }
+    directory.all_checkpoints.update(checkpoints)
     if alone:
         places = [(root, own_name)]
     else:
@@ -180,9 +184,16 @@ def _is_directory(entry: Entry, root: str, findings: list[Finding]) -> bool:
     """Say whether an entry is a directory to walk into; a symbolic link is followed inside the root only."""
     if not entry.is_link:
         return entry.is_directory
+    return _is_inside(entry, root, findings) and os.path.isdir(local_path(entry.path))
+
+
+def _is_inside(entry: Entry, root: str, findings: list[Finding]) -> bool:
+    """Say whether an entry is no symbolic link that leads out of the root; one that does is told."""
+    if not entry.is_link or not os.path.exists(local_path(entry.path)):
+        return True  # what leads nowhere is told where it is opened
     target = Path(local_path(entry.path)).resolve()
     if target.is_relative_to(Path(local_path(root)).resolve()):
-        return target.is_dir()
+        return True
     findings.append(Finding.of("link-leaves", entry.path, f"a symbolic link to {target}, which lies elsewhere"))
     return False
 
@@ -221,7 +232,7 @@ def _partition(
         return None, findings
     topic, partition = match["topic"], int(match["partition"])
     try:
-        entries = tree.entries(path)
+        entries = [entry for entry in tree.entries(path) if _is_inside(entry, node.path, findings)]
     except UnreadableError as error:
         findings.append(Finding.of("file-unreadable", path, str(error)))
         return None, findings
