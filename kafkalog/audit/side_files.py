@@ -111,6 +111,11 @@ class SideFiles:
         if not heads.count:
             return
         table = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+        whole = table[kernel.VALID] != 0  # what a damaged header says is nothing
+        if not whole.all():
+            table = table[:, whole]
+        if not table.shape[1]:
+            return
         position, size = table[kernel.POSITION], table[kernel.SIZE]
         last = table[kernel.LAST_OFFSET]
         self._find_holes(position, size, last)
