@@ -20,6 +20,8 @@ BY_THE_LOG: Final = {
     "inner segment removed": ["offset-gap-lost"],
     "last batch of the log torn": ["batch-truncated"],
     "last batch of an inner segment torn": ["batch-truncated"],
+    "a batch of the log overwritten": ["batch-length-wrong"],
+    "a batch of an inner segment overwritten": ["batch-length-wrong"],
 }
 
 
