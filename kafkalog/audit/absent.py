@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from kafkalog.audit.metadata import Metadata
 from kafkalog.audit.metadata_joins import Assigned, absent_partitions
@@ -13,13 +14,17 @@ from kafkalog.log.logdir import LogDirectory
 __all__ = ["absent_findings"]
 
 
-def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int) -> Iterator[Finding]:
+_COPY_MS: Final = 600_000  # how long a copy takes, where nobody says
+
+
+def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int | None = None) -> Iterator[Finding]:
     """Yield a finding for each partition that is missing on a node whose log directories are at hand.
 
     It is a note where nothing can be lost: the checkpoints know the partition as empty, or it was assigned after the
-    time `late` (ms), so that a copy of a running broker may have missed it. Nothing can be missed where only
-    directories of single partitions were named.
+    time `late` (ms), so that a copy of a running broker may have missed it; without one, in the last minutes of the
+    metadata. Nothing can be missed where only directories of single partitions were named.
     """
+    late = metadata.newest - _COPY_MS if late is None else late
     of_node: dict[int, list[LogDirectory]] = {}
     for node in nodes:
         if node.node_id is not None and node.node_id.isdecimal():

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
+from kafkalog.audit.absent import absent_findings
 from kafkalog.audit.kraft_snapshot import kraft_snapshots
-from kafkalog.audit.metadata_log import METADATA_TOPIC, metadata_of_nodes
+from kafkalog.audit.metadata_log import METADATA_TOPIC, cluster_metadata, metadata_of_nodes
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Where
@@ -52,7 +53,10 @@ def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterat
 
 
 def compare_nodes(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
-    """Yield where the directories of one cluster contradict each other, or its metadata log: topic ids, duplicates."""
+    """Yield where the directories of one cluster contradict each other, or its metadata log.
+
+    Topic ids, partitions that are there twice, those that are assigned to a node and are not there.
+    """
     yield from _topic_ids(nodes)
     places: dict[tuple[str | None, str, int], str] = {}
     for node in nodes:
@@ -66,6 +70,9 @@ def compare_nodes(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
                     f"node {node.node_id} has the partition in {places[key]} too",
                 )  # fmt: skip
     yield from _directory_ids(nodes)
+    metadata = cluster_metadata(nodes)
+    if metadata is not None:
+        yield from absent_findings(nodes, metadata)
 
 
 def _of(directory: PartitionDirectory, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
