@@ -17,7 +17,7 @@ from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.readers import control_records
 from kafkalog.log.storage import open_tree
 
-__all__ = ["METADATA_TOPIC", "Snapshot", "cluster_metadata", "metadata_of", "metadata_of_nodes", "snapshots"]
+__all__ = ["METADATA_TOPIC", "Snapshot", "cluster_metadata", "metadata_of", "snapshots"]
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 
@@ -60,14 +60,6 @@ def _reach(directory: PartitionDirectory) -> tuple[int, int, int]:
     last = directory.segments[-1] if directory.segments else None
     epochs = (epoch for epoch, _ in directory.leader_epochs)
     return (max(epochs, default=-1), *((-1, 0) if last is None else (last.base_offset, last.size)))
-
-
-def metadata_of_nodes(nodes: Iterable[LogDirectory]) -> Iterator[Metadata]:
-    """Yield what the metadata log of each node says that has one, as far as it can be read."""
-    for node in nodes:
-        for directory in node.partitions:
-            if directory.topic == METADATA_TOPIC and not directory.suffix:
-                yield metadata_of(directory)
 
 
 def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, report: Report | None = None) -> Metadata:

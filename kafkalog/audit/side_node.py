@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
 from kafkalog.audit.absent import absent_findings
-from kafkalog.audit.kraft_snapshot import kraft_snapshots
-from kafkalog.audit.metadata_log import METADATA_TOPIC, cluster_metadata, metadata_of_nodes
+from kafkalog.audit.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
+from kafkalog.audit.metadata import Metadata
+from kafkalog.audit.metadata_log import METADATA_TOPIC, cluster_metadata
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Where
@@ -32,6 +33,10 @@ _CHECKPOINTS: Final = {
     "cleaner-offset-checkpoint": "cleaner",
 }
 _UUID: Final = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")  # 16 bytes: the last character has two bits of them
+_QUORUM_KEYS: Final = {
+    "0": {"clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters", "data_version"},
+    "1": {"leaderId", "leaderEpoch", "votedId", "votedDirectoryId", "data_version"},
+}
 _ZERO_UUID: Final = "A" * 22
 _METADATA_UUID: Final = "A" * 21 + "Q"
 
@@ -40,6 +45,7 @@ def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterat
     """Yield what a log directory's own files say that its logs do not; `audits` are those of its partitions."""
     if exists(os.path.join(node.home, "meta.properties")):
         yield from _meta_properties(os.path.join(node.home, "meta.properties"))
+    yield from bootstrap_snapshot(node.home)
     by_partition = {(audit.directory.topic, audit.directory.partition): audit for audit in audits}
     for name, kind in _CHECKPOINTS.items():
         yield from _checkpoint(node, name, kind, by_partition)
@@ -53,11 +59,20 @@ def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterat
 
 
 def compare_nodes(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
-    """Yield where the directories of one cluster contradict each other, or its metadata log.
+    """Yield where the directories of a cluster contradict each other, or its metadata log.
 
     Topic ids, partitions that are there twice, those that are assigned to a node and are not there.
     """
-    yield from _topic_ids(nodes)
+    clusters: dict[str, list[LogDirectory]] = {}
+    for node in nodes:
+        clusters.setdefault(node.cluster_id or f"\0{node.path}", []).append(node)
+    for of_one in clusters.values():
+        yield from _compare_cluster(of_one)
+
+
+def _compare_cluster(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
+    metadata = cluster_metadata(nodes)
+    yield from _topic_ids(nodes, metadata)
     places: dict[tuple[str | None, str, int], str] = {}
     for node in nodes:
         for directory in node.partitions:
@@ -70,7 +85,6 @@ def compare_nodes(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
                     f"node {node.node_id} has the partition in {places[key]} too",
                 )  # fmt: skip
     yield from _directory_ids(nodes)
-    metadata = cluster_metadata(nodes)
     if metadata is not None:
         yield from absent_findings(nodes, metadata)
 
@@ -195,21 +209,22 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
     if wrong:
         return
     version, epoch = values.get("data_version", ""), values.get("leaderEpoch", "")
-    if version not in ("0", "1"):
+    keys = _QUORUM_KEYS.get(version)
+    if keys is None:
         message = f"its data_version is {version or 'missing'}"
         yield _of(directory, "quorum-state-wrong", path, message, needed="0 or 1", found=version)
+    elif keys != values.keys():
+        message = f"these keys are not those of data_version {version}: {', '.join(sorted(keys ^ values.keys()))}"
+        yield _of(directory, "quorum-state-wrong", path, message)
     newest = max((known for known, _ in audit.epochs), default=0) if audit is not None else 0
     if not re.fullmatch(r"[0-9]{1,10}", epoch) or int(epoch) < newest:
         message = f"its leader epoch is {epoch or 'missing'}, the metadata log has batches of epoch {newest}"
         yield _of(directory, "quorum-state-wrong", path, message, needed=newest, found=epoch)
 
 
-def _topic_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
+def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
     """Hold topic ids against each other and against the metadata log's, where that is at hand."""
-    known: dict[str, set[str]] = {}
-    for metadata in metadata_of_nodes(nodes):
-        for spans in metadata.topics.values():
-            known.setdefault(spans[0].value.name, set()).add(spans[0].value.topic_id)
+    known = {} if metadata is None else {name: set(ids) for name, ids in metadata.ids.items()}
     told: dict[str, list[PartitionDirectory]] = {}
     for node in nodes:
         for directory in node.partitions:
