@@ -221,6 +221,8 @@ def test_rows_are_chosen_by_id_and_state(tmp_path: Path) -> None:
     chosen = transitions(folder, "--transactional-id", "x", "--state", "ongoing", "--state", "tombstone")
 
     assert [(row["transactional_id"], row["offset"]) for row in chosen] == [("x", 2), ("x", 3)]
+    ended = kafkalog("transactions", "--format", "ndjson", "--table", "internal", "--transactional-id", "x", folder)
+    assert [(row["offset"], row["tombstone"]) for row in ended.table("internal")] == [(0, False), (2, False), (3, True)]
 
 
 def test_an_id_that_was_forgotten_is_created_again(tmp_path: Path) -> None:
