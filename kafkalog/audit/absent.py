@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -53,7 +54,7 @@ def _finding(place: str, node: int, absent: Assigned, offset: int | None) -> Fin
     reached = "no checkpoint names it" if offset is None else f"by the checkpoints it had reached offset {offset}"
     return Finding.of(
         "partition-absent",
-        place,
+        os.path.join(place, f"{absent.topic}-{absent.partition}"),
         f"{absent.topic}-{absent.partition} (topic id {absent.topic_id}) is assigned to node {node} since"
         f" {iso(absent.since)} and does not lie here; {reached}",
         topic=absent.topic,
