@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
+from kafkalog.audit.absent import absent_findings
 from kafkalog.audit.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
+from kafkalog.audit.metadata import Metadata
 from kafkalog.audit.metadata_log import METADATA_TOPIC, cluster_metadata
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.errors import UnreadableError
@@ -57,8 +59,20 @@ def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterat
 
 
 def compare_nodes(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
-    """Yield where the directories of one cluster contradict each other, or its metadata log: topic ids, duplicates."""
-    yield from _topic_ids(nodes)
+    """Yield where the directories of a cluster contradict each other, or its metadata log.
+
+    Topic ids, partitions that are there twice, those that are assigned to a node and are not there.
+    """
+    clusters: dict[str, list[LogDirectory]] = {}
+    for node in nodes:
+        clusters.setdefault(node.cluster_id or f"\0{node.path}", []).append(node)
+    for of_one in clusters.values():
+        yield from _compare_cluster(of_one)
+
+
+def _compare_cluster(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
+    metadata = cluster_metadata(nodes)
+    yield from _topic_ids(nodes, metadata)
     places: dict[tuple[str | None, str, int], str] = {}
     for node in nodes:
         for directory in node.partitions:
@@ -71,6 +85,8 @@ def compare_nodes(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
                     f"node {node.node_id} has the partition in {places[key]} too",
                 )  # fmt: skip
     yield from _directory_ids(nodes)
+    if metadata is not None:
+        yield from absent_findings(nodes, metadata)
 
 
 def _of(directory: PartitionDirectory, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
@@ -207,9 +223,8 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
         yield _of(directory, "quorum-state-wrong", path, message, needed=newest, found=epoch)
 
 
-def _topic_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
+def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
     """Hold topic ids against each other and against the metadata log's, where that is at hand."""
-    metadata = cluster_metadata(nodes)
     known = {} if metadata is None else {name: set(ids) for name, ids in metadata.ids.items()}
     told: dict[str, list[PartitionDirectory]] = {}
     for node in nodes:
