@@ -111,7 +111,7 @@ class Aborts:
             if found == needed or NONE < needed < reach.damaged_below:
                 continue
             # What was open may have begun where the log no longer tells.
-            if found < reach.unknown_below and (needed == NONE or found < needed):
+            if 0 <= found < reach.unknown_below and (needed == NONE or found < needed):
                 continue
             message = (
                 f"the {what} of the transaction that producer {producer}'s marker at {entry.last_offset} ended is"
