@@ -16,7 +16,7 @@ import pytest
 
 import build
 from official import FIXTURES
-from reliability import NUMBERS, SIDE_FILES, Copied, Tally, cuts, field_at, flips, kind_of, publish
+from reliability import NUMBERS, SIDE_FILES, STEP, Copied, Tally, cuts, field_at, flips, kind_of, publish
 from test_flips import EXCEPTIONS, SEGMENTS, _clean, _field, _read
 
 # What nothing in a log directory can witness, by field: why.
@@ -86,7 +86,7 @@ def test_every_damage_of_a_side_file_is_told(kind: str, tmp_path: Path) -> None:
     total, wrong = Tally(), []
     for number, name in enumerate(name for name in SIDE_FILES if kind_of(name) == kind):
         (tmp_path / str(number)).mkdir()
-        tally, more = damage(name, tmp_path / str(number), 1)
+        tally, more = damage(name, tmp_path / str(number), STEP)
         wrong += more
         total = _sum(total, tally)
     publish(kind, total)
@@ -169,7 +169,7 @@ def test_every_flip_of_a_segment_is_told(tmp_path: Path) -> None:
     total, wrong = Tally(), []
     for number, name in enumerate(SEGMENTS):
         (tmp_path / str(number)).mkdir()
-        tally, more = verified_flips(name, tmp_path / str(number), 1)
+        tally, more = verified_flips(name, tmp_path / str(number), STEP)
         wrong += more
         total = _sum(total, tally)
     publish("segment: flips", total)
@@ -199,7 +199,7 @@ def cut_segments(step: int) -> tuple[Tally, list[str]]:
 @pytest.mark.timeout(3600)
 def test_every_cut_of_a_segment_is_told() -> None:
     """All of them, counted."""
-    tally, wrong = cut_segments(1)
+    tally, wrong = cut_segments(STEP)
     publish("segment: cuts", tally)
 
     assert wrong == []
@@ -265,9 +265,9 @@ def test_the_page_shows_the_numbers() -> None:
     assert set(rows) == set(numbers)
     for name, row in rows.items():
         shown = [int(cell.replace(",", "")) for cell in row.split("|")]
-        assert shown == [numbers[name][key] for key in ("files", "inputs", "flagged", "silent", "uncaught", "hangs")], (
-            name
-        )
+        assert shown == [
+            numbers[name][key] for key in ("every", "files", "inputs", "flagged", "silent", "uncaught", "hangs")
+        ], name
     silent = Counter(field for row in numbers.values() for field in row["silent_by_field"])
     reasons = {**FLIPS, **{f"{kind}: cut": reason for kind, reason in CUTS.items()}}
     told = {field: reason for field, reason in reasons.items() if field in silent}
