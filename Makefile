@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests corpus exhaustive fuzz bench lock clean
+.PHONY: test check format lint types layers tests corpus exhaustive fuzz spark-oldest zip environment bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -37,7 +37,30 @@ corpus: $(READY)
 
 # What takes minutes.
 exhaustive: $(READY)
-	$(BIN)/pytest -n 2 -m exhaustive
+	$(BIN)/pytest -n 2 --dist loadgroup -m exhaustive
+
+# Spark's tests with the oldest pyspark that is supported, in a venv of its own, which only this target makes.
+OLDEST_PYSPARK ?= 4.1.*
+OLDEST := .venv-spark-oldest
+
+$(OLDEST)/.ready: pyproject.toml setup.py requirements-dev.lock
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check "pyspark==$(OLDEST_PYSPARK)"
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+spark-oldest: $(OLDEST)/.ready
+	$(OLDEST)/bin/python -c "import pyspark; print('pyspark', pyspark.__version__)"
+	KAFKALOG_SPARK=required $(OLDEST)/bin/pytest -m "not corpus and not exhaustive" tests/spark
+
+# What --py-files is given: pure Python, the same file from the same source.
+zip:
+	$(PYTHON) spark/ship.py zip dist/kafkalog.zip
+
+# What --archives is given: a virtual environment with the compiled kernel.
+environment:
+	$(PYTHON) spark/ship.py environment dist/environment.tar.gz
 
 # Ten minutes a target, guided by coverage where atheris has a wheel; prints how many executions ran.
 FUZZ_SECONDS ?= 600

@@ -823,6 +823,13 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Nothing: a broker knows it.",
         "Add the metadata log, or say the number: without it an unknown producer id may be called hanging.",
     ),
+    "state-not-read": Code(
+        _WARNING,
+        "The state topic or the metadata log is bigger than what one process may read before the others begin.",
+        "Certain: the sizes are those of the listing.",
+        "Nothing: a broker reads all of it.",
+        "Raise the limit, or run the bulk audit: without the coordinator's word verdicts are less sure.",
+    ),
     "state-record-malformed": Code(
         _ERROR,
         "A record of the transaction state topic can't be read.",

@@ -29,6 +29,7 @@ def of_partition(directory: PartitionDirectory) -> tuple[PartitionAudit, list[Fi
     sides = [read(directory, segment) for segment in directory.segments]
     found = [finding for side in sides for finding in side.finish()]
     audit = join(directory, [scan_segment(directory, segment) for segment in directory.segments])
+    found += [finding for finding in audit.findings if not finding.file.endswith(".log")]
     return audit, [*found, *compare_partition(audit, sides)]
 
 

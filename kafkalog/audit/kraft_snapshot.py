@@ -14,9 +14,9 @@ from kafkalog.format.control import ControlType
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.readers import control_records
 from kafkalog.log.segment import segment_chunks
-from kafkalog.log.storage import open_tree
+from kafkalog.log.storage import exists, open_tree
 
-__all__ = ["kraft_snapshots"]
+__all__ = ["bootstrap_snapshot", "kraft_snapshots"]
 
 
 def kraft_snapshots(audit: PartitionAudit) -> Iterator[Finding]:
@@ -41,6 +41,19 @@ def kraft_snapshots(audit: PartitionAudit) -> Iterator[Finding]:
                 "kraft-snapshot-wrong", path, message, offset=parsed.offset,
                 log=directory.log, topic=directory.topic, partition=directory.partition,
             )  # fmt: skip
+
+
+def bootstrap_snapshot(home: str) -> Iterator[Finding]:
+    """Yield what is wrong with the ``bootstrap.checkpoint`` of a log directory, if it has one."""
+    path = os.path.join(home, "bootstrap.checkpoint")
+    if not exists(path):
+        return
+    try:
+        message = _wrong(path, None)
+    except UnreadableError:  # it is told with the other files
+        return
+    if message:
+        yield Finding.of("kraft-snapshot-wrong", path, message)
 
 
 def _wrong(path: str, epoch: int | None) -> str:

@@ -221,10 +221,10 @@ def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log
     Where the checkpoint is missing and batches show that they were cleaned, it is the end of the last one that does.
     """
     bases = [scan.segment.base_offset for scan in scans]
-    ends = [*bases[1:], log_end]
+    ends = [*bases[1:], log_end] if bases else []
     checkpoint = directory.checkpoints.get("cleaner", -1)
     reach = -1
-    for scan, end in zip(scans, ends, strict=False):  # without segments there is an end alone
+    for scan, end in zip(scans, ends, strict=True):
         if scan.stretch.cleaned or scan.segment.base_offset < checkpoint:
             reach = end
     return reach

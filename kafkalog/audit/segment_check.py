@@ -35,12 +35,17 @@ _CLEANER: Final = "cleaner-offset-checkpoint"
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """How far a verification goes: `depth` is one of DEPTHS; `hashed` names the checksum of every file, if any."""
+    """How far a verification goes.
+
+    `depth` is one of DEPTHS; `hashed` names the checksum of every file, if any; `replicas` says whether the partitions
+    that several directories have in common are compared, which reads them once more.
+    """
 
     limits: Limits = field(default_factory=Limits)
     depth: str = "records"
     hashed: str | None = None
     jobs: int = 1
+    replicas: bool = False
 
 
 @dataclass(slots=True)

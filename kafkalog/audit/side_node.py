@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
-from kafkalog.audit.kraft_snapshot import kraft_snapshots
+from kafkalog.audit.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
 from kafkalog.audit.metadata_log import METADATA_TOPIC, cluster_metadata
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.errors import UnreadableError
@@ -31,6 +31,10 @@ _CHECKPOINTS: Final = {
     "cleaner-offset-checkpoint": "cleaner",
 }
 _UUID: Final = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")  # 16 bytes: the last character has two bits of them
+_QUORUM_KEYS: Final = {
+    "0": {"clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters", "data_version"},
+    "1": {"leaderId", "leaderEpoch", "votedId", "votedDirectoryId", "data_version"},
+}
 _ZERO_UUID: Final = "A" * 22
 _METADATA_UUID: Final = "A" * 21 + "Q"
 
@@ -39,6 +43,7 @@ def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterat
     """Yield what a log directory's own files say that its logs do not; `audits` are those of its partitions."""
     if exists(os.path.join(node.home, "meta.properties")):
         yield from _meta_properties(os.path.join(node.home, "meta.properties"))
+    yield from bootstrap_snapshot(node.home)
     by_partition = {(audit.directory.topic, audit.directory.partition): audit for audit in audits}
     for name, kind in _CHECKPOINTS.items():
         yield from _checkpoint(node, name, kind, by_partition)
@@ -188,9 +193,13 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
     if wrong:
         return
     version, epoch = values.get("data_version", ""), values.get("leaderEpoch", "")
-    if version not in ("0", "1"):
+    keys = _QUORUM_KEYS.get(version)
+    if keys is None:
         message = f"its data_version is {version or 'missing'}"
         yield _of(directory, "quorum-state-wrong", path, message, needed="0 or 1", found=version)
+    elif keys != values.keys():
+        message = f"these keys are not those of data_version {version}: {', '.join(sorted(keys ^ values.keys()))}"
+        yield _of(directory, "quorum-state-wrong", path, message)
     newest = max((known for known, _ in audit.epochs), default=0) if audit is not None else 0
     if not re.fullmatch(r"[0-9]{1,10}", epoch) or int(epoch) < newest:
         message = f"its leader epoch is {epoch or 'missing'}, the metadata log has batches of epoch {newest}"

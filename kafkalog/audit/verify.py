@@ -16,6 +16,7 @@ from kafkalog.audit.findings import located, log_findings
 from kafkalog.audit.foreign import Log, settle
 from kafkalog.audit.left_over import left_over
 from kafkalog.audit.partition import join
+from kafkalog.audit.replica_compare import compare_replicas
 from kafkalog.audit.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
 from kafkalog.audit.side_node import compare_node, compare_nodes
 from kafkalog.audit.side_partition import compare_partition
@@ -48,11 +49,15 @@ class LogFacts(Log):
 
 @dataclass(slots=True)
 class Verification:
-    """What was found in all inputs. `unreadable` are arguments that could not be read at all."""
+    """What was found in all inputs.
+
+    `unreadable` are arguments that could not be read at all, `replicas` rows of the table of that name.
+    """
 
     files: list[FileFacts] = field(default_factory=list)
     logs: list[LogFacts] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    replicas: list[tuple[object, ...]] = field(default_factory=list)
     told: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
     def tell(self, findings: Iterable[Finding], node: str | None = None) -> None:
@@ -82,6 +87,8 @@ class Verification:
         elif table == "files":
             for facts in self.files:
                 yield facts.row()
+        elif table == "replicas":
+            yield from self.replicas
         else:
             for log in self.logs:
                 yield _log_row(log)
@@ -127,7 +134,18 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
         except UnreadableError as error:
             result.unreadable.append(str(error))
     result.tell(compare_nodes(nodes))
+    if options.replicas:
+        _compare(nodes, options, result)
     return result
+
+
+def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Verification) -> None:
+    """Hold the partitions that several directories have in common against each other."""
+    comparison = compare_replicas([node.path for node in nodes], options.limits)
+    result.replicas = [pair.row for pair in comparison.pairs]
+    node_of = {directory.log: node.node_id for node in nodes for directory in node.partitions}
+    for finding in comparison.findings:
+        result.tell([finding], node_of.get(finding.log or ""))
 
 
 def _node(node: LogDirectory, options: VerifyOptions, result: Verification) -> None:

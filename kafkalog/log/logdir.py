@@ -81,7 +81,7 @@ class LogDirectory:
 
     Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also where
     the argument is a partition's. `directory_id` is what the metadata knows it by, where brokers have more than one.
-    `checkpoints` are all offsets by kind, also of partitions that are not here.
+    `all_checkpoints` are all offsets by kind, also of partitions that are not here.
     """
 
     path: str
@@ -93,7 +93,7 @@ class LogDirectory:
     partitions: list[PartitionDirectory] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     directory_id: str | None = None
-    checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
+    all_checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
 
     @property
     def alone(self) -> bool:
@@ -135,7 +135,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     checkpoints = {
         kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items() if name in names
     }
-    directory.checkpoints.update(checkpoints)
+    directory.all_checkpoints.update(checkpoints)
     if alone:
         places = [(root, own_name)]
     else:

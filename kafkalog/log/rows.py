@@ -18,7 +18,16 @@ from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
 from kafkalog.tables.internal import INTERNAL
 
-__all__ = ["TABLES_OF", "DistinctIds", "finding_row", "finding_rows", "segment_rows", "side_file_rows"]
+__all__ = [
+    "TABLES_OF",
+    "DistinctIds",
+    "finding_row",
+    "finding_rows",
+    "headers_cell",
+    "segment_rows",
+    "side_file_rows",
+    "text_cells",
+]
 
 Row = tuple[Any, ...]
 
@@ -68,7 +77,7 @@ def finding_rows(findings: Iterable[Finding], node: str | None = None) -> Iterat
     return map(DistinctIds(), (finding_row(finding, node) for finding in findings))
 
 
-def _text(data: bytes | None) -> tuple[str | None, str | None]:
+def text_cells(data: bytes | None) -> tuple[str | None, str | None]:
     """Split bytes into a text column and a base64 column, of which one is null."""
     if data is None:
         return None, None
@@ -92,16 +101,19 @@ def _batch_row(file: str, batch: Batch) -> Row:
     )  # fmt: skip
 
 
+def headers_cell(record: Record) -> list[dict[str, str | None]]:
+    """Make a record's headers a cell of the column ``headers``."""
+    names = ("key", "key_base64", "value", "value_base64")
+    return [dict(zip(names, (*text_cells(key), *text_cells(value)), strict=True)) for key, value in record.headers]
+
+
 def _record_row(file: str, batch: Batch, record: Record) -> Row:
-    headers = [
-        dict(zip(("key", "key_base64", "value", "value_base64"), (*_text(key), *_text(value)), strict=True))
-        for key, value in record.headers
-    ]
+    headers = headers_cell(record)
     return (
         file, record.offset, record.timestamp, batch.timestamp_type, record.sequence, batch.producer_id,
         batch.producer_epoch, batch.is_transactional, batch.is_control, record.size,
         -1 if record.key is None else len(record.key), -1 if record.value is None else len(record.value), len(headers),
-        *_text(record.key), *_text(record.value), headers, batch.magic, record.crc, record.crc_holds,
+        *text_cells(record.key), *text_cells(record.value), headers, batch.magic, record.crc, record.crc_holds,
         record.position, batch.crc_holds,
     )  # fmt: skip
 

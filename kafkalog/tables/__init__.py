@@ -33,6 +33,7 @@ TABLES: Final[dict[str, Table]] = {
         audit.PARTITIONS,
         audit.GAPS,
         audit.PRODUCERS,
+        audit.SEGMENTS,
         audit.COORDINATOR,
         audit.VISIBLE,
         audit.FINDINGS,

@@ -17,6 +17,7 @@ __all__ = [
     "GAP_KINDS",
     "PARTITIONS",
     "PRODUCERS",
+    "SEGMENTS",
     "STATES",
     "TRANSACTIONS",
     "VISIBLE",
@@ -139,6 +140,26 @@ PRODUCERS: Final = Table(
         Column("last_offset", "int64", "of its data"),
         Column("first_timestamp_ms", "int64", "the earliest of its batches' newest", "ms"),
         Column("last_timestamp_ms", "int64", "the latest of its batches' newest", "ms"),
+    ),
+)
+SEGMENTS: Final = Table(
+    "segments",
+    "a segment, from its own bytes alone",
+    (
+        *_WHERE,
+        Column("file", "string", "the segment"),
+        Column("base_offset", "int64", "the offset in its name"),
+        Column("size_bytes", "int64", "when it was listed", "bytes"),
+        Column("first_offset", "int64", "of its first batch; null without one"),
+        Column("last_offset", "int64", "of its last batch; null without one"),
+        Column("batches", "int64", "of data"),
+        Column("records", "int64", "of data"),
+        Column("control_records", "int64", "markers and the like"),
+        Column("transactions", "int64", "with a part in it"),
+        Column("first_timestamp_ms", "int64", "the earliest of its producers' and markers'; -1: none", "ms"),
+        Column("last_timestamp_ms", "int64", "the newest of its batches'; -1: none", "ms"),
+        Column("damaged_bytes", "int64", "that no whole batch covers", "bytes"),
+        Column("findings", "int64", "above note"),
     ),
 )
 COORDINATOR: Final = Table(

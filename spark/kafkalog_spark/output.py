@@ -9,6 +9,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from kafkalog.errors import KafkaLogError
+from kafkalog.log.names import local_path
 
 __all__ = ["Output"]
 
@@ -27,14 +28,20 @@ class Output:
             self.uri = Path(self.path).as_uri()
 
     def refuse_within(self, inputs: Sequence[str]) -> None:
-        """Refuse a directory that lies where evidence is read. Raises KafkaLogError."""
+        """Refuse a directory that lies where evidence is read, or that holds some. Raises KafkaLogError."""
         for path in inputs:
-            if "://" in path or "://" in self.name:
-                inside = f"{self.name.rstrip('/')}/".startswith(f"{path.rstrip('/')}/")
-            else:
-                inside = Path(self.path).resolve().is_relative_to(Path(path).resolve())
-            if inside:
-                raise KafkaLogError(f"{self.name}: lies in a directory that is read; nothing is ever written there")
+            one, other = self._place(self.name), self._place(path)
+            if one.startswith(other) or other.startswith(one):
+                said = "lies in" if one.startswith(other) else "holds"
+                raise KafkaLogError(f"{self.name}: {said} a directory that is read; nothing is ever written there")
+
+    @staticmethod
+    def _place(name: str) -> str:
+        """Write a directory's name so that of two the one which holds the other begins it."""
+        scheme, there, path = name.partition("://")
+        if not there or scheme == "file":
+            return f"{str(Path(local_path(name)).resolve()).rstrip('/')}/"
+        return f"{scheme.replace('s3a', 's3')}://{path.rstrip('/')}/"
 
     def make(self, *, overwrite: bool) -> None:
         """Make the directory; one that is there is refused, or emptied. Raises KafkaLogError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Final
@@ -11,7 +11,7 @@ from kafkalog.audit.run import Cluster
 from kafkalog.audit.scan import STATE_TOPIC
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
 
-__all__ = ["SHARE_BYTES", "SPLIT_BYTES", "Log", "Piece", "logs_of", "pieces_of"]
+__all__ = ["SHARE_BYTES", "SPLIT_BYTES", "Log", "Piece", "logs_of", "packed_tasks", "pieces_of"]
 
 SPLIT_BYTES: Final = 128 << 20
 _OPEN_COST: Final = 256 << 10  # bytes that could be read while a file is opened
@@ -61,24 +61,32 @@ def logs_of(clusters: Sequence[Cluster], share_bytes: int | None = SHARE_BYTES) 
             group = groups.setdefault((number, directory.topic, directory.partition), len(groups))
             size = 0 if directory.topic == STATE_TOPIC else directory.size
             sizes[group] = max(sizes.get(group, 0), size)
-            found.append((number, group, replace(node, partitions=[], findings=[], checkpoints={}), directory))
+            found.append((number, group, replace(node, partitions=[], findings=[], all_checkpoints={}), directory))
     return [
         Log(at, number, group, 1 if share_bytes is None else 1 + sizes[group] // share_bytes, node, directory)
         for at, (number, group, node, directory) in enumerate(found)
     ]
 
 
+def packed_tasks(sizes: Mapping[int, int], split_bytes: int) -> dict[int, int]:
+    """Give each of some numbered things a task by its size: to the one that has least so far, the biggest first."""
+    total = sum(size + _OPEN_COST for size in sizes.values())
+    tasks = max(1, min(len(sizes), -(-total // max(1, split_bytes))))
+    heap = [(0, task) for task in range(tasks)]
+    found = {}
+    for number, size in sorted(sizes.items(), key=lambda one: -one[1]):
+        load, found[number] = heappop(heap)
+        heappush(heap, (load + size + _OPEN_COST, found[number]))
+    return found
+
+
 def pieces_of(logs: Sequence[Log], split_bytes: int) -> list[Piece]:
     """Share segments out to tasks of some `split_bytes`, each to the one that has least so far, the biggest first."""
     wanted = [(log, at, segment) for log in logs for at, segment in enumerate(log.directory.segments)]
-    wanted.sort(key=lambda one: -one[2].size)
-    total = sum(segment.size + _OPEN_COST for _, _, segment in wanted)
-    tasks = max(1, min(len(wanted), -(-total // max(1, split_bytes))))
-    heap = [(0, task) for task in range(tasks)]
+    tasks = packed_tasks({at: segment.size for at, (_, _, segment) in enumerate(wanted)}, split_bytes)
     pieces = []
-    for log, at, segment in wanted:
-        load, task = heappop(heap)
-        heappush(heap, (load + segment.size + _OPEN_COST, task))
+    for number, task in tasks.items():
+        log, at, segment = wanted[number]
         alone = replace(log.directory, segments=(), snapshots={}, left_over=(), orphans=(), leader_epochs=())
         pieces.append(Piece(task, log.number, log.cluster, log.group, log.shares, at, alone, segment))
     return pieces

@@ -3,67 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from held import ALL_TABLES, held, rows_in, rows_of, run
 
 from invoke import kafkalog
-from kafkalog.audit.rows import audit_rows
-from kafkalog.audit.run import Audit, Options, audit
-from kafkalog.audit.summary import Summary
+from kafkalog.audit.run import Options, audit
 from kafkalog.tables import TABLES
-from kafkalog.tables.audit import AUDIT_TABLES
-from kafkalog_spark.audit import BulkAudit, CorruptInputError, bulk_audit
-from kafkalog_spark.output import Output
+from kafkalog_spark.audit import CorruptInputError
 from official import CORPUS, FIXTURES, cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ALL_TABLES = tuple(table.name for table in AUDIT_TABLES)
 WHOLE = sorted(str(data) for case in cases(FIXTURES) for data in case.glob("data*"))
 SOME = [path for path in WHOLE if any(name in path for name in ("hanging", "made", "unclean", "group-offsets"))]
 DAMAGED = str(FIXTURES / "made-damaged" / "data")
-
-Row = tuple[Any, ...]
-
-
-def in_order(rows: Sequence[Row]) -> list[Row]:
-    """Sort rows; null comes first."""
-    return sorted(rows, key=lambda row: [(cell is not None, cell) for cell in row])
-
-
-def rows_in(folder: Path, table: str) -> list[Row]:
-    return in_order([tuple(row.values()) for row in pq.read_table(folder / table).to_pylist()])
-
-
-def rows_of(found: Audit, table: str) -> list[Row]:
-    return in_order(
-        [
-            tuple(json.dumps(cell, ensure_ascii=False) if isinstance(cell, (list, dict)) else cell for cell in row)
-            for row in audit_rows(found, table)
-        ]
-    )
-
-
-def held(done: BulkAudit, folder: Path, found: Audit, tables: Sequence[str] = ALL_TABLES) -> None:
-    """Hold a bulk audit against a local one."""
-    summary = Summary.of(found)
-    assert done.summary.findings == summary.findings
-    assert done.summary.logs == summary.logs
-    assert (done.summary.verdict(), done.summary.totals()) == (summary.verdict(), summary.totals())
-    for table in tables:
-        assert rows_in(folder, table) == rows_of(found, table), table
-
-
-def run(spark: SparkSession, paths: Sequence[str], folder: Path, **options: Any) -> BulkAudit:
-    output = Output(str(folder))
-    output.make(overwrite=False)
-    return bulk_audit(spark, paths, output, tables=options.pop("tables", ALL_TABLES), **options)
 
 
 def test_one_job_over_all_fixtures(spark: SparkSession, tmp_path: Path) -> None:
