@@ -451,6 +451,20 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Clients can't write control batches; brokers write no other.",
         "Compare with another replica; find what wrote the file.",
     ),
+    "marker-epoch-wrong": Code(
+        _ERROR,
+        "A transaction's marker has an older epoch than the data that it ends.",
+        "Certain: both batches' checksums hold.",
+        "A leader refuses such a marker.",
+        "Compare with another replica; find what wrote the file.",
+    ),
+    "coordinator-epoch-decreasing": Code(
+        _ERROR,
+        "A producer's marker was written by an older coordinator than the marker before it.",
+        "Certain: both batches' checksums hold.",
+        "A leader refuses such a marker.",
+        "Compare with another replica; find what wrote the file.",
+    ),
     "attributes-unused": Code(
         _NOTE,
         "A batch's attributes have bits set that mean nothing.",

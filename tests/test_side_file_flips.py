@@ -139,6 +139,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def silent(root: Path, path: Path, step: int) -> set[str]:
     """The fields in which a flip says nothing new, of every `step`-th bit."""
     data = path.read_bytes()
+    if kind_of(path) in (*LAYOUTS, "leader-epoch-checkpoint"):  # nothing outside its partition knows of it
+        root = path.parent
     before = {str(finding) for finding in told(root)}
     fields = set()
     for bit in range(0, 8 * len(data), step):
@@ -161,8 +163,8 @@ def test_a_flip_is_found_or_nothing_can_tell(kind: str, folder: Path) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", SILENT)
 def test_every_flip_is_found_or_nothing_can_tell(kind: str, folder: Path) -> None:
-    """All bits of all files of each kind; and no field is listed for nothing."""
+    """All bits of two files of each kind, the first and the last; and no field is listed for nothing."""
     root, files = prepared(folder, kind)
-    found = set().union(*(silent(root, path, 1) for path in files))
+    found = set().union(*(silent(root, path, 1) for path in files[:: max(1, len(files) - 1)]))
 
     assert found == set(SILENT[kind])

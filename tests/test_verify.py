@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import random
@@ -184,6 +185,46 @@ def test_a_side_file_alone_is_what_it_is_in_its_directory(tmp_path: Path, name: 
     (tmp_path / name).write_bytes(data)
 
     assert parts(tmp_path / name) == expected
+
+
+def test_every_file_of_a_directory_may_be_named_alone(tmp_path: Path) -> None:
+    """Each is a row as in its directory, told apart in the same way, and of a whole one nothing is said."""
+    (root,) = of_case(FIXTURES / CASE, tmp_path)
+    rows = {row["file"]: row for row in table(verified(root), "files")}
+    keys = ("kind", "size_bytes", "good_bytes", "damaged_bytes", "preallocated_bytes", "trailing_bytes", "batches")
+    for path, row in rows.items():
+        found = verified(path)
+        (alone,) = table(found, "files")
+        assert [alone[key] for key in keys] == [row[key] for key in keys], path
+        assert serious(found) == []
+
+
+def test_a_read_error_costs_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At whichever read it comes: the file is unreadable from there on, its bytes are accounted for, others are read."""
+    home = tmp_path / "t-0"
+    home.mkdir()
+    (home / SEGMENT).write_bytes(b"".join(build.log(*[70_000] * 40)))
+    (home / f"{40:020}.log").write_bytes(build.batch(build.record(), base_offset=40))
+    preadv = os.preadv
+    failed = 0
+    for number in range(20):
+        reads = iter(range(10**6))
+
+        def failing(descriptor: int, buffers: list[memoryview], position: int, at: int = number) -> int:
+            if next(reads) == at:
+                raise OSError(errno.EIO, "Input/output error")
+            return preadv(descriptor, buffers, position)
+
+        monkeypatch.setattr(os, "preadv", failing)
+        found = verify([home])
+        accounted(found)
+        rows = files(found)
+        broken = [row for row in rows.values() if row["state"] == "unreadable"]
+        told = [finding for finding in found.findings() if finding.code == "file-unreadable"]
+        assert len(broken) == len(told) <= 1
+        assert sum(row["batches"] for row in rows.values()) in (range(41) if told else (41,))
+        failed += len(told)
+    assert failed > 2
 
 
 def test_any_spoiled_file_is_accounted_for(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from kafkalog.audit.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
 from kafkalog.audit.metadata_log import METADATA_TOPIC, cluster_metadata
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import Finding, Where
+from kafkalog.findings import Finding, Severity, Where
 from kafkalog.format.checkpoint import PartitionOffset
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.readers import read_checkpoint, read_properties
@@ -102,7 +102,8 @@ def _meta_properties(path: str) -> Iterator[Finding]:
             )
     unknown = sorted(values.keys() - {"version", "cluster.id", "node.id", "broker.id", "directory.id"})
     if unknown:
-        yield Finding.of("meta-properties-wrong", path, f"Kafka has no key {unknown[0]}", found=unknown[0])
+        finding = Finding.of("meta-properties-wrong", path, f"Kafka has no key {unknown[0]}", found=unknown[0])
+        yield finding._replace(severity=Severity.NOTE)  # others than Kafka may have written it
 
 
 def _checkpoint(
