@@ -28,6 +28,11 @@ class Run:
     stdout: bytes
     stderr: str
 
+    @property
+    def decodes(self) -> bool:
+        """Whether the run has a decoder of an internal topic."""
+        return any(argument.endswith("-decoder") for argument in self.arguments)
+
     def __str__(self) -> str:
         return f"{self.case} {self.version} {' '.join(self.arguments)}"
 

@@ -22,15 +22,15 @@ from verified import accounted, codes, files, serious, table, verified
 
 SEGMENT: Final = f"{0:020}.log"
 ODD: Final = {  # what a broker took from a client, as it is told
-    "k4-b-foreign-encodings": {"record-offsets-unordered"},
+    "k4-b-foreign-encodings": {"offset-delta-falling"},
     "v0.11-odd-batches": {
         "offset-outside-segment",
         "records-missing",
-        "record-offset-outside",
-        "record-offsets-unordered",
+        "offset-delta-above-last",
+        "offset-delta-falling",
     },
-    "v2.8-odd-batches": {"record-offset-outside", "record-offsets-unordered"},
-    "v3.9-odd-batches": {"record-offset-outside", "record-offsets-unordered"},
+    "v2.8-odd-batches": {"offset-delta-above-last", "offset-delta-falling"},
+    "v3.9-odd-batches": {"offset-delta-above-last", "offset-delta-falling"},
 }
 DAMAGED: Final = {"made-damaged": {"crc-mismatch"}}
 CASE: Final = "k4-a-interleaved-tv2-killed"
@@ -341,15 +341,15 @@ def test_a_torn_batch_of_a_growing_file_is_in_flight(tmp_path: Path, monkeypatch
 
 WHOLE: Final = {"base_offset": 0, "producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
 RULES: Final[list[tuple[str, bytes]]] = [
-    ("last-offset-delta-wrong", build.batch(build.record(), last_offset_delta=-1)),
-    ("count-impossible", build.batch(build.record(), build.record(delta=1), last_offset_delta=0)),
+    ("last-offset-delta-negative", build.batch(build.record(), last_offset_delta=-1)),
+    ("records-count-above-offsets", build.batch(build.record(), build.record(delta=1), last_offset_delta=0)),
     ("empty-batch-odd", build.batch(pack=lambda _: b"\0\0", records_count=0)),
-    ("producer-fields-odd", build.batch(build.record(), **{**WHOLE, "producer_epoch": -1})),
-    ("producer-fields-odd", build.batch(build.record(), **{**WHOLE, "base_sequence": -1})),
-    ("producer-fields-odd", build.batch(build.record(), **{**WHOLE, "producer_id": -5})),
+    ("producer-epoch-missing", build.batch(build.record(), **{**WHOLE, "producer_epoch": -1})),
+    ("sequence-missing", build.batch(build.record(), **{**WHOLE, "base_sequence": -1})),
+    ("producer-id-below-none", build.batch(build.record(), **{**WHOLE, "producer_id": -5})),
     ("transaction-without-producer", build.batch(build.record(), attributes=build.TRANSACTIONAL)),
-    ("control-batch-odd", build.marker(base_offset=0, producer_id=7, producer_epoch=0, base_sequence=4)),
-    ("control-batch-odd", build.marker(producer_id=7, producer_epoch=0, codec=build.GZIP)),
+    ("control-batch-sequence", build.marker(base_offset=0, producer_id=7, producer_epoch=0, base_sequence=4)),
+    ("control-batch-compressed", build.marker(producer_id=7, producer_epoch=0, codec=build.GZIP)),
     ("attributes-unused", build.batch(build.record(), attributes=0x80)),
     ("attributes-unused", build.message(attributes=0x40)),
     ("delete-horizon-odd", build.batch(build.record(), attributes=build.DELETE_HORIZON, base_timestamp=-7)),
@@ -357,15 +357,15 @@ RULES: Final[list[tuple[str, bytes]]] = [
     ("timestamp-odd", build.batch(build.record(), max_timestamp=-9)),
     ("max-timestamp-wrong", build.batch(build.record(), max_timestamp=build.TIME + 1)),
     ("max-timestamp-wrong", build.wrapper(build.message(), timestamp=build.TIME + 5)),
-    ("record-offset-outside", build.batch(build.record(delta=3))),
-    ("record-offset-outside", build.batch(build.record(delta=-1), base_offset=1)),
-    ("record-offsets-unordered", build.batch(build.record(delta=1), build.record())),
-    ("record-offsets-unordered", build.batch(build.record(), build.record())),
-    ("record-malformed", build.batch(build.record(), records_count=2, last_offset_delta=1)),
-    ("record-malformed", build.batch(build.record(), records_count=-1)),
-    ("decompression-failed", build.batch(build.record(), codec=build.GZIP, pack=lambda _: b"nonsense")),
+    ("offset-delta-above-last", build.batch(build.record(delta=3))),
+    ("offset-delta-negative", build.batch(build.record(delta=-1), base_offset=1)),
+    ("offset-delta-falling", build.batch(build.record(delta=1), build.record())),
+    ("offset-delta-repeated", build.batch(build.record(), build.record())),
+    ("records-end-early", build.batch(build.record(), records_count=2, last_offset_delta=1)),
+    ("records-count-negative", build.batch(build.record(), records_count=-1)),
+    ("compressed-stream-foreign", build.batch(build.record(), codec=build.GZIP, pack=lambda _: b"nonsense")),
     ("codec-unknown", build.batch(build.record(), attributes=5)),
-    ("codec-unknown", build.message(b"x", attributes=build.ZSTD)),
+    ("codec-not-of-magic", build.message(b"x", attributes=build.ZSTD)),
     ("message-crc-mismatch", build.wrapper(build.message(crc=1))),
 ]
 
@@ -402,8 +402,8 @@ def test_records_may_lie_in_many_blocks(tmp_path: Path) -> None:
     path.write_bytes(good + bad + swapped)
 
     assert sorted((finding.code, finding.offset) for finding in verified(path).findings()) == [
-        ("max-timestamp-wrong", 3000),
-        ("record-offsets-unordered", 6000),
+        ("max-timestamp-wrong", 5999),
+        ("offset-delta-falling", 8999),
     ]
 
 

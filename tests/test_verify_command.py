@@ -24,6 +24,7 @@ WHOLE: Final = FIXTURES / "k4-a-interleaved-tv2" / "data"
 DAMAGED: Final = FIXTURES / "made-damaged" / "data"
 SEGMENT: Final = f"{0:020}.log"
 NAMES: Final = tuple(table.name for table in VERIFY_TABLES)
+FORK: Final = sorted((FIXTURES / "k4-k-unclean-election").glob("data*"))
 
 
 @pytest.fixture
@@ -83,19 +84,21 @@ def test_what_cannot_be_read_makes_it_incomplete(copy: Path) -> None:
 @pytest.mark.parametrize("table", NAMES)
 def test_every_format_has_the_same_rows(table: str, tmp_path: Path) -> None:
     """ndjson, json, csv and Parquet say the same of damaged evidence, each with the schema's version and columns."""
-    rows = kafkalog("verify", DAMAGED, "--format", "ndjson")
+    paths = FORK if table == "replicas" else [DAMAGED]
+    command = ("verify", "--replicas", *paths)
+    rows = kafkalog(*command, "--format", "ndjson")
     mine = [row for row in rows.rows if row["table"] == table]
     (columns,) = [one.names for one in VERIFY_TABLES if one.name == table]
     assert mine
     assert {tuple(row) for row in mine} == {(*HEAD, *columns)}
     assert {row["schema_version"] for row in rows.rows} == {SCHEMA_VERSION}
 
-    assert json.loads(kafkalog("verify", DAMAGED, "--format", "json").out)[table] == rows.table(table)
-    text = kafkalog("verify", DAMAGED, "--format", "csv", "--table", table).text
+    assert json.loads(kafkalog(*command, "--format", "json").out)[table] == rows.table(table)
+    text = kafkalog(*command, "--format", "csv", "--table", table).text
     header, *cells = csv.reader(io.StringIO(text))
     assert tuple(header) == columns
     assert len(cells) == len(mine)
-    assert kafkalog("verify", DAMAGED, "-o", tmp_path / "out").status == 1
+    assert kafkalog(*command, "-o", tmp_path / "out").status == 1
     assert pq.read_table(tmp_path / "out" / table).to_pylist() == rows.table(table)
 
 
@@ -238,3 +241,19 @@ def test_names_that_are_no_utf8_come_back(copy: Path) -> None:
     assert {"\udcff\udcfe.log", "a\x1b[2Jb\n"} <= {row["name"] for row in rows}
     assert [change for change in changes(before, copy) if change[0] != "file-unknown"] == []
     assert "\x1b" not in kafkalog("verify", "--all", copy).text
+
+
+# Replicas.
+
+
+def test_replicas_are_compared_where_it_is_asked_for() -> None:
+    """The two sides of an unclean election part: a row says where, a finding tells it; without the option none does."""
+    rows = kafkalog("verify", "--replicas", *FORK, "--format", "ndjson")
+    (parted,) = [row for row in rows.table("replicas") if row["state"] == "diverged"]
+    told = [row for row in rows.table("findings") if row["offset"] == parted["diverged_offset"]]
+
+    assert told
+    assert kafkalog("verify", *FORK, "--format", "ndjson").table("replicas") == []
+    report = kafkalog("verify", "--replicas", *FORK).text
+    assert "diverged" in report
+    assert f"of {len(rows.table('replicas'))} pairs of replicas are identical" in report

@@ -40,7 +40,7 @@ def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int
 
 def _offset(homes: Sequence[LogDirectory], partition: tuple[str, int]) -> int | None:
     """Return the highest offset that a checkpoint has for a partition; None where none names it."""
-    offsets = [rows[partition] for home in homes for rows in home.checkpoints.values() if partition in rows]
+    offsets = [rows[partition] for home in homes for rows in home.all_checkpoints.values() if partition in rows]
     return max(offsets, default=None)
 
 

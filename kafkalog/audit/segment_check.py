@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ import numpy as np
 
 from kafkalog.audit.accounting import FileFacts, open_file
 from kafkalog.audit.batch_rules import check_headers, check_records
+from kafkalog.audit.foreign import Content
+from kafkalog.audit.neighbours import Neighbours
 from kafkalog.audit.scan import SegmentScan, scan_segment
 from kafkalog.audit.side_files import SideFiles
 from kafkalog.errors import UnreadableError
@@ -32,20 +35,26 @@ _CLEANER: Final = "cleaner-offset-checkpoint"
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """How far a verification goes: `depth` is one of DEPTHS; `hashed` names the checksum of every file, if any."""
+    """How far a verification goes.
+
+    `depth` is one of DEPTHS; `hashed` names the checksum of every file, if any; `replicas` says whether the partitions
+    that several directories have in common are compared, which reads them once more.
+    """
 
     limits: Limits = field(default_factory=Limits)
     depth: str = "records"
     hashed: str | None = None
     jobs: int = 1
+    replicas: bool = False
 
 
 @dataclass(slots=True)
 class SegmentCheck:
-    """What one read of a segment gives; `findings` are about its indexes."""
+    """What one read of a segment gives; `findings` are what only its end told."""
 
     scan: SegmentScan
     facts: FileFacts
+    content: Content
     side: SideFiles
     findings: list[Finding]
 
@@ -55,14 +64,23 @@ def check_segment(directory: PartitionDirectory, segment: Segment, options: Veri
     facts = FileFacts.of(segment.path)
     side = SideFiles(directory, segment)
     whole = _never_cleaned(directory)
+    around = Neighbours(directory, segment)
+    fingerprint = 0
 
     def look(chunk: Chunk) -> None:
+        nonlocal fingerprint
+        fingerprint = zlib.crc32(chunk.heads.column(kernel.CRC), fingerprint)
         if whole:
             chunk.findings += _records_missing(chunk)
+        chunk.findings += around.chunk(chunk)
         side.chunk(chunk)
 
     scan = scan_segment(directory, segment, options.limits, check_batches(facts, directory.topic, options, look))
-    return SegmentCheck(scan, facts, side, list(side.finish()))
+    content = Content(
+        segment.path, fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
+        frozenset(scan.stretch.producers["producer_id"].tolist()),
+    )  # fmt: skip
+    return SegmentCheck(scan, facts, content, side, [*around.finish(), *side.finish()])
 
 
 def check_batches(

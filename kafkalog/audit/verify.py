@@ -13,8 +13,12 @@ from typing import Any, Final
 
 from kafkalog.audit.accounting import FileFacts, account_side_file, is_segment
 from kafkalog.audit.findings import located, log_findings
-from kafkalog.audit.partition import PartitionAudit, join
+from kafkalog.audit.foreign import Log, settle
+from kafkalog.audit.left_over import left_over
+from kafkalog.audit.partition import join
+from kafkalog.audit.replica_compare import compare_replicas
 from kafkalog.audit.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
+from kafkalog.audit.side_node import compare_node, compare_nodes
 from kafkalog.audit.side_partition import compare_partition
 from kafkalog.audit.summary import Summary, count_of
 from kafkalog.errors import UnreadableError
@@ -36,22 +40,24 @@ _READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
 
 
 @dataclass(slots=True)
-class LogFacts:
+class LogFacts(Log):
     """A log, and what its segments come to."""
 
     node: LogDirectory
-    partition: PartitionAudit
     segments: list[FileFacts]
-    findings: list[Finding] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Verification:
-    """What was found in all inputs. `unreadable` are arguments that could not be read at all."""
+    """What was found in all inputs.
+
+    `unreadable` are arguments that could not be read at all, `replicas` rows of the table of that name.
+    """
 
     files: list[FileFacts] = field(default_factory=list)
     logs: list[LogFacts] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    replicas: list[tuple[object, ...]] = field(default_factory=list)
     told: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
     def tell(self, findings: Iterable[Finding], node: str | None = None) -> None:
@@ -81,6 +87,8 @@ class Verification:
         elif table == "files":
             for facts in self.files:
                 yield facts.row()
+        elif table == "replicas":
+            yield from self.replicas
         else:
             for log in self.logs:
                 yield _log_row(log)
@@ -115,15 +123,29 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     """
     options = options or VerifyOptions()
     result = Verification()
+    nodes: list[LogDirectory] = []
     for path in (os.fspath(path) for path in paths):
         try:
             if is_directory(path):
-                _node(open_log_directory(path), options, result)
+                nodes.append(open_log_directory(path))
+                _node(nodes[-1], options, result)
             else:
                 _file(path, options, result)
         except UnreadableError as error:
             result.unreadable.append(str(error))
+    result.tell(compare_nodes(nodes))
+    if options.replicas:
+        _compare(nodes, options, result)
     return result
+
+
+def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Verification) -> None:
+    """Hold the partitions that several directories have in common against each other."""
+    comparison = compare_replicas([node.path for node in nodes], options.limits)
+    result.replicas = [pair.row for pair in comparison.pairs]
+    node_of = {directory.log: node.node_id for node in nodes for directory in node.partitions}
+    for finding in comparison.findings:
+        result.tell([finding], node_of.get(finding.log or ""))
 
 
 def _node(node: LogDirectory, options: VerifyOptions, result: Verification) -> None:
@@ -134,9 +156,17 @@ def _node(node: LogDirectory, options: VerifyOptions, result: Verification) -> N
         kept = tuple(segment for segment in directory.segments if segment.path not in outside)
         logs[number] = replace(directory, segments=kept)
     checks = _check_all([(directory, segment) for directory in logs for segment in directory.segments], options)
+    found = [_log(node, directory, checks) for directory in logs]
+    of_name = {log.name: log for log in found}
+    for finding in compare_node(node, [log.partition for log in found]):
+        log = of_name.get((finding.topic or "", -1 if finding.partition is None else finding.partition))
+        (node.findings if log is None else log.findings).append(finding)
+    settle(found)
     result.tell(node.findings, node.node_id)
-    for directory in logs:
-        result.logs.append(_log(node, directory, checks, result))
+    for log in found:
+        result.tell(log.findings, node.node_id)
+    result.logs += found
+    result.tell(left_over(node), node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, result)
 
 
@@ -152,9 +182,7 @@ def _check_all(
         return {check.facts.file: check for check in done}
 
 
-def _log(
-    node: LogDirectory, directory: PartitionDirectory, checks: dict[str, SegmentCheck], result: Verification
-) -> LogFacts:
+def _log(node: LogDirectory, directory: PartitionDirectory, checks: dict[str, SegmentCheck]) -> LogFacts:
     """Join the checks of a log's segments and hold them against each other and the side files."""
     found = [checks[segment.path] for segment in directory.segments]
     growing = bool(found) and found[-1].facts.state == "grew"
@@ -162,14 +190,12 @@ def _log(
     for check in found[:-1]:  # zeros behind any segment but the last are damage
         check.facts.damaged += check.facts.preallocated
         check.facts.preallocated = 0
-    log = LogFacts(node, partition, [check.facts for check in found])
-    log.findings = [
+    findings = [
         *log_findings(partition),
         *(finding for check in found for finding in check.findings),
         *compare_partition(partition, [check.side for check in found]),
     ]
-    result.tell(log.findings, node.node_id)
-    return log
+    return LogFacts(partition, [check.content for check in found], findings, node, [check.facts for check in found])
 
 
 def _other_files(
@@ -289,7 +315,9 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
         directory = replace(directory, segments=tuple(kept), orphans=())
     part = Verification()
     checks = _check_all([(directory, segment) for segment in directory.segments], options)
-    part.logs.append(_log(node, directory, checks, part))
+    part.logs.append(_log(node, directory, checks))
+    settle(part.logs)
+    part.tell(part.logs[0].findings, node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, part)
     same = [found for found in part.files if os.path.samefile(found.file, path)]
     result.files += [replace(found, file=path, input=path) for found in same]

@@ -68,16 +68,21 @@ def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     Raises MalformedError where the key is too short or of a negative version, or the value is not what its type needs.
     """
     if key is None or len(key) < CONTROL_RECORD_KEY.size:
-        raise MalformedError(f"the key needs {CONTROL_RECORD_KEY.size} bytes, {len(key or b'')} are there")
+        raise MalformedError(
+            f"the key needs {CONTROL_RECORD_KEY.size} bytes, {len(key or b'')} are there", code="control-key-short"
+        )
     version, number = CONTROL_RECORD_KEY.packed.unpack_from(key)
     if version < 0:
-        raise MalformedError(f"the key's version is {version}")
+        raise MalformedError(f"the key's version is {version}", code="control-version-negative")
     if number in (ControlType.ABORT, ControlType.COMMIT):
         if value is None or len(value) < END_TXN_MARKER.size:
-            raise MalformedError(f"the marker needs {END_TXN_MARKER.size} bytes, {len(value or b'')} are there")
+            there = len(value or b"")
+            raise MalformedError(
+                f"the marker needs {END_TXN_MARKER.size} bytes, {there} are there", code="marker-value-short"
+            )
         marker_version, coordinator_epoch = END_TXN_MARKER.packed.unpack_from(value)
         if marker_version < 0:
-            raise MalformedError(f"the marker's version is {marker_version}")
+            raise MalformedError(f"the marker's version is {marker_version}", code="marker-version-negative")
         return ControlRecord(version, number, ControlType(number).name.lower(), coordinator_epoch, None)
     if number in _MESSAGES:
         data = decode(_MESSAGES[ControlType(number)], 0, value or b"").fields

@@ -9,7 +9,7 @@ Cells: TypeAlias = memoryview | array[int]
 NONE: Final = -9223372036854775808
 BATCH_COLUMNS: Final[tuple[str, ...]]
 RECORD_COLUMNS: Final[tuple[str, ...]]
-RECORD_ERRORS: Final[tuple[str, ...]]
+RECORD_ERRORS: Final[tuple[tuple[str, str], ...]]
 LOG_OVERHEAD: Final = 12
 HEADER_SIZE: Final = 61
 
@@ -54,6 +54,13 @@ DONE: int
 NO_ROOM: int
 PACKED: int
 
+OVERLONG: int
+DROPPED: int
+ATTRIBUTES_SET: int
+BELOW_NULL: int
+REPEATED: int
+FALLING: int
+
 def form() -> str: ...
 def crc32c(buf: Bytes, start: int, stop: int, crc: int = 0) -> int: ...
 def crc32(buf: Bytes, start: int, stop: int, crc: int = 0) -> int: ...
@@ -65,4 +72,5 @@ def headers(
 def records(
     buf: Bytes, heads: Cells, capacity: int, row: int, stop_row: int, unpacked: bool, recs: Cells, room: int
 ) -> tuple[int, int, int, int]: ...
+def oddities(buf: Bytes, start: int, stop: int, count: int, found: array[int]) -> int: ...
 def markers(buf: Bytes, heads: Cells, capacity: int, count: int, types: Cells, coordinator_epochs: Cells) -> int: ...

@@ -56,12 +56,14 @@ Length: TypeAlias = Callable[[bytes, int, str], tuple[int, int]]
 class MalformedError(ValueError):
     """Bytes that are no message of the schema; caught where the bytes' place is known and told as a finding.
 
-    `kafka` is what Kafka's own code says of them, the word null where it says nothing.
+    `kafka` is what Kafka's own code says of them, the word null where it says nothing. `code` is that of the finding
+    where they are a control record's.
     """
 
-    def __init__(self, message: str, kafka: str = "null") -> None:
+    def __init__(self, message: str, kafka: str = "null", *, code: str = "control-record-malformed") -> None:
         super().__init__(message)
         self.kafka = kafka
+        self.code = code
 
 
 def uuid_text(data: bytes) -> str:

@@ -81,7 +81,7 @@ class LogDirectory:
 
     Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also where
     the argument is a partition's. `directory_id` is what the metadata knows it by, where brokers have more than one.
-    `checkpoints` are all offsets by kind, also of partitions that are not here.
+    `all_checkpoints` are all offsets by kind, also of partitions that are not here.
     """
 
     path: str
@@ -93,7 +93,7 @@ class LogDirectory:
     partitions: list[PartitionDirectory] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     directory_id: str | None = None
-    checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
+    all_checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
 
     @property
     def alone(self) -> bool:
@@ -135,7 +135,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
     checkpoints = {
         kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items() if name in names
     }
-    directory.checkpoints.update(checkpoints)
+    directory.all_checkpoints.update(checkpoints)
     if alone:
         places = [(root, own_name)]
     else:
@@ -184,9 +184,16 @@ def _is_directory(entry: Entry, root: str, findings: list[Finding]) -> bool:
     """Say whether an entry is a directory to walk into; a symbolic link is followed inside the root only."""
     if not entry.is_link:
         return entry.is_directory
+    return _is_inside(entry, root, findings) and os.path.isdir(local_path(entry.path))
+
+
+def _is_inside(entry: Entry, root: str, findings: list[Finding]) -> bool:
+    """Say whether an entry is no symbolic link that leads out of the root; one that does is told."""
+    if not entry.is_link or not os.path.exists(local_path(entry.path)):
+        return True  # what leads nowhere is told where it is opened
     target = Path(local_path(entry.path)).resolve()
     if target.is_relative_to(Path(local_path(root)).resolve()):
-        return target.is_dir()
+        return True
     findings.append(Finding.of("link-leaves", entry.path, f"a symbolic link to {target}, which lies elsewhere"))
     return False
 
@@ -225,7 +232,7 @@ def _partition(
         return None, findings
     topic, partition = match["topic"], int(match["partition"])
     try:
-        entries = tree.entries(path)
+        entries = [entry for entry in tree.entries(path) if _is_inside(entry, node.path, findings)]
     except UnreadableError as error:
         findings.append(Finding.of("file-unreadable", path, str(error)))
         return None, findings

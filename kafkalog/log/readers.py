@@ -118,19 +118,19 @@ def control_records(
                 try:
                     yield batch, record, control_record(record.key, record.value)
                 except MalformedError as error:
-                    report(control_finding(os.fspath(path), batch, record, str(error)))
+                    report(control_finding(os.fspath(path), batch, record, error))
             for finding in block.findings:
                 report(finding)
         for finding in chunk.findings:
             report(finding)
 
 
-def control_finding(file: str, batch: Batch, record: Record, message: str) -> Finding:
+def control_finding(file: str, batch: Batch, record: Record, error: MalformedError) -> Finding:
     """Make the finding for a control record whose key or value is not what its type needs."""
     return Finding.of(
-        "control-record-malformed",
+        error.code,
         file,
-        f"the control record at offset {record.offset}: {message}",
+        f"the control record at offset {record.offset}: {error}",
         position=batch.position,
         length=batch.size,
         offset=record.offset,

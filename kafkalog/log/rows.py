@@ -127,7 +127,7 @@ def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] |
     except MalformedError as error:
         from kafkalog.log.readers import control_finding
 
-        return control_finding(file, batch, record, str(error))
+        return control_finding(file, batch, record, error)
     return tables.CONTROL, (
         file, record.offset, record.timestamp, control.name, control.type, control.version, control.coordinator_epoch,
         control.data, batch.producer_id, batch.producer_epoch, batch.partition_leader_epoch, batch.position,

@@ -6,6 +6,7 @@ from typing import Final
 
 from kafkalog.tables.audit import FINDINGS
 from kafkalog.tables.column import Column, Table
+from kafkalog.tables.replicas import REPLICAS
 
 __all__ = ["FILES", "FILE_KINDS", "FILE_STATES", "LOGS", "VERIFY_TABLES"]
 
@@ -85,4 +86,4 @@ LOGS: Final = Table(
         Column("findings", "int64", "above note"),
     ),
 )
-VERIFY_TABLES: Final = (LOGS, FILES, FINDINGS)
+VERIFY_TABLES: Final = (LOGS, FILES, REPLICAS, FINDINGS)

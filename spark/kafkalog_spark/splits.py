@@ -61,7 +61,7 @@ def logs_of(clusters: Sequence[Cluster], share_bytes: int | None = SHARE_BYTES) 
             group = groups.setdefault((number, directory.topic, directory.partition), len(groups))
             size = 0 if directory.topic == STATE_TOPIC else directory.size
             sizes[group] = max(sizes.get(group, 0), size)
-            found.append((number, group, replace(node, partitions=[], findings=[], checkpoints={}), directory))
+            found.append((number, group, replace(node, partitions=[], findings=[], all_checkpoints={}), directory))
     return [
         Log(at, number, group, 1 if share_bytes is None else 1 + sizes[group] // share_bytes, node, directory)
         for at, (number, group, node, directory) in enumerate(found)

@@ -13,6 +13,7 @@ import click
 
 from kafkalog import Limits, Severity
 from kafkalog.log.names import local_path
+from kafkalog.tables.replicas import REPLICAS
 from kafkalog.tables.verify import VERIFY_TABLES
 from kafkalog_cli.output import data_stream, is_terminal, say
 from kafkalog_cli.params import Size, form_of, names_of
@@ -27,6 +28,10 @@ __all__ = ["verify"]
 _FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
 _NAMES: Final = tuple(table.name for table in VERIFY_TABLES)
 _DEPTHS: Final = ("frame", "records")
+_PAIR: Final = (
+    "topic", "partition", "state", "log", "other_log", "identical_up_to_offset", "diverged_offset", "leader_epoch",
+    "other_leader_epoch", "favoured_log",
+)  # fmt: skip
 _HASHES: Final = ("sha256",)
 
 
@@ -41,6 +46,7 @@ def _all_columns() -> tuple[str, ...]:
 @click.option("--hash", "hashed", type=click.Choice(_HASHES), help="Take every file's checksum in the same read.")
 @click.option("--against", type=click.Path(dir_okay=False), metavar="PROVENANCE.JSON",
               help="Say what changed since that was written.")  # fmt: skip
+@click.option("--replicas", is_flag=True, help="Compare the partitions that several DIRs, of one broker each, share.")
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="[default: table, or by -o's suffix: none is parquet]"
 )
@@ -60,7 +66,7 @@ def _all_columns() -> tuple[str, ...]:
 def verify(
     paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
     tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
-    max_decompressed_bytes: int, jobs: int, output: Path | None, fail_on: str, exit_zero: bool,
+    max_decompressed_bytes: int, jobs: int, replicas: bool, output: Path | None, fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
     """Say whether DIRs and FILEs are whole: log directories of brokers, single partitions, segments, side files.
 
@@ -69,6 +75,7 @@ def verify(
         kafkalog verify 00000000000000000000.log
         kafkalog verify --hash sha256 -o before /copy/of/log.dirs
         kafkalog verify --against before/provenance.json /copy/of/log.dirs
+        kafkalog verify --replicas broker-1 broker-2
     """
     form = form or ("table" if output is None else form_of(output, {"": "parquet", ".txt": "table"}))
     folder = output is not None and (form == "parquet" or (form == "ndjson" and not output.suffix))
@@ -86,7 +93,7 @@ def verify(
     if recorded is not None and recorded.hashed:
         hashed = hashed or _HASHES[0]
     started = time.time()
-    found = run(paths, VerifyOptions(Limits(max_batch_bytes, max_decompressed_bytes), depth, hashed, jobs))
+    found = run(paths, VerifyOptions(Limits(max_batch_bytes, max_decompressed_bytes), depth, hashed, jobs, replicas))
     if recorded is not None:
         found.tell(changes_since(recorded, found.files, paths))
     summary = found.summary()
@@ -122,6 +129,7 @@ def _write(
         summary = found.summary()
         stream.write(f"{summary.verdict()}\n\n".encode())
         write_findings(found.rows("findings"), stream)
+        _write_pairs(found, stream, terminal=terminal)
         stream.write(f"{summary.totals()}\n{MORE}\n".encode())
         return
     wanted = tables or _NAMES
@@ -134,6 +142,21 @@ def _write(
         for finding in found.findings():
             if finding.severity > Severity.NOTE:
                 say(str(finding))
+
+
+def _write_pairs(found: Verification, stream: BinaryIO, *, terminal: bool) -> None:
+    """Write which replicas are not identical."""
+    from kafkalog_cli.render.sinks import sink_of
+
+    sink = sink_of("table", stream, _PAIR, ("replicas",), terminal=terminal)
+    unlike = [row for row in found.rows("replicas") if row[REPLICAS.names.index("state")] != "identical"]
+    for row in unlike:
+        sink.row(REPLICAS, row)
+    sink.close()
+    if found.replicas:
+        stream.write(
+            f"{len(found.replicas) - len(unlike)} of {len(found.replicas)} pairs of replicas are identical\n".encode()
+        )
 
 
 def _rows(found: Verification, wanted: Sequence[str]) -> Iterable[tuple[Table, Iterable[tuple[Any, ...]]]]:

@@ -321,7 +321,7 @@ class KafkaText:
         try:
             control = kafkalog.control_record(record.key, record.value)
         except kafkalog.MalformedError as error:
-            self.report(kafkalog.control_finding(self.current, batch, record, str(error)))
+            self.report(kafkalog.control_finding(self.current, batch, record, error))
             return ""
         if control.coordinator_epoch is not None:
             return f" endTxnMarker: {control.name.upper()} coordinatorEpoch: {control.coordinator_epoch}"
