@@ -29,7 +29,7 @@ layers: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 tests: $(READY)
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not corpus and not exhaustive" --cov --cov-report=term
+	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive" --cov --cov-report=term
 
 # Every case of the corpus beside this checkout; one process, which prints how much was compared.
 corpus: $(READY)
@@ -37,7 +37,7 @@ corpus: $(READY)
 
 # What takes minutes.
 exhaustive: $(READY)
-	$(BIN)/pytest -n 2 --dist loadgroup -m exhaustive
+	$(BIN)/pytest -n 2 -m exhaustive
 
 # Spark's tests with the oldest pyspark that is supported, in a venv of its own, which only this target makes.
 OLDEST_PYSPARK ?= 4.1.*

@@ -27,11 +27,10 @@ os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executa
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies here; of several test processes one runs it all, so that there is one session."""
+    """Mark what lies here."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 def _missing() -> str | None:

@@ -29,7 +29,7 @@ from kafkalog_spark.session import open_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TABLES = ("transactions", "producers", "partitions", "findings")
+TABLES = ("transactions", "findings")
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

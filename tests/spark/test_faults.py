@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CASES: Final = ("k4-f-marker-leaderless", "made-damaged", "v2.3-txn-java-clean", "v2.8-hanging")
 CHOSEN: Final = sorted(str(data) for case in CASES for data in (FIXTURES / case).glob("data*"))
-JUDGED: Final = ("transactions", "producers", "partitions", "findings")
+JUDGED: Final = ("transactions", "partitions", "findings")
 SEVERAL: Final = 1 << 20  # a split of some segments: each counts for 256 KiB besides its bytes
 
 
