@@ -54,6 +54,7 @@ SILENT: Final[dict[str, dict[str, str]]] = {
     "quorum-state": {
         "clusterId": "it is left empty",
         "appliedOffset": "it is never used",
+        "voterId": "the metadata log need not name them",
         "currentVoters": "the metadata log need not name them",
         "leaderId": "who leads a later epoch no batch says",
         "leaderEpoch": "a controller may know a later epoch than its log has batches of",
