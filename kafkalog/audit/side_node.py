@@ -104,6 +104,8 @@ def _meta_properties(path: str) -> Iterator[Finding]:
         yield Finding.of("meta-properties-wrong", path, f"the version is {version}", needed="0 or 1", found=version)
         return
     needed = ("cluster.id", "node.id") if version == "1" else ()
+    if version == "0" and "node.id" in values:
+        yield Finding.of("meta-properties-wrong", path, "version 0 has no node.id", needed="broker.id", found="node.id")
     for key in needed:
         if key not in values:
             yield Finding.of("meta-properties-wrong", path, f"{key} is missing", needed=key)
