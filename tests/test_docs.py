@@ -16,7 +16,7 @@ from kafkalog_cli.exit import Exit
 from official import FIXTURES
 
 ROOT: Final = FIXTURES.parent
-DOCUMENTS: Final = ("README.md", "docs/dump.md", "docs/txn-audit.md")
+DOCUMENTS: Final = ("README.md", "docs/dump.md", "docs/txn-audit.md", "docs/salvage.md")
 # The program as this checkout has it; other programs only pass on what they get.
 SHELL: Final = f"""
 set -o pipefail
