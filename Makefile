@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests corpus exhaustive bench lock clean
+.PHONY: test check format lint types layers tests corpus exhaustive spark-oldest zip environment bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -29,7 +29,7 @@ layers: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 tests: $(READY)
-	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive" --cov --cov-report=term
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not corpus and not exhaustive" --cov --cov-report=term
 
 # Every case of the corpus beside this checkout; one process, which prints how much was compared.
 corpus: $(READY)
@@ -37,7 +37,30 @@ corpus: $(READY)
 
 # What takes minutes.
 exhaustive: $(READY)
-	$(BIN)/pytest -n 2 -m exhaustive
+	$(BIN)/pytest -n 2 --dist loadgroup -m exhaustive
+
+# Spark's tests with the oldest pyspark that is supported, in a venv of its own, which only this target makes.
+OLDEST_PYSPARK ?= 4.1.*
+OLDEST := .venv-spark-oldest
+
+$(OLDEST)/.ready: pyproject.toml setup.py requirements-dev.lock
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check "pyspark==$(OLDEST_PYSPARK)"
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+spark-oldest: $(OLDEST)/.ready
+	$(OLDEST)/bin/python -c "import pyspark; print('pyspark', pyspark.__version__)"
+	KAFKALOG_SPARK=required $(OLDEST)/bin/pytest -m "not corpus and not exhaustive" tests/spark
+
+# What --py-files is given: pure Python, the same file from the same source.
+zip:
+	$(PYTHON) spark/ship.py zip dist/kafkalog.zip
+
+# What --archives is given: a virtual environment with the compiled kernel.
+environment:
+	$(PYTHON) spark/ship.py environment dist/environment.tar.gz
 
 # Side by side with the official tool where KAFKA_TOOLS_JARS names the folder of its jars.
 bench: $(READY)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shapes import SEGMENT_NAME, Layout, size_text
+from shapes import MARKER_EVERY, SEGMENT_NAME, SEGMENT_SIZE, Layout, size_text
 
 __all__ = ["Files", "written"]
 
@@ -29,7 +29,15 @@ class Files:
     def directory(self, shape: str, layout: Layout, size: int) -> Path:
         """Return a generated log directory, from an earlier run if it is there."""
         spread = ("--producers", str(layout.producers), "--partitions", str(layout.partitions))
-        path = self._data / f"{shape}-{layout.producers}-{layout.partitions}-{size_text(size)}-{GENERATION}"
+        name = f"{shape}-{layout.producers}-{layout.partitions}-{size_text(size)}"
+        for option, number, usual in (
+            ("--marker-every", layout.marker_every, MARKER_EVERY),
+            ("--segment-size", layout.segment_size, SEGMENT_SIZE),
+        ):
+            if number != usual:
+                spread += (option, str(number))
+                name += f"-{option.strip('-')}-{number}"
+        path = self._data / f"{name}-{GENERATION}"
         return _generated(path, "--shape", shape, "--size", str(size), *spread)
 
     def output(self, name: str) -> Path:

@@ -19,13 +19,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from batches import Log, Written
-from shapes import CODECS, SHAPES, parse_size
+from shapes import CODECS, MARKER_EVERY, SEGMENT_SIZE, SHAPES, parse_size
 
 __all__ = ["write_log_directory", "write_segment"]
 
 FIRST_PRODUCER_ID = 1000
 DEFAULT_PRODUCERS = 5
-MARKER_EVERY = 10  # data batches of a producer, in a log directory
 META_PROPERTIES = "version=1\ncluster.id=benchmark-of-kafkalog-0\nnode.id=1\n"
 
 
@@ -55,10 +54,11 @@ def write_log_directory(
     codec: str = "none",
     size: int = 64 << 20,
     *,
-    segment_size: int = 128 << 20,
+    segment_size: int = SEGMENT_SIZE,
     producers: int = DEFAULT_PRODUCERS,
     seed: int = 1,
     topic: str = "topic",
+    marker_every: int = MARKER_EVERY,
 ) -> Written:
     """Write a broker's log directory of `size` bytes: partitions ``topic-0``, ``topic-1`` and so on, all transactional.
 
@@ -72,7 +72,7 @@ def write_log_directory(
         partition = directory / f"{topic}-{number}"
         partition.mkdir(exist_ok=True)
         first = FIRST_PRODUCER_ID + number * producers
-        log = Log(replace(SHAPES[shape], marker_every=MARKER_EVERY), codec, producers, seed, first)
+        log = Log(replace(SHAPES[shape], marker_every=marker_every), codec, producers, seed, first)
         _write_partition(partition, log, size // partitions, segment_size)
         written += log.written
     return written
@@ -121,6 +121,8 @@ def _arguments() -> argparse.Namespace:
         help="write a log directory OUT with topic-0 to topic-(N-1), transactional",
     )
     parser.add_argument("--segment-size", type=parse_size, default="128MiB", help="in a log directory (%(default)s)")
+    every = "data batches of a producer's transaction in a log directory (%(default)s)"
+    parser.add_argument("--marker-every", type=int, default=MARKER_EVERY, metavar="N", help=every)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="a file, or see --partitions")
     arguments = parser.parse_args()
@@ -144,6 +146,7 @@ def main() -> None:
             segment_size=asked.segment_size,
             producers=asked.producers,
             seed=asked.seed,
+            marker_every=asked.marker_every,
         )
     seconds = time.perf_counter() - started
     print(json.dumps(asdict(done)))

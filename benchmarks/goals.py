@@ -12,10 +12,15 @@ __all__ = [
     "AUDIT_MEMORY",
     "AUDIT_TIME",
     "AUDIT_TIMES",
+    "BULK_LAYOUTS",
+    "BULK_SHAPES",
+    "BULK_TIME",
     "GROWTH",
     "LAYOUTS",
     "MEMORY",
     "ROWS",
+    "SMALL_SEGMENTS",
+    "SMALL_SIZE",
     "START",
     "START_OF_COMMAND",
     "Against",
@@ -131,3 +136,15 @@ AUDIT_TIMES = 8  # as big is the directory that growth is seen in
 AUDIT_GROWTH = Goal(64, "bytes a transaction")
 AUDIT_TIME = Goal(1.15, "x the time per GiB of the smaller directory")  # linear, and some noise
 START = {"kafkalog --version": Goal(70, "ms"), "kafkalog dump, 64 KiB": Goal(100, "ms")}
+
+# Of the bulk audit, whose shuffles grow with transactions, producers and segments, not with batches: the second layout
+# has the batches of the first in a hundredth of its transactions, the third has more producers.
+BULK_SHAPES = ("155B", "16KiB")
+BULK_LAYOUTS = (
+    (Layout(10, 100), True),
+    (Layout(10, 100, marker_every=1000), False),
+    (Layout(1000, 100), False),
+)
+BULK_TIME = Goal(1.3, "x the time of two local jobs")
+SMALL_SEGMENTS = Layout(10, 10, segment_size=16 << 10)
+SMALL_SIZE = 160 << 20

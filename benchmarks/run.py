@@ -3,8 +3,9 @@
     python benchmarks/run.py --size 256MiB --rounds 5 -o benchmarks/RESULTS.md
     python benchmarks/run.py --size 32MiB --only "headers + CRC" --data benchmarks/data
     python benchmarks/run.py --audit-size 128MiB --only audit
+    python benchmarks/run.py --bulk-size 256MiB --rounds 3 --only bulk
 
-The files take some 20 GiB, 14 of them for audits.
+The files take some 45 GiB, 14 of them for audits, 24 for the bulk audit.
 
 Everything runs in interleaved rounds, each candidate once a round. Neighbours on the machine slow all of a round
 alike, so a ratio is taken inside each round and its median over the rounds is what counts; seconds stand beside it.
@@ -21,6 +22,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from bulk import bulk
 from candidates import CANDIDATES
 from files import Files, written
 from goals import (
@@ -67,12 +69,13 @@ class Bench:
     """The files and the official tool that measuring needs."""
 
     def __init__(
-        self, data: Path, size: int, tool_size: int, audit_size: int, number: int, tool: list[str] | str
+        self, data: Path, size: int, tool_size: int, audit_size: int, bulk_size: int, number: int, tool: list[str] | str
     ) -> None:
         self._files = Files(data)
         self._size = size
         self._tool_size = min(size, tool_size)
         self._audit_size = audit_size
+        self._bulk_size = bulk_size
         self._rounds = number
         self._tool = tool  # its command line, or why there is none
 
@@ -147,6 +150,11 @@ class Bench:
             results.append(Result("growth of txn-audit", str(error), AUDIT_GROWTH.unit))
         self._files.remove_outputs()
         return results
+
+    def bulk(self) -> list[Result]:
+        """Measure the bulk audit on Spark beside the local engine."""
+        _say(f"bulk audit {size_text(self._bulk_size)}")
+        return bulk(self._files, self._bulk_size, self._rounds)
 
     def _check(self, directory: Path) -> int:
         """Hold what an audit says of a log directory against what was written; return how many transactions it has.
@@ -252,7 +260,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=parse_size, default="256MiB", help="of each file (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
-    only = "rows whose name or file holds NAME; memory, start-up, output, audit"
+    only = "rows whose name or file holds NAME; memory, start-up, output, audit, bulk"
     parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
     parser.add_argument("--kafka-tools", type=Path, metavar="DIR", help="jars of kafka-dump-log, or KAFKA_TOOLS_JARS")
@@ -261,6 +269,8 @@ def _arguments() -> argparse.Namespace:
     )
     audited = f"of each log directory to audit, one {AUDIT_TIMES} times that (%(default)s)"
     parser.add_argument("--audit-size", type=parse_size, default="1GiB", help=audited)
+    bulked = "of each log directory for the bulk audit on Spark, which needs Java 17 (%(default)s)"
+    parser.add_argument("--bulk-size", type=parse_size, default="4GiB", help=bulked)
     parser.add_argument("-o", "--output", type=Path, default=HERE / "RESULTS.md", metavar="FILE")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
@@ -282,9 +292,14 @@ def main() -> None:
         tool, release = str(error), None
     with tempfile.TemporaryDirectory() as temporary:
         data = asked.data or Path(temporary)
-        bench = Bench(data, asked.size, asked.kafka_size, asked.audit_size, asked.rounds, tool)
+        bench = Bench(data, asked.size, asked.kafka_size, asked.audit_size, asked.bulk_size, asked.rounds, tool)
         speed = bench.speed([row for row in ROWS if wanted(f"{row.what} {row.batches}")])
-        parts = {"start-up": bench.start, "memory": bench.memory, "audit: memory and growth": bench.growth}
+        parts = {
+            "start-up": bench.start,
+            "memory": bench.memory,
+            "audit: memory and growth": bench.growth,
+            "bulk": bench.bulk,
+        }
         others = [result for name, measure in parts.items() if wanted(name) for result in measure()]
         outputs = bench.outputs() if wanted("output") else []
     machine = [*facts(release), ("rounds", str(asked.rounds))]

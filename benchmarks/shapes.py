@@ -6,9 +6,22 @@ import argparse
 import re
 from dataclasses import dataclass
 
-__all__ = ["CODECS", "SEGMENT_NAME", "SHAPES", "Layout", "Shape", "parse_size", "size_text"]
+__all__ = [
+    "CODECS",
+    "MARKER_EVERY",
+    "SEGMENT_NAME",
+    "SEGMENT_SIZE",
+    "SHAPES",
+    "Layout",
+    "Shape",
+    "parse_size",
+    "size_text",
+]
 
 SEGMENT_NAME = f"{0:020}.log"
+# In a log directory.
+MARKER_EVERY = 10  # data batches of a producer
+SEGMENT_SIZE = 128 << 20
 
 # Codec bits of the batch attributes.
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
@@ -36,11 +49,14 @@ class Layout:
 
     producers: int  # of each partition, which shares them with no other
     partitions: int
+    marker_every: int = MARKER_EVERY
+    segment_size: int = SEGMENT_SIZE
 
     def __str__(self) -> str:
+        every = "" if self.marker_every == MARKER_EVERY else f", {self.marker_every:,} batches a transaction"
         if self.partitions == 1:
-            return f"{self.producers:,} producers"
-        return f"{self.producers:,} producers in each of {self.partitions:,} partitions"
+            return f"{self.producers:,} producers{every}"
+        return f"{self.producers:,} producers in each of {self.partitions:,} partitions{every}"
 
 
 SHAPES = {

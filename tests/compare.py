@@ -41,6 +41,7 @@ def differences(case: Path, tally: Counter[str]) -> list[str]:
         folder = official.materialize(case, Path(scratch))
         for run in official.recorded(case):
             tally[f"runs of {run.version}"] += 1
+            tally["of them with a decoder of an internal topic"] += run.decodes
             tally["runs that the tool did not survive"] += run.exit_code != 0
             files.add((run.data, run.arguments[1]))
             text = difference(run, folder)

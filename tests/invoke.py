@@ -12,10 +12,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from official import FIXTURES
+
+if TYPE_CHECKING:
+    import click
 
 PARTITION = FIXTURES / "k4-a-interleaved-tv2" / "data" / "parcels-riders.94-0"
 SEGMENT = PARTITION / "00000000000000000000.log"  # 29 batches, transactions among them, offsets 0 to 75
@@ -48,8 +51,13 @@ class Ended:
         return [{key: row[key] for key in row if key not in HEAD} for row in self.rows if row["table"] == name]
 
 
-def kafkalog(*arguments: str | Path, stdin: bytes = b"", cwd: Path | None = None) -> Ended:
-    """Run ``kafkalog ARGUMENTS`` in this process, `main` and its exit statuses included, not on a terminal."""
+def kafkalog(
+    *arguments: str | Path, stdin: bytes = b"", cwd: Path | None = None, command: click.Command | None = None
+) -> Ended:
+    """Run ``kafkalog ARGUMENTS`` in this process, `main` and its exit statuses included, not on a terminal.
+
+    `command` is another program's.
+    """
     from kafkalog_cli.main import main
 
     data, messages = io.BytesIO(), io.BytesIO()
@@ -63,7 +71,7 @@ def kafkalog(*arguments: str | Path, stdin: bytes = b"", cwd: Path | None = None
             stack.enter_context(mock.patch.object(sys, name, value))
         stack.enter_context(mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin))))
         try:
-            main()
+            main(command)
         except SystemExit as stop:
             status = stop.code
     for stream in (out, err):

@@ -11,6 +11,7 @@ import pytest
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import audit
 from kafkalog.audit.summary import Summary
+from kafkalog.tables import TABLES
 from kafkalog.tables.audit import AUDIT_TABLES
 from official import FIXTURES, materialize
 
@@ -61,3 +62,15 @@ def test_spoiled_files_cost_no_exception(tmp_path: Path, case: str) -> None:
         assert summary.totals()
         assert all(log.behind > 0 for log, _ in summary.blocked())
         path.write_bytes(whole)
+
+
+def test_a_partition_without_segments_is_a_row(tmp_path: Path) -> None:
+    """All of its segments are gone, its directory and other partitions are there."""
+    root = materialize(FIXTURES / "v2.8-hanging", tmp_path)
+    (root / "data" / "ledger-1" / "00000000000000000000.log").unlink()
+    rows = audit_rows(audit([root / "data"]), "partitions")
+    places = [TABLES["partitions"].names.index(name) for name in ("topic", "partition", "segments")]
+    found = [tuple(row[place] for place in places) for row in rows]
+
+    assert ("ledger", 1, 0) in found
+    assert ("ledger", 2, 1) in found

@@ -109,6 +109,11 @@ def _tables(form: ModuleType, data: bytes, capacity: int, room: int) -> Iterator
 
 def _records(form: ModuleType, data: bytes, heads: Block, rows: int, room: int) -> Iterator[Any]:
     types, epochs = array("q", bytes(8 * heads.capacity)), array("q", bytes(8 * heads.capacity))
+    odd = array("q", bytes(32))
+    for row in range(rows):
+        start, stop, count = (heads.cell(column, row) for column in (form.SECTION_START, form.SECTION_STOP, form.COUNT))
+        if start >= 0 and count != form.NONE:
+            yield form.oddities(data, start, stop, count, odd), odd.tolist()
     yield form.markers(data, heads.cells, heads.capacity, rows, types, epochs), types, epochs
     row, unpacked = 0, False
     for _ in range(1000):

@@ -137,7 +137,7 @@ def test_a_bomb_is_a_finding_and_little_memory(name: str, tmp_path: Path) -> Non
     records, codes, memory = _child("take(kafkalog.scan(sys.argv[1]))", tmp_path / "0.log")
 
     assert len(codes) == 1
-    assert codes[0] in ("decompression-over-limit", "decompression-failed", "record-malformed")
+    assert kafkalog.CATALOGUE[codes[0]].severity is kafkalog.Severity.ERROR
     assert records >= 1
     assert memory <= 512
 
@@ -207,7 +207,7 @@ def test_a_count_that_lies_gives_the_records_that_are_there(codec: int, count: i
     found = scanned(build.batch(*records, codec=codec, records_count=count, last_offset_delta=count - 1))
 
     assert [record.offset for record in found.records] == [0, 1, 2]
-    assert found.codes == ["record-malformed"]
+    assert found.codes == ["records-end-early"]
 
 
 BIG: Final = b"\xff" * (5 * MIB // 2)

@@ -65,6 +65,17 @@ def test_what_is_no_partition_is_passed_over(tmp_path: Path, name: str) -> None:
     assert [found.topic for found in open_log_directory(tmp_path).partitions] == ["t"]
 
 
+def test_a_partition_without_segments_is_empty(tmp_path: Path) -> None:
+    """It costs the others nothing."""
+    (tmp_path / "e-0").mkdir()
+    plain.write_segments(tmp_path / "t-0", OPEN)
+
+    assert [(row["topic"], row["log_end_offset"]) for row in table(audit([tmp_path]), "partitions")] == [
+        ("e", 0),
+        ("t", 2),
+    ]
+
+
 @pytest.mark.parametrize("suffix", ["-delete", "-future", "-stray"])
 def test_directories_put_aside_are_told_and_not_audited(tmp_path: Path, suffix: str) -> None:
     """They are no replica of the partition beside them and give no row; one note each names them."""

@@ -13,7 +13,8 @@ import kafkalog
 from kafkalog.format import kernel
 from kafkalog.format.compression import DecompressionError, decompress
 from kafkalog.format.index import aborted_transactions
-from kafkalog.format.message import Array, Field, Message, Struct, decode
+from kafkalog.format.internal import Internal, internal_record, record_types
+from kafkalog.format.message import decode
 from kafkalog.format.snapshot import producer_snapshot
 from scanned import scanned
 
@@ -45,26 +46,7 @@ V6 = bytes.fromhex(
     "0000000000000064"
 )
 # The value of a __transaction_state record as section 5.2 of the format's description lays it out.
-TRANSACTION_STATE = Message(
-    "TransactionLogValue",
-    (
-        Field("producerId", "int64"),
-        Field("producerEpoch", "int16"),
-        Field("transactionTimeoutMs", "int32"),
-        Field("transactionStatus", "int8"),
-        Field(
-            "transactionPartitions",
-            Array(Struct((Field("topic", "string"), Field("partitionIds", Array("int32"))))),
-        ),
-        Field("lastUpdateTimestampMs", "int64"),
-        Field("startTimestampMs", "int64"),
-        Field("previousProducerId", "int64", since=1, tag=0, default=-1),
-        Field("nextProducerId", "int64", since=1, tag=1, default=-1),
-        Field("clientTransactionVersion", "int16", since=1, tag=2, default=0),
-    ),
-    flexible_since=1,
-    newest=1,
-)
+STATE = record_types(Internal.TRANSACTION_LOG)[0]
 
 
 def test_v1_is_a_commit_marker() -> None:
@@ -139,11 +121,11 @@ def test_our_builders_make_the_vectors() -> None:
 
 def test_v4_values_decode_by_a_schema() -> None:
     """Both encodings, fixed and flexible with tagged fields, are read to their last byte."""
-    old, old_size = decode(TRANSACTION_STATE, 0, V4_ONGOING[2:])
-    new, new_size = decode(TRANSACTION_STATE, 1, V4_PREPARE_COMMIT[2:])
+    old, old_size, _ = decode(STATE.value, 0, V4_ONGOING[2:])
+    new, new_size, _ = decode(STATE.value, 1, V4_PREPARE_COMMIT[2:])
 
     partitions = [{"topic": "t", "partitionIds": [0, 3]}]
-    times = {"lastUpdateTimestampMs": build.TIME + 500, "startTimestampMs": build.TIME}
+    times = {"transactionLastUpdateTimestampMs": build.TIME + 500, "transactionStartTimestampMs": build.TIME}
     common = {"producerId": 1000, "transactionTimeoutMs": 60000, "transactionPartitions": partitions, **times}
     assert old == {**common, "producerEpoch": 5, "transactionStatus": 1}
     tags = {"previousProducerId": 1000, "clientTransactionVersion": 2}
@@ -153,9 +135,9 @@ def test_v4_values_decode_by_a_schema() -> None:
 
 def test_v4_key_is_a_version_and_a_string() -> None:
     """The key of a transactional id: its type, then the id behind an int16 size."""
-    key = Message("TransactionLogKey", (Field("transactionalId", "string"),), flexible_since=99)
+    read = internal_record(Internal.TRANSACTION_LOG, V4_KEY, None)
 
-    assert decode(key, 0, V4_KEY[2:]) == ({"transactionalId": "tx-1"}, 6)
+    assert (read.name, read.key, read.value, read.remarks) == ("TransactionLog", {"transactionalId": "tx-1"}, None, ())
 
 
 def test_v5_is_an_aborted_transaction(tmp_path: Path) -> None:

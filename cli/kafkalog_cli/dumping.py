@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import kafkalog
 from kafkalog import Batch, Chunk, FileKind, FileName, Finding, Limits, UnreadableError
 from kafkalog.format import kernel
-from kafkalog.log.rows import TABLES_OF, finding_row, segment_rows, side_file_rows
+from kafkalog.log.rows import TABLES_OF, DistinctIds, finding_row, segment_rows, side_file_rows
 from kafkalog.log.selection import Selection
 from kafkalog.tables.audit import FINDINGS
 from kafkalog_cli.exit import Outcome
@@ -19,6 +20,7 @@ from kafkalog_cli.progress import Progress
 from kafkalog_cli.render.kafka import KafkaText, Options, java_path
 
 if TYPE_CHECKING:
+    from kafkalog.log.logdir import Place
     from kafkalog_cli.render.rows import RowSink
 
 __all__ = ["Request", "dump_rows", "dump_text"]
@@ -45,6 +47,8 @@ class Request:
         """Return the names of the tables that a segment gives."""
         if self.tables:
             return set(self.tables)
+        if self.options.internal:
+            return {"batches", "control", "internal"}
         return {"batches", "control", "records"} if self.options.deep else {"batches"}
 
 
@@ -98,6 +102,28 @@ class _Run:
             raise Enough
 
 
+class _FindingRows:
+    """Findings as rows with the ids that an audit gives them: those of a partition's files say whose they are."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, Place | None] = {}
+        self._distinct = DistinctIds()
+
+    def __call__(self, finding: Finding) -> tuple[Any, ...]:
+        home = os.path.dirname(finding.file) or os.curdir
+        if finding.file == STDIN:
+            return self._distinct(finding_row(finding))
+        if home not in self._places:
+            from kafkalog.log.logdir import Place  # which reads checkpoints, too
+
+            self._places[home] = Place.of(home)
+        place = self._places[home]
+        if place is None:
+            return self._distinct(finding_row(finding))
+        finding = finding._replace(log=home, topic=place.topic, partition=place.partition)
+        return self._distinct(finding_row(finding, place.node_id))
+
+
 def _say_finding(finding: Finding) -> None:
     say(str(finding))
 
@@ -105,16 +131,18 @@ def _say_finding(finding: Finding) -> None:
 def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_rows: bool) -> None:
     """Give the rows of all files to `sink`; findings too, or to standard error."""
 
+    row_of = _FindingRows()
+
     def show(finding: Finding) -> None:
         if findings_as_rows:
-            sink.row(FINDINGS, finding_row(finding))
+            sink.row(FINDINGS, row_of(finding))
         else:
             _say_finding(finding)
 
     def unreadable(file: str, message: str) -> None:
         say(f"error: {message}")
         if findings_as_rows:
-            sink.row(FINDINGS, finding_row(Finding.of("file-unreadable", file, message)))
+            sink.row(FINDINGS, row_of(Finding.of("file-unreadable", file, message)))
 
     run = _Run(request, outcome, show, unreadable)
 
@@ -126,12 +154,12 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
             run.begin(file, name)
             read = chunks_of(file, request.limits, request.max_bytes, sink.flush)
             chunks = run.progress.over(file, read)
-            rows = segment_rows(file, chunks, request.wanted, request.selection)
+            rows = segment_rows(file, chunks, request.wanted, request.selection, request.options.internal)
         else:
             check_side_file(file)
             rows = side_file_rows(file, name.kind)
         wanted = request.wanted if request.tables or name.kind in _SEGMENTS else {TABLES_OF[name.kind][0].name}
-        counted = "records" if "records" in wanted else "batches" if "batches" in wanted else None
+        counted = next((name for name in ("internal", "records", "batches") if name in wanted), None)
         left: dict[str, int | None] = dict.fromkeys(wanted, request.limit)
         for item in rows:
             if isinstance(item, Finding):

@@ -10,7 +10,9 @@ import click
 
 __all__ = ["cli"]
 
-_COMMANDS: Final = ("dump", "txn-audit", "salvage", "show", "explain", "schema")
+_COMMANDS: Final = (
+    "dump", "txn-audit", "verify", "salvage", "show", "transactions", "groups", "metadata", "explain", "schema",
+)  # fmt: skip
 
 
 class _LazyGroup(click.Group):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Final
 
 import kafkalog
 from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
+from kafkalog.log.files import open_source
+from kafkalog.log.names import sibling
 
 __all__ = ["STDIN", "check_segment", "check_side_file", "check_unknown", "chunks_of", "name_of"]
 
@@ -84,12 +85,18 @@ def _is_text(head: bytes) -> bool:
 
 
 def _head(file: str) -> bytes:
-    if os.path.isdir(file):
+    try:
+        with contextlib.closing(open_source(file, max_bytes=_HEAD)) as source:
+            return source.read(0, _HEAD)
+    except UnreadableError:
+        from kafkalog.log.storage import is_directory
+
+        if not is_directory(file):
+            raise
         import shlex
 
-        raise UnreadableError(f"{file}: a directory: did you mean `kafkalog txn-audit {shlex.quote(file)}`?")
-    with contextlib.closing(kafkalog.FileSource(file)) as source:
-        return source.read(0, _HEAD)
+        words = f"{file}: a directory: did you mean `kafkalog txn-audit {shlex.quote(file)}`?"
+        raise UnreadableError(words) from None
 
 
 def check_segment(file: str, name: FileName) -> None:
@@ -103,10 +110,11 @@ def check_segment(file: str, name: FileName) -> None:
 
 
 def _has_company(file: str) -> bool:
+    from kafkalog.log.storage import exists
+
     stem = Path(file).name.partition(".")[0]
-    folder = os.path.dirname(os.path.abspath(file))
     beside = (f"{stem}.index", f"{stem}.timeindex", "leader-epoch-checkpoint", "partition.metadata")
-    return any(os.path.exists(os.path.join(folder, other)) for other in beside)
+    return any(exists(sibling(file, other)) for other in beside)
 
 
 def check_side_file(file: str) -> None:
@@ -124,7 +132,9 @@ def check_unknown(file: str) -> Finding:
 
     Raises UnreadableError where it is there and no file, or looks like something else.
     """
-    if os.path.lexists(file):
+    from kafkalog.log.storage import exists
+
+    if exists(file):
         head = _head(file)
         if head:
             _refuse(file, head)

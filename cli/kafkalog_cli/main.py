@@ -10,9 +10,12 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
+
+if TYPE_CHECKING:
+    import click
 
 __all__ = ["main", "version_line"]
 
@@ -29,11 +32,11 @@ def _terminate(_number: int, _frame: Any) -> NoReturn:
     raise SystemExit(Exit.TERMINATED)
 
 
-def main() -> NoReturn:
-    """Run the command and exit with its status."""
+def main(command: click.Command | None = None) -> NoReturn:
+    """Run a command, by default kafkalog with its subcommands, and exit with its status."""
     signal.signal(signal.SIGTERM, _terminate)
-    version_only = sys.argv[1:] == ["--version"]  # needs no command tree
-    status = Exit.FINE if version_only else _run()
+    version_only = command is None and sys.argv[1:] == ["--version"]  # needs no command tree
+    status = Exit.FINE if version_only else _run(command)
     try:
         if version_only:
             print(version_line())
@@ -50,15 +53,18 @@ def main() -> NoReturn:
     sys.exit(status)
 
 
-def _run() -> int:
+def _run(command: click.Command | None) -> int:
     import click
 
-    from kafkalog_cli.group import cli
     from kafkalog_cli.render.escape import escape
 
+    if command is None:
+        from kafkalog_cli.group import cli
+
+        command = cli
     stdout, stderr = sys.stdout, sys.stderr
     try:
-        result = cli.main(prog_name="kafkalog", standalone_mode=False)
+        result = command.main(prog_name=command.name if command.name != "cli" else "kafkalog", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from kafkalog_cli.exit import OutputError, PipeClosedError
 from kafkalog_cli.render.escape import escape
 
-__all__ = ["data_stream", "is_terminal", "say", "say_official"]
+__all__ = ["data_stream", "is_terminal", "refuse_evidence", "say", "say_official"]
 
 
 def is_terminal() -> bool:
@@ -65,6 +65,15 @@ class _Checked:
             raise OutputError(f"{self._name}: {error.strerror}") from error
 
 
+def refuse_evidence(output: Path, inputs: Sequence[Path]) -> None:
+    """Raise OutputError where `output` would lie in a directory that evidence is read from, or below it."""
+    folder = output.absolute().parent.resolve()
+    for path in inputs:
+        homes = [path.resolve()] if path.is_dir() else [path.resolve().parent, path.absolute().parent.resolve()]
+        if any(folder.is_relative_to(home) for home in homes):
+            raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
+
+
 @contextlib.contextmanager
 def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryIO]:
     """Give the stream for a command's data.
@@ -84,10 +93,7 @@ def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryI
     if output.exists() and not output.is_file():
         raise OutputError(f"{output}: no regular file")
     folder = output.absolute().parent.resolve()
-    for path in inputs:
-        homes = [path.resolve()] if path.is_dir() else [path.resolve().parent, path.absolute().parent.resolve()]
-        if any(folder.is_relative_to(home) for home in homes):
-            raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
+    refuse_evidence(output, inputs)
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=folder)
     except OSError as error:

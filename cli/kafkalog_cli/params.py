@@ -10,7 +10,9 @@ from typing import Any, Final
 
 import click
 
-__all__ = ["NumberRanges", "Offsets", "Size", "Time", "form_of", "names_of"]
+from kafkalog.audit.moment import Moment
+
+__all__ = ["At", "NumberRanges", "Offsets", "Size", "Time", "form_of", "names_of"]
 
 _SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv"}
 _SIZE: Final = re.compile(r"(\d+)\s*([kmg]i?b?)?", re.IGNORECASE)
@@ -47,6 +49,20 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run tim
             self.fail(f"{text!r} is no time, like 2026-11-21T03:00:00Z or 1795230000000", param, ctx)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return round(moment.timestamp() * 1000)
+
+
+class At(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
+    """An offset or a time: a number below 10**11 is an offset, as ms it would lie before 1974."""
+
+    name = "offset|time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
+        if isinstance(value, Moment):
+            return value
+        text = str(value).removeprefix("offset:")
+        if re.fullmatch(r"\d{1,19}", text) and (text != value or int(text) < 10**11):
+            return Moment(offset=int(text))
+        return Moment(timestamp=Time().convert(value, param, ctx))
 
 
 class Offsets(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from kafkalog.audit.left_over import left_over
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.audit.verdicts import Verdict, Verdicts
 from kafkalog.findings import Finding, Severity
@@ -21,7 +22,7 @@ _SCAN_MS = 10_000  # how often the coordinator looks for timeouts
 
 def log_findings(audit: PartitionAudit) -> list[Finding]:
     """Return what is to be said of a log, whoever wrote in it."""
-    found = [*audit.findings, *_left_over(audit), *_gaps(audit)]
+    found = [*audit.findings, *left_over(audit.directory), *_gaps(audit)]
     return [located(finding, audit.directory) for finding in found]
 
 
@@ -43,12 +44,6 @@ def file_of(directory: PartitionDirectory, offset: int) -> str:
     segments = directory.segments
     number = bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1
     return segments[number].path if number >= 0 else directory.log
-
-
-def _left_over(audit: PartitionAudit) -> Iterator[Finding]:
-    names = audit.directory.left_over
-    if names:
-        yield Finding.of("files-left-over", audit.directory.log, ", ".join(names))
 
 
 def _gaps(audit: PartitionAudit) -> Iterator[Finding]:

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 from kafkalog.audit.atomicity import Judged, against_coordinator, unidentified
 from kafkalog.audit.findings import log_findings, producer_findings
+from kafkalog.audit.gap_policy import by_policy
 from kafkalog.audit.groups import OFFSETS_TOPIC, pending_offsets
+from kafkalog.audit.leaders import with_leader
+from kafkalog.audit.metadata_joins import policies
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.audit.replicas import replica_forks
 from kafkalog.audit.surroundings import Surroundings
@@ -58,7 +61,9 @@ def _judge(
     node: LogDirectory, partition: PartitionAudit, replicas: Sequence[PartitionAudit], around: Surroundings,
     share: int, of: int,
 ) -> LogAudit:  # fmt: skip
-    directory, options = partition.directory, around.options
+    directory, options, metadata = partition.directory, around.options, around.metadata
+    if metadata is not None:
+        partition.gaps = by_policy(partition, policies(metadata, directory.topic))
     context = Context(
         around.coordinator, around.decisions, around.one_moment(node), around.newest, options.copy_ms,
         around.state_cleaned, tuple(other for other in replicas if other is not partition), around.several_nodes,
@@ -73,4 +78,6 @@ def _judge(
         listing = {producer: listed for producer, listed in listing.items() if producer % of == share}
     judged = against_coordinator(partition, verdicts, listing, context)
     findings += judged.findings
+    if metadata is not None:
+        findings = [with_leader(finding, partition, metadata) for finding in findings]
     return LogAudit(node, partition, verdicts, judged, findings, unidentified(judged))

@@ -16,7 +16,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.format.snapshot import ProducerState
-from kafkalog.log.files import FileSource
+from kafkalog.log.files import open_source
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import read_aborted_transactions, read_snapshot
 from kafkalog.txn import extents
@@ -158,7 +158,7 @@ def _goes_on(scan: SegmentScan, position: int) -> bool:
     last = scan.stretch.last_offset
     wanted = (scan.segment.base_offset if last is None else last + 1).to_bytes(8, "big")
     try:
-        source = FileSource(scan.segment.path, max_bytes=scan.segment.size)
+        source = open_source(scan.segment.path, max_bytes=scan.segment.size)
     except UnreadableError:  # it vanished since
         return False
     with closing(source):
@@ -221,7 +221,7 @@ def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log
     Where the checkpoint is missing and batches show that they were cleaned, it is the end of the last one that does.
     """
     bases = [scan.segment.base_offset for scan in scans]
-    ends = [*bases[1:], log_end]
+    ends = [*bases[1:], log_end] if bases else []
     checkpoint = directory.checkpoints.get("cleaner", -1)
     reach = -1
     for scan, end in zip(scans, ends, strict=True):
@@ -256,10 +256,12 @@ def _aborted(audit: PartitionAudit) -> list[tuple[int, int]]:
     """Return the ranges of aborted transactions that the .txnindex files tell of."""
     found = []
     for segment in audit.directory.segments:
+        if segment.base_offset not in audit.directory.txn_indexes:  # created with the first abort only
+            continue
         path = segment.path.removesuffix(".log") + ".txnindex"
         try:
             entries = read_aborted_transactions(path, on_finding=audit.findings.append)
-        except UnreadableError:  # created with the first abort only
+        except UnreadableError:
             continue
         found += [(entry.first_offset, entry.last_offset) for entry in entries]
     return found

@@ -13,7 +13,7 @@ from typing import Any, Final
 from kafkalog.audit.summary import Summary
 from kafkalog.errors import UnreadableError
 from kafkalog.format.kernel import form
-from kafkalog.log.files import FileSource
+from kafkalog.log.files import open_source
 from kafkalog.log.logdir import Segment
 from kafkalog.outcome import Exit
 from kafkalog.tables import SCHEMA_VERSION
@@ -59,15 +59,15 @@ def verdict_of(summary: Summary, status: Exit) -> dict[str, Any]:
 
 
 def as_text(said: dict[str, Any]) -> str:
-    """Write it as JSON for eyes."""
-    return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
+    """Write it as JSON for eyes, in ASCII: a file's name may be no UTF-8."""
+    return json.dumps(said, indent=1) + "\n"
 
 
 def sha256_of(segment: Segment) -> str | None:
     """Return the checksum of the bytes that were audited, None where they can't be read: the findings say why."""
     digest = hashlib.sha256()
     try:
-        with closing(FileSource(segment.path, max_bytes=segment.size)) as source:
+        with closing(open_source(segment.path, max_bytes=segment.size)) as source:
             for position in range(0, source.size, _PIECE):
                 digest.update(source.read(position, _PIECE))
     except UnreadableError:

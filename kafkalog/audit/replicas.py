@@ -9,7 +9,13 @@ from kafkalog.audit.partition import PartitionAudit
 from kafkalog.findings import Finding
 from kafkalog.txn.coordinator import Entry
 
-__all__ = ["replica_forks", "state_differences"]
+__all__ = ["reach", "replica_forks", "state_differences"]
+
+
+def reach(partition: PartitionAudit) -> tuple[int, int]:
+    """Return how far a replica goes: its highest leader epoch, then its end."""
+    epochs = [epoch for epoch, _ in (*partition.directory.leader_epochs, *partition.epochs)]
+    return (max(epochs, default=-1), partition.log_end_offset)
 
 
 def replica_forks(partitions: Sequence[PartitionAudit]) -> Iterator[Finding]:

@@ -12,12 +12,12 @@ import numpy as np
 from kafkalog.audit.judge import LogAudit
 from kafkalog.audit.run import Audit, Cluster
 from kafkalog.audit.summary import LogSummary
-from kafkalog.audit.verdicts import PLAIN, Verdict, Verdicts
+from kafkalog.audit.verdicts import Verdict
 from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, Block
 from kafkalog.log.readers import segment_chunks
-from kafkalog.log.rows import finding_row
+from kafkalog.log.rows import finding_rows
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator
@@ -26,7 +26,7 @@ from kafkalog.txn.stable import Aborted, visible_ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["audit_rows", "coordinator_rows", "log_rows", "partition_row", "unsettled_rows"]
+__all__ = ["audit_rows", "coordinator_rows", "log_rows", "partition_row", "transaction_columns", "unsettled_rows"]
 
 Row = tuple[Any, ...]
 
@@ -40,36 +40,28 @@ def _where(log: LogAudit) -> Row:
     return (directory.log, directory.topic, directory.partition)
 
 
+def transaction_columns(log: LogAudit) -> Iterator[list[NDArray[Any]]]:
+    """Yield the table ``transactions`` of a log, some thousand rows at a time, as its columns.
+
+    A column of numbers is int64 with NONE where there is none, one of text has objects.
+    """
+    for rows, words in log.verdicts.in_order():
+        yield [
+            *(np.full(len(rows), value, object) for value in _where(log)[:2]),
+            np.full(len(rows), log.partition.directory.partition),
+            rows["producer_id"], rows["last_epoch"], words.transactional_id, words.state,
+            *(rows[name] for name in _AS_THEY_ARE), words.certainty, words.cause,
+        ]  # fmt: skip
+
+
 def _transactions(log: LogAudit) -> Iterator[Row]:
-    verdicts = log.verdicts
-    for places, rows in verdicts.in_order():
-        numbers = places.tolist()
-        verdict_of = [verdicts.special.get(number) for number in numbers]
-        plain = _cells(log, rows, verdicts)
-        if any(verdict_of):
-            judged = zip(rows, verdict_of, plain, strict=True)
-            plain = (row if found is None else _transaction(log, cells, found) for cells, found, row in judged)
-        yield from plain
+    for columns in transaction_columns(log):
+        yield from zip(*map(_cells, columns), strict=True)
 
 
-def _cells(log: LogAudit, rows: Columns, verdicts: Verdicts) -> Iterator[Row]:
-    """Make rows of transactions that are what their markers say, column by column."""
-
-    def column(name: str) -> list[int | None]:
-        return [None if value == NONE else value for value in rows[name].tolist()]
-
-    judged = [verdicts.plain(*row) for row in zip(*(rows[name].tolist() for name in PLAIN), strict=True)]
-    return zip(
-        *([value] * len(rows) for value in _where(log)),
-        rows["producer_id"].tolist(),
-        column("last_epoch"),
-        [found.transactional_id for found in judged],
-        [found.state for found in judged],
-        *map(column, _AS_THEY_ARE),
-        [found.certainty for found in judged],
-        [found.cause for found in judged],
-        strict=True,
-    )
+def _cells(column: NDArray[Any]) -> list[Any]:
+    cells: list[Any] = column.tolist()
+    return cells if column.dtype == object else [None if cell == NONE else cell for cell in cells]
 
 
 _AS_THEY_ARE: Final = (
@@ -183,7 +175,7 @@ def _shown_of(heads: Block, aborted: Aborted) -> tuple[NDArray[np.int64], NDArra
 
 
 def _findings(log: LogAudit) -> Iterator[Row]:
-    return (finding_row(finding, log.node.node_id) for finding in log.findings)
+    return finding_rows(log.findings, log.node.node_id)
 
 
 _OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
@@ -212,10 +204,8 @@ def _rows(cluster: Cluster, table: str) -> Iterator[Row]:
         return
     if table == "findings":
         for node in cluster.nodes:
-            for finding in node.findings:
-                yield finding_row(finding, node.node_id)
-        for finding in cluster.findings:
-            yield finding_row(finding)
+            yield from finding_rows(node.findings, node.node_id)
+        yield from finding_rows(cluster.findings)
     for log in cluster.logs:
         if table == "partitions":
             yield partition_row(LogSummary.of(log))

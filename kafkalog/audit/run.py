@@ -10,6 +10,7 @@ from typing import Final
 
 from kafkalog.audit.atomicity import across_partitions
 from kafkalog.audit.judge import LogAudit, judge
+from kafkalog.audit.left_over import put_aside
 from kafkalog.audit.partition import PartitionAudit, join
 from kafkalog.audit.scan import STATE_TOPIC, SegmentScan, scan_segment
 from kafkalog.audit.surroundings import Options, StateLog, Surroundings
@@ -17,6 +18,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
+from kafkalog.log.names import local_path
 from kafkalog.txn.coordinator import Coordinator
 
 __all__ = ["Audit", "Cluster", "LogAudit", "Options", "audit", "open_clusters"]
@@ -67,9 +69,10 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
     by_cluster: dict[str, Cluster] = {}
     met: set[str] = set()
     for path in paths:
-        if os.path.realpath(path) in met:
+        place = os.path.realpath(local_path(os.fspath(path)))
+        if place in met:
             continue
-        met.add(os.path.realpath(path))
+        met.add(place)
         try:
             node = open_log_directory(path)
         except UnreadableError as error:
@@ -79,8 +82,7 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
         by_cluster.setdefault(key, Cluster(node.cluster_id, [])).nodes.append(node)
         for directory in node.partitions:
             if directory.suffix:
-                put_aside = f"{directory.suffix}: not audited"
-                node.findings.append(Finding.of("directory-put-aside", directory.log, put_aside, log=directory.log))
+                node.findings.append(put_aside(directory))
     return list(by_cluster.values()), unreadable
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -52,13 +53,21 @@ class SegmentScan:
         return self if of == 1 else replace(self, stretch=self.stretch.share(number, of))
 
 
-def scan_segment(directory: PartitionDirectory, segment: Segment, limits: Limits | None = None) -> SegmentScan:
-    """Read a segment once, headers and transaction markers only; one of the state topic with its records."""
+def scan_segment(
+    directory: PartitionDirectory,
+    segment: Segment,
+    limits: Limits | None = None,
+    chunks: Iterable[Chunk] | None = None,
+) -> SegmentScan:
+    """Read a segment once, headers and transaction markers only; one of the state topic with its records.
+
+    `chunks` are the segment's own where somebody else reads it.
+    """
     fold = Fold()
     told = _Told(segment.path)
     types, coordinator_epochs = array("q"), array("q")
     try:
-        for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
             told.of_chunk(chunk, fold.last_offset)
             heads = chunk.heads
             if not heads.count:

@@ -14,7 +14,7 @@ from kafkalog.outcome import Outcome
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 
-__all__ = ["Blocker", "LogSummary", "Summary"]
+__all__ = ["Blocker", "LogSummary", "Summary", "count_of"]
 
 
 class Blocker(NamedTuple):
@@ -143,12 +143,16 @@ class Summary:
                 worst[code] = max(severity, worst.get(code, severity))
         serious = sorted(counts, key=lambda code: (-worst[code], -counts[code], code))
         if self.unreadable:
-            return f"INCOMPLETE: {_count(len(self.unreadable), 'input')} could not be read"
+            return f"INCOMPLETE: {count_of(len(self.unreadable), 'input')} could not be read"
         if not serious:
-            decided = sum(log.states[state] for log in self.logs for state in ("committed", "aborted"))
-            return f"OK: {_count(decided, 'transaction')} decided, nothing wrong"
+            return f"OK: {self.fine()}, nothing wrong"
         words = ", ".join(f"{counts[code]} {code}" for code in serious)
         return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
+
+    def fine(self) -> str:
+        """Say what is in order where all is."""
+        decided = sum(log.states[state] for log in self.logs for state in ("committed", "aborted"))
+        return f"{count_of(decided, 'transaction')} decided"
 
     def blocked(self) -> Iterator[tuple[LogSummary, Blocker]]:
         """Yield each log whose last stable offset is behind its end, and who holds it."""
@@ -161,18 +165,19 @@ class Summary:
         states: Counter[str] = sum((log.states for log in self.logs), Counter())
         gaps: Counter[str] = sum((log.gaps for log in self.logs), Counter())
         parts = [
-            _count(len(self.logs), "log"),
-            _count(sum(log.batches for log in self.logs), "batch", "batches"),
-            _count(sum(log.records for log in self.logs), "record"),
-            _count(states.total(), "transaction") + _parts(states),
-            _count(gaps.total(), "gap") + _parts(gaps),
+            count_of(len(self.logs), "log"),
+            count_of(sum(log.batches for log in self.logs), "batch", "batches"),
+            count_of(sum(log.records for log in self.logs), "record"),
+            count_of(states.total(), "transaction") + _parts(states),
+            count_of(gaps.total(), "gap") + _parts(gaps),
         ]
         if unidentified := sum(log.unidentified for log in self.logs):
-            parts.append(f"atomicity: {_count(unidentified, 'transaction')} not checkable")
+            parts.append(f"atomicity: {count_of(unidentified, 'transaction')} not checkable")
         return ", ".join(parts)
 
 
-def _count(number: int, one: str, many: str = "") -> str:
+def count_of(number: int, one: str, many: str = "") -> str:
+    """Write a number with its noun."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from kafkalog.audit.absent import absent_findings
+from kafkalog.audit.metadata import Metadata
+from kafkalog.audit.metadata_log import cluster_metadata
 from kafkalog.audit.partition import PartitionAudit
-from kafkalog.audit.replicas import state_differences
+from kafkalog.audit.replicas import reach, state_differences
 from kafkalog.audit.scan import STATE_TOPIC, SegmentScan
-from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.format.message import MalformedError
-from kafkalog.format.records.cluster_metadata import PartitionRecord, TopicRecord, metadata_record
 from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory
-from kafkalog.log.names import FileKind, parse_name
-from kafkalog.log.readers import records
+from kafkalog.log.logdir import LogDirectory
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
 
 __all__ = ["Options", "StateLog", "Surroundings"]
-
-_METADATA_TOPIC: Final = "__cluster_metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,8 @@ class Surroundings:
 
     `newest` is the newest time in all inputs, `now` what overdue is measured against (ms). `state_clean` says that the
     brokers with the state topic were stopped cleanly, `state_cleaned` that records of it are missing. `decisions` are
-    the coordinator's by producer id, `listings` by partition and producer id.
+    the coordinator's by producer id, `listings` by partition and producer id. `metadata` is None where no metadata log
+    is at hand.
     """
 
     options: Options
@@ -75,6 +71,7 @@ class Surroundings:
     coordinator: Coordinator = field(default_factory=Coordinator)
     decisions: dict[int, list[Decision]] = field(default_factory=dict)
     listings: dict[tuple[str, int], dict[int, list[Decision]]] = field(default_factory=dict)
+    metadata: Metadata | None = None
     findings: list[Finding] = field(default_factory=list)
 
     @classmethod
@@ -91,8 +88,12 @@ class Surroundings:
             all(state.node.clean_shutdown for state in states),
             any(state.partition.cleaned_to >= 0 or state.partition.log_start_offset > 0 for state in states),
         )
+        around.metadata = cluster_metadata(nodes, options.limits)
         around._read(states)
         around._count_state_partitions(nodes)
+        if around.metadata is not None:
+            late = -1 if options.snapshot else newest - options.copy_ms
+            around.findings += absent_findings(nodes, around.metadata, late)
         around.now = max([newest_broker, *around.coordinator.newest.values()]) if options.now is None else options.now
         for decision in around.coordinator.decisions():
             around.decisions.setdefault(decision.producer_id, []).append(decision)
@@ -113,7 +114,7 @@ class Surroundings:
         cleaned: dict[str, int] = {}
         for number, logs in sorted(replicas.items()):
             # The replica whose leader epochs reach furthest is what the coordinator goes by, then the longest.
-            chosen = max(logs, key=_reach)
+            chosen = max(logs, key=lambda log: reach(log.partition))
             coordinator.known.add(number)
             coordinator.add(chosen.entries)
             cleaned[chosen.partition.directory.log] = chosen.partition.cleaned_to
@@ -127,7 +128,7 @@ class Surroundings:
 
     def _count_state_partitions(self, nodes: Sequence[LogDirectory]) -> None:
         coordinator = self.coordinator
-        coordinator.total = _state_partitions(nodes) or self.options.state_partitions
+        coordinator.total = _state_partitions(self.metadata) or self.options.state_partitions
         if coordinator.total is None and coordinator.known:
             coordinator.total = max(coordinator.known) + 1
             self.findings.append(
@@ -138,11 +139,6 @@ class Surroundings:
                     " highest seen and one; --transaction-state-partitions says otherwise",
                 )
             )
-
-
-def _reach(state: StateLog) -> tuple[int, int]:
-    epochs = [epoch for epoch, _ in (*state.partition.directory.leader_epochs, *state.partition.epochs)]
-    return (max(epochs, default=-1), state.partition.log_end_offset)
 
 
 def _illegal(name: str, before: Entry, after: Entry) -> Finding:
@@ -159,39 +155,9 @@ def _illegal(name: str, before: Entry, after: Entry) -> Finding:
     )
 
 
-def _state_partitions(nodes: Iterable[LogDirectory]) -> int | None:
-    """Return how many partitions the state topic has, by the metadata log; None where it does not tell."""
-    ids: set[str] = set()
-    partitions: dict[str, set[int]] = {}
-    directories = (directory for node in nodes for directory in node.partitions if not directory.suffix)
-    for directory in directories:
-        if directory.topic != _METADATA_TOPIC:
-            continue
-        for value in _metadata_values(directory):
-            try:
-                record = metadata_record(value)
-            except MalformedError:  # a frame of the preview's; it tells nothing
-                continue
-            if isinstance(record, TopicRecord) and record.name == STATE_TOPIC:
-                ids.add(record.topic_id)
-            elif isinstance(record, PartitionRecord):
-                partitions.setdefault(record.topic_id, set()).add(record.partition)
-    found = [max(partitions[topic_id]) + 1 for topic_id in ids if partitions.get(topic_id)]
-    return max(found, default=None)
-
-
-def _metadata_values(directory: PartitionDirectory) -> Iterable[bytes | None]:
-    try:
-        names = os.listdir(directory.log)
-    except OSError:
-        return
-    for name in sorted(names):
-        parsed = parse_name(name)
-        if parsed.removed or parsed.kind not in (FileKind.LOG, FileKind.KRAFT_SNAPSHOT):
-            continue
-        try:
-            for record in records(os.path.join(directory.log, name), on_finding=lambda _: None):
-                if record.key is None:
-                    yield record.value
-        except UnreadableError:
-            continue
+def _state_partitions(metadata: Metadata | None) -> int | None:
+    """Return how many partitions the state topic has, by the metadata; None where it does not tell."""
+    if metadata is None:
+        return None
+    ids = metadata.ids.get(STATE_TOPIC, ())
+    return max((number + 1 for topic_id, number in metadata.partitions if topic_id in ids), default=None)

@@ -19,7 +19,7 @@ from kafkalog.txn.coordinator import Coordinator, Decision, Entry
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PLAIN", "Context", "Verdict", "Verdicts"]
+__all__ = ["Context", "Verdict", "Verdicts", "Words"]
 
 _PENDING: Final = {
     TransactionState.PREPARE_COMMIT: "commit-pending",
@@ -36,6 +36,19 @@ class Verdict(NamedTuple):
     certainty: str
     entry: Entry | None
     decision: Decision | None
+
+
+class Words(NamedTuple):
+    """The verdicts on some rows, a column each: text or None."""
+
+    transactional_id: NDArray[np.object_]
+    state: NDArray[np.object_]
+    certainty: NDArray[np.object_]
+    cause: NDArray[np.object_]
+
+
+def _texts(values: list[str | None]) -> NDArray[np.object_]:
+    return np.array([*values, None], object)[:-1]  # or an empty list would have no type
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +93,30 @@ class Verdicts:
             start += len(rows)
         return verdicts
 
-    def in_order(self) -> Iterator[tuple[NDArray[np.intp], Columns]]:
-        """Yield all rows by their first offset, a bare marker's its own, and their numbers; some thousand at a time."""
+    def in_order(self) -> Iterator[tuple[Columns, Words]]:
+        """Yield all rows with their verdicts, by first offset, a bare marker's its own; some thousand at a time."""
         first, marker = self.rows["first_offset"], self.rows["marker_offset"]
         order = np.argsort(np.where(first == NONE, marker, first), kind="stable")
         for start in range(0, len(order), _AT_ONCE):
             places = order[start : start + _AT_ONCE]
-            yield places, self.rows.take(places)
+            rows = self.rows.take(places)
+            yield rows, self._words(places, rows)
+
+    def _words(self, places: NDArray[np.intp], rows: Columns) -> Words:
+        """Say what the markers of rows say, and of some what was found beyond that."""
+        producers, of_row = np.unique(rows["producer_id"], return_inverse=True)
+        names = _texts([self.name_of(producer_id) for producer_id in producers.tolist()])
+        states = _texts([_ENDED.get(kind) for kind in range(3)])[rows["marker_type"]]
+        causes = _texts([None, "marker-without-data"])[(rows["first_offset"] == NONE).astype(np.intp)]
+        words = Words(names[of_row], states, np.full(len(rows), "proved", object), causes)
+        for at in np.flatnonzero(np.isin(places, self._special_places())).tolist():
+            found = self.special[int(places[at])]
+            words.transactional_id[at], words.state[at] = found.transactional_id, found.state
+            words.certainty[at], words.cause[at] = found.certainty, found.cause
+        return words
+
+    def _special_places(self) -> NDArray[np.intp]:
+        return np.fromiter(self.special, np.intp, len(self.special))
 
     def judged(self) -> Iterator[tuple[dict[str, int], Verdict]]:
         """Yield the rows that are more than what their marker says."""
@@ -104,18 +134,10 @@ class Verdicts:
                     self._counts[state] += int((has_data & (rows["marker_type"] == marker_type)).sum())
         return +self._counts
 
-    def plain(self, producer_id: int, first_offset: int, marker_type: int) -> Verdict:
-        """Return the verdict on a row that is what its marker says; the arguments are its columns PLAIN."""
-        cause = "marker-without-data" if first_offset == NONE else None
-        return Verdict(_ENDED.get(marker_type, ""), self.name_of(producer_id), cause, "proved", None, None)
-
     def name_of(self, producer_id: int) -> str | None:
         """Return the transactional id that a producer id belongs to, None where no record names one."""
         names = self._names(producer_id)
         return names[0] if names else None
-
-
-PLAIN: Final = ("producer_id", "first_offset", "marker_type")
 
 
 _LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", "marker_offset")

@@ -19,6 +19,7 @@ _XERIAL: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = 16
 _XERIAL_AGAIN: Final = 0x82534E41  # a chunk length that is the first four bytes of another header
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+_MAGICS: Final = {1: b"\x1f\x8b", 3: _LZ4_MAGIC}
 _MAX_ZSTD_WINDOW: Final = 128 << 20
 _ZSTD_STEP: Final = 1 << 16
 _LZ4_STEP: Final = 1 << 14
@@ -26,7 +27,14 @@ _of_thread = threading.local()
 
 
 class DecompressionError(ValueError):
-    """The bytes are no stream of the codec, or it does not end; caught where their place is known."""
+    """The bytes are no stream of the codec, or it does not end; caught where their place is known.
+
+    `code` is the finding's.
+    """
+
+    def __init__(self, message: str, code: str = "decompression-failed") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class OverLimitError(ValueError):
@@ -40,12 +48,16 @@ def decompress(codec: int, payload: memoryview, limit: int, *, magic: int = 2) -
     """
     if not 0 < codec < len(CODECS):
         raise DecompressionError(f"no codec has number {codec}")
+    if not len(payload):
+        raise DecompressionError(f"{CODECS[codec]}: there is no stream", "compressed-stream-missing")
     try:
         return _DECODERS[codec](payload, limit, magic)
     except (DecompressionError, OverLimitError):
         raise
     except (zlib.error, RuntimeError, ValueError, OSError, MemoryError, EOFError) as error:
-        raise DecompressionError(f"{CODECS[codec]}: {error}") from error
+        foreign = codec in _MAGICS and not bytes(payload[:4]).startswith(_MAGICS[codec])
+        code = "compressed-stream-foreign" if foreign else "decompression-failed"
+        raise DecompressionError(f"{CODECS[codec]}: {error}", code) from error
 
 
 def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes:
@@ -69,7 +81,7 @@ def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes:
     if limit < 0:
         raise OverLimitError
     if not decoder.eof:
-        raise DecompressionError("gzip: the member does not end")
+        raise DecompressionError("gzip: the member does not end", "compressed-stream-cut")
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -85,7 +97,7 @@ def _snappy_block(block: memoryview, limit: int) -> bytes:
     if size > limit:
         raise OverLimitError
     if size > 64 * len(block):  # a copy of 64 bytes takes 2 at the least: no honest block claims so much
-        raise DecompressionError(f"snappy: a block of {len(block)} bytes claims to hold {size}")
+        raise DecompressionError(f"snappy: a block of {len(block)} bytes claims to hold {size}", "snappy-size-lies")
     try:
         return bytes(snappy.uncompress(bytes(block)))
     except snappy.UncompressError as error:
@@ -105,7 +117,7 @@ def _snappy(payload: memoryview, limit: int, _magic: int) -> bytes:
             continue
         if length > len(payload) - position:
             left = max(0, len(payload) - position)
-            raise DecompressionError(f"snappy: a block needs {length} bytes, {left} are left")
+            raise DecompressionError(f"snappy: a block needs {length} bytes, {left} are left", "snappy-block-past-end")
         part = _snappy_block(payload[position : position + length], limit)
         limit -= len(part)
         parts.append(part)
@@ -131,7 +143,7 @@ def _lz4(payload: memoryview, limit: int, magic: int) -> bytes:
     if size > limit:
         raise OverLimitError
     if not decoder.eof:
-        raise DecompressionError("lz4: the frame does not end")
+        raise DecompressionError("lz4: the frame does not end", "compressed-stream-cut")
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -173,11 +185,18 @@ def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
             if size == len(out):
                 out.extend(bytes(min(limit + 1, 2 * size) - size))
     except zstandard.ZstdError as error:
-        raise DecompressionError(f"zstd: {error}") from error
+        code = "decompression-failed" if _is_zstd(payload) else "compressed-stream-foreign"
+        raise DecompressionError(f"zstd: {error}", code) from error
     if not _zstd_ends(payload):
-        raise DecompressionError("zstd: the frame does not end")
+        raise DecompressionError("zstd: the frame does not end", "compressed-stream-cut")
     del out[size:]
     return out
+
+
+def _is_zstd(payload: memoryview) -> bool:
+    """Say whether a frame begins here, one of data or a skippable one."""
+    magic = int.from_bytes(payload[:4], "little")
+    return magic == 0xFD2FB528 or magic & 0xFFFFFFF0 == 0x184D2A50
 
 
 def _zstd_ends(payload: memoryview) -> bool:

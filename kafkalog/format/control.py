@@ -6,12 +6,19 @@ are read as version 0, as Kafka does; an unknown type is kept with its number.
 
 from __future__ import annotations
 
-import json
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from kafkalog.format.layout import CONTROL_RECORD_KEY, END_TXN_MARKER
-from kafkalog.format.message import Array, Field, MalformedError, Message, Struct, decode
+from kafkalog.format.message import MalformedError, decode
+from kafkalog.format.message_json import kafka_json
+from kafkalog.format.records.kraft_control import (
+    KRAFT_VERSION,
+    KRAFT_VOTERS,
+    LEADER_CHANGE,
+    SNAPSHOT_FOOTER,
+    SNAPSHOT_HEADER,
+)
 
 __all__ = ["ControlRecord", "ControlType", "control_record"]
 
@@ -43,48 +50,15 @@ class ControlRecord(NamedTuple):
     @property
     def json(self) -> str:
         """Return `data` as Kafka's generated JSON converters write it."""
-        return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)
+        return kafka_json(self.data)
 
 
-_VOTER: Final = Array(Struct((Field("voterId", "int32"),)))
-_SUPPORTED: Final = Struct((Field("minSupportedVersion", "int16"), Field("maxSupportedVersion", "int16")))
-_ENDPOINTS: Final = Array(Struct((Field("name", "string"), Field("host", "string"), Field("port", "uint16"))))
 _MESSAGES: Final = {
-    ControlType.LEADER_CHANGE: Message(
-        "LeaderChangeMessage",
-        (
-            Field("version", "int16"),
-            Field("leaderId", "int32"),
-            Field("voters", _VOTER),
-            Field("grantingVoters", _VOTER),
-        ),
-    ),
-    ControlType.SNAPSHOT_HEADER: Message(
-        "SnapshotHeaderRecord", (Field("version", "int16"), Field("lastContainedLogTimestamp", "int64"))
-    ),
-    ControlType.SNAPSHOT_FOOTER: Message("SnapshotFooterRecord", (Field("version", "int16"),)),
-    ControlType.KRAFT_VERSION: Message(
-        "KRaftVersionRecord", (Field("version", "int16"), Field("kRaftVersion", "int16"))
-    ),
-    ControlType.KRAFT_VOTERS: Message(
-        "VotersRecord",
-        (
-            Field("version", "int16"),
-            Field(
-                "voters",
-                Array(
-                    Struct(
-                        (
-                            Field("voterId", "int32"),
-                            Field("voterDirectoryId", "uuid"),
-                            Field("endpoints", _ENDPOINTS),
-                            Field("kRaftVersionFeature", _SUPPORTED),
-                        )
-                    )
-                ),
-            ),
-        ),
-    ),
+    ControlType.LEADER_CHANGE: LEADER_CHANGE,
+    ControlType.SNAPSHOT_HEADER: SNAPSHOT_HEADER,
+    ControlType.SNAPSHOT_FOOTER: SNAPSHOT_FOOTER,
+    ControlType.KRAFT_VERSION: KRAFT_VERSION,
+    ControlType.KRAFT_VOTERS: KRAFT_VOTERS,
 }
 
 
@@ -94,18 +68,23 @@ def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     Raises MalformedError where the key is too short or of a negative version, or the value is not what its type needs.
     """
     if key is None or len(key) < CONTROL_RECORD_KEY.size:
-        raise MalformedError(f"the key needs {CONTROL_RECORD_KEY.size} bytes, {len(key or b'')} are there")
+        raise MalformedError(
+            f"the key needs {CONTROL_RECORD_KEY.size} bytes, {len(key or b'')} are there", code="control-key-short"
+        )
     version, number = CONTROL_RECORD_KEY.packed.unpack_from(key)
     if version < 0:
-        raise MalformedError(f"the key's version is {version}")
+        raise MalformedError(f"the key's version is {version}", code="control-version-negative")
     if number in (ControlType.ABORT, ControlType.COMMIT):
         if value is None or len(value) < END_TXN_MARKER.size:
-            raise MalformedError(f"the marker needs {END_TXN_MARKER.size} bytes, {len(value or b'')} are there")
+            there = len(value or b"")
+            raise MalformedError(
+                f"the marker needs {END_TXN_MARKER.size} bytes, {there} are there", code="marker-value-short"
+            )
         marker_version, coordinator_epoch = END_TXN_MARKER.packed.unpack_from(value)
         if marker_version < 0:
-            raise MalformedError(f"the marker's version is {marker_version}")
+            raise MalformedError(f"the marker's version is {marker_version}", code="marker-version-negative")
         return ControlRecord(version, number, ControlType(number).name.lower(), coordinator_epoch, None)
     if number in _MESSAGES:
-        data, _ = decode(_MESSAGES[ControlType(number)], 0, value or b"")
+        data = decode(_MESSAGES[ControlType(number)], 0, value or b"").fields
         return ControlRecord(version, number, ControlType(number).name.lower(), None, data)
     return ControlRecord(version, number, "unknown", None, None)

@@ -39,6 +39,7 @@ __all__ = [
     "crc32c",
     "form",
     "headers",
+    "oddities",
     "order",
     "records",
     "shift",
@@ -121,20 +122,38 @@ RECORD_COLUMNS: Final = (
     RECORD_SIZE,
 ) = range(len(RECORD_COLUMNS))
 
+# What may be wrong with a record whose batch's checksum holds: the finding's code, and what it says of the record.
 RECORD_ERRORS: Final = (
-    "",
-    "a variable-length integer has too many bytes or runs past the end",
-    "the record's length is negative, too small or runs past the end",
-    "the key's length runs past the record",
-    "the value's length runs past the record",
-    "the number of headers is negative or more than the record has room for",
-    "a header key's length is negative or runs past the record",
-    "a header value's length runs past the record",
-    "the record has bytes left over after its last field",
-    "fewer records than the batch's count",
-    "bytes left over after the last record",
-    "the batch's count is negative",
+    ("", ""),
+    ("record-size-unending", "its length has too many bytes or runs past the end"),
+    ("timestamp-delta-unending", "its timestamp delta has too many bytes or runs past the record"),
+    ("offset-delta-unending", "its offset delta has too many bytes or runs past the record"),
+    ("key-size-unending", "its key's length has too many bytes or runs past the record"),
+    ("value-size-unending", "its value's length has too many bytes or runs past the record"),
+    ("header-count-unending", "its number of headers has too many bytes or runs past the record"),
+    ("header-key-size-unending", "a header key's length has too many bytes or runs past the record"),
+    ("header-value-size-unending", "a header value's length has too many bytes or runs past the record"),
+    ("record-size-negative", "its length is negative"),
+    ("record-size-too-small", "its length is less than a record needs"),
+    ("record-past-end", "it runs past the batch's end"),
+    ("key-past-end", "its key runs past the record"),
+    ("value-past-end", "its value runs past the record"),
+    ("header-count-negative", "its number of headers is negative"),
+    ("header-count-too-high", "it has no room for so many headers"),
+    ("header-key-null", "a header key's length is negative"),
+    ("header-key-past-end", "a header key runs past the record"),
+    ("header-value-past-end", "a header value runs past the record"),
+    ("record-rest", "it has bytes left over behind its last field"),
+    ("records-end-early", "the batch ends before it"),
+    ("records-rest", "bytes are left over behind the last one"),
+    ("records-count-negative", "the batch's count is negative"),
+    ("message-too-short", "the message has no room for the lengths of key and value"),
+    ("message-key-past-end", "its key runs past the message"),
+    ("message-value-past-end", "its value runs past the message"),
+    ("message-rest", "the message has bytes left over behind its value"),
 )
+# What ``oddities`` finds; Kafka reads all of it.
+OVERLONG, DROPPED, ATTRIBUTES_SET, BELOW_NULL, REPEATED, FALLING = (1, 2, 4, 8, 16, 32)
 
 # Why ``headers`` stopped.
 END, FULL, BAD = range(3)
@@ -784,22 +803,22 @@ def records(
                     return n, row, NO_ROOM, errors
                 start = p
                 if stop - p < 8:
-                    error = 3
+                    error = 23
                 else:
                     key_size = int32(buf, p)
                     key_start = p + 4
                     if key_size > stop - key_start - 4:
-                        error = 3
+                        error = 24
                     else:
                         p = key_start + (key_size if key_size > 0 else 0)
                         value_size = int32(buf, p)
                         value_start = p + 4
                         if value_size > stop - value_start:
-                            error = 4
+                            error = 25
                         else:
                             p = value_start + (value_size if value_size > 0 else 0)
                             if p != stop:
-                                error = 10
+                                error = 26
                             k = n
                             recs[k] = row
                             k += room
@@ -834,7 +853,7 @@ def records(
         base_timestamp = heads[at_max_timestamp + row] if log_append_time else heads[at_base_timestamp + row]
         base_sequence = heads[at_sequence + row]
         if count < 0:
-            error = 11
+            error = 22
         while decoded < count:
             if n >= room:
                 heads[at_start + row] = p
@@ -842,67 +861,67 @@ def records(
                 return n, row, NO_ROOM, errors
             start = p
             if p >= stop:
-                error = 9
+                error = 20
                 break
             length, q = varint(buf, p, stop)
             if q < 0:
                 error = 1
                 break
             if length < 6 or length > stop - q:
-                error = 2
+                error = 9 if length < 0 else 10 if length < 6 else 11
                 break
             end = q + length
             timestamp, q = varlong(buf, q + 1, end)
             if q < 0:
-                error = 1
+                error = 2
                 break
             delta, q = varint(buf, q, end)
             if q < 0:
-                error = 1
+                error = 3
                 break
             key_size, q = varint(buf, q, end)
             if q < 0:
-                error = 1
+                error = 4
                 break
             if key_size > end - q:
-                error = 3
+                error = 12
                 break
             key_start = q
             if key_size > 0:
                 q += key_size
             value_size, q = varint(buf, q, end)
             if q < 0:
-                error = 1
+                error = 5
                 break
             if value_size > end - q:
-                error = 4
+                error = 13
                 break
             value_start = q
             if value_size > 0:
                 q += value_size
             headers_count, q = varint(buf, q, end)
             if q < 0:
-                error = 1
+                error = 6
                 break
             if headers_count < 0 or headers_count > end - q:
-                error = 5
+                error = 14 if headers_count < 0 else 15
                 break
             headers_start = q
             h = headers_count
             while h > 0:
                 length, q = varint(buf, q, end)
                 if q < 0:
-                    error = 1
+                    error = 7
                     break
                 if length < 0 or length > end - q:
-                    error = 6
+                    error = 16 if length < 0 else 17
                     break
                 length, q = varint(buf, q + length, end)
                 if q < 0:
-                    error = 1
+                    error = 8
                     break
                 if length > end - q:
-                    error = 7
+                    error = 18
                     break
                 if length > 0:
                     q += length
@@ -910,7 +929,7 @@ def records(
             if error:
                 break
             if q != end:
-                error = 8
+                error = 19
                 break
             k = n
             recs[k] = row
@@ -938,7 +957,7 @@ def records(
             decoded += 1
             p = end
         if not error and p != stop:
-            error = 10
+            error = 21
         heads[at_start + row] = p
         heads[at_decoded + row] = decoded
         if error:
@@ -947,3 +966,112 @@ def records(
             errors += 1
         row += 1
     return n, row, DONE, errors
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def odd_number(
+    buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t, q: cython.Py_ssize_t, most: cython.int, last: cython.int
+) -> cython.int:
+    """Say what is odd about the number in [`p`, `q`): more bytes than it needs, or bits that Kafka drops.
+
+    A number has at most `most` bytes, the last of which at most the value `last`.
+    """
+    if q - p > 1 and buf[q - 1] == 0:
+        return OVERLONG
+    if q - p == most and buf[q - 1] > last:
+        return DROPPED
+    return 0
+
+
+def oddities(
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    count: cython.longlong,
+    found: cython.longlong[::1],
+) -> int:
+    """Look at the records of a magic 2 batch in ``buf[start:stop]`` for what is odd although Kafka reads it.
+
+    Answers flags; `found` gets the number of whole records, the smallest and largest offset delta and the largest
+    timestamp delta, the latter ones only where there is a record. It stops at the first record that is malformed.
+    """
+    flags: cython.int = 0
+    n: cython.longlong = 0
+    p: cython.Py_ssize_t = start
+    q: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    length: cython.longlong
+    timestamp: cython.longlong
+    delta: cython.longlong
+    before: cython.longlong = 0
+    h: cython.longlong
+    stop = min(stop, len(buf))
+    if len(found) < 4 or start < 0:
+        raise IndexError
+    found[0] = 0
+    while n < count:
+        length, q = varint(buf, p, stop)
+        if q < 0 or length < 6 or length > stop - q:
+            break
+        flags |= odd_number(buf, p, q, 5, 15)
+        end = q + length
+        if buf[q] != 0:
+            flags |= ATTRIBUTES_SET
+        p = q + 1
+        timestamp, q = varlong(buf, p, end)
+        if q < 0:
+            break
+        flags |= odd_number(buf, p, q, 10, 1)
+        p = q
+        delta, q = varint(buf, p, end)
+        if q < 0:
+            break
+        flags |= odd_number(buf, p, q, 5, 15)
+        for _ in range(2):
+            p = q
+            length, q = varint(buf, p, end)
+            if q < 0 or length > end - q:
+                return flags
+            flags |= odd_number(buf, p, q, 5, 15)
+            if length < -1:
+                flags |= BELOW_NULL
+            if length > 0:
+                q += length
+        p = q
+        h, q = varint(buf, p, end)
+        if q < 0 or h < 0 or h > end - q:
+            break
+        flags |= odd_number(buf, p, q, 5, 15)
+        h *= 2
+        while h > 0:
+            p = q
+            length, q = varint(buf, p, end)
+            if q < 0 or length > end - q or (length < 0 and h & 1 == 0):
+                return flags
+            flags |= odd_number(buf, p, q, 5, 15)
+            if length < -1:
+                flags |= BELOW_NULL
+            if length > 0:
+                q += length
+            h -= 1
+        if q != end:
+            break
+        if n == 0:
+            found[1] = delta
+            found[2] = delta
+            found[3] = timestamp
+        else:
+            if delta == before:
+                flags |= REPEATED
+            elif delta < before:
+                flags |= FALLING
+            found[1] = min(found[1], delta)
+            found[2] = max(found[2], delta)
+            found[3] = max(found[3], timestamp)
+        before = delta
+        n += 1
+        found[0] = n
+        p = end
+    return flags

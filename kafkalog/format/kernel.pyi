@@ -9,7 +9,7 @@ Cells: TypeAlias = memoryview | array[int]
 NONE: Final = -9223372036854775808
 BATCH_COLUMNS: Final[tuple[str, ...]]
 RECORD_COLUMNS: Final[tuple[str, ...]]
-RECORD_ERRORS: Final[tuple[str, ...]]
+RECORD_ERRORS: Final[tuple[tuple[str, str], ...]]
 LOG_OVERHEAD: Final = 12
 HEADER_SIZE: Final = 61
 
@@ -59,6 +59,12 @@ WHOLE: int
 FAR: int
 BLOCK: Final = 4096
 NEAR: Final = 4096
+OVERLONG: int
+DROPPED: int
+ATTRIBUTES_SET: int
+BELOW_NULL: int
+REPEATED: int
+FALLING: int
 
 def form() -> str: ...
 def crc32c(buf: Bytes, start: int, stop: int, crc: int = 0) -> int: ...
@@ -82,4 +88,5 @@ def headers(
 def records(
     buf: Bytes, heads: Cells, capacity: int, row: int, stop_row: int, unpacked: bool, recs: Cells, room: int
 ) -> tuple[int, int, int, int]: ...
+def oddities(buf: Bytes, start: int, stop: int, count: int, found: array[int]) -> int: ...
 def markers(buf: Bytes, heads: Cells, capacity: int, count: int, types: Cells, coordinator_epochs: Cells) -> int: ...

@@ -1,149 +1,208 @@
-"""Kafka's generated-message encoding: schemas are data, one decoder reads them all.
+"""Kafka's generated-message encoding: one decoder reads every schema.
 
-A message has versions; from `flexible_since` on, strings, bytes and arrays carry a uvarint of their length plus one and
-every structure ends in tagged fields (KIP-482). Field names are Kafka's own, in its spelling.
+It reads as Kafka's own code does, leniencies included: a negative version is read as version 0, one above the newest
+as the newest unless a nested structure is met, the size of a tagged field counts only where its tag is unknown, and
+bytes behind the last field are the caller's affair. What is lenient is remarked.
+
+A schema is turned once for each version into a list of steps, in which neighbours of fixed width are one
+``struct.Struct``.
 """
 
 from __future__ import annotations
 
-import base64
-import struct
-from typing import Any, Final, NamedTuple, TypeAlias
+from functools import lru_cache
+from typing import Final, NamedTuple
 
-__all__ = ["Array", "Field", "MalformedError", "Message", "Struct", "decode", "uuid_text"]
+from kafkalog.format.primitives import (
+    FIXED,
+    MalformedError,
+    Reader,
+    Remarks,
+    Text,
+    array,
+    compact_length,
+    fixed,
+    or_null,
+    plain_length,
+    raw,
+    refusing,
+    string,
+    take,
+    uvarint,
+)
+from kafkalog.format.schema import EVERY_RELEASE, Array, Field, Message, Release, Struct, Value
 
-Value: TypeAlias = Any  # int, float, bool, str, bytes, None, list of values or dict of them
+__all__ = ["UNKNOWN_TAGS", "Decoded", "MalformedError", "decode", "escaped_text"]
 
-
-class MalformedError(ValueError):
-    """Bytes that are no message of the schema; caught where the bytes' place is known and told as a finding."""
-
-
-class Array(NamedTuple):
-    """Many of one type."""
-
-    of: str | Struct
-
-
-class Struct(NamedTuple):
-    """A nested structure."""
-
-    fields: tuple[Field, ...]
-
-
-class Field(NamedTuple):
-    """A field of a message: its type and the versions that have it. A tagged one is left out where it is `default`."""
-
-    name: str
-    type: str | Array | Struct
-    since: int = 0
-    tag: int | None = None
-    default: Value = None
-    tagged_since: int = 0
+UNKNOWN_TAGS: Final = "_unknownTaggedFields"  # in a structure's fields: [tag, bytes] of each
+_COUNT_IS_BOUNDED: Final[Release] = (4, 4)  # older releases read tagged fields until one of them fails
+_MOST_TAGS: Final = 10000
+_NUMBERS: Final = ("int8", "int16", "int32", "int64")
 
 
-class Message(NamedTuple):
-    """A schema, named as Kafka names it."""
+class Decoded(NamedTuple):
+    """A message: its fields in the schema's order, how many bytes they took, and what of them Kafka lets pass.
 
-    name: str
-    fields: tuple[Field, ...]
-    flexible_since: int = 0
-    newest: int = 0
+    A tagged field that holds its default is left out; unknown tags are kept as `UNKNOWN_TAGS`.
+    """
 
-
-_FIXED: Final = {
-    "bool": struct.Struct(">?"),
-    "int8": struct.Struct(">b"),
-    "int16": struct.Struct(">h"),
-    "uint16": struct.Struct(">H"),
-    "int32": struct.Struct(">i"),
-    "int64": struct.Struct(">q"),
-    "float64": struct.Struct(">d"),
-}
+    fields: dict[str, Value]
+    taken: int
+    remarks: tuple[str, ...]
 
 
-def uuid_text(data: bytes) -> str:
-    """Write 16 bytes as Kafka writes a UUID: URL-safe base64 without padding."""
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+def escaped_text(data: bytes) -> str:
+    """Read UTF-8, with what is none escaped by backslashes."""
+    return data.decode("utf-8", "backslashreplace")
 
 
-def decode(message: Message, version: int, data: bytes) -> tuple[dict[str, Value], int]:
-    """Read `data` as `message` in `version`: the fields, and how many bytes they took.
+def decode(
+    message: Message, version: int, data: bytes, *, release: Release = EVERY_RELEASE, text: Text = escaped_text
+) -> Decoded:
+    """Read `data` as `message` in `version`, with the fields that `release` knows and strings as `text` reads them.
 
     Raises MalformedError where the bytes are no such message.
     """
-    reader = _Reader(data, version, flexible=version >= message.flexible_since)
-    return reader.structure(message.fields), reader.position
+    remarks: Remarks = []
+    fields, taken = _reader(message, version, release, text)(data, 0, remarks)
+    return Decoded(fields, taken, tuple(remarks))
 
 
-class _Reader:
-    """A cursor over the bytes of one message."""
+@lru_cache(maxsize=512)
+def _reader(message: Message, version: int, release: Release, text: Text) -> Reader:
+    return _Readers(message, version, release, text).structure(message.fields)
 
-    def __init__(self, data: bytes, version: int, *, flexible: bool) -> None:
-        self.data = data
+
+class _Readers:
+    """Makes the readers of one version of a message."""
+
+    def __init__(self, message: Message, version: int, release: Release, text: Text) -> None:
         self.version = version
-        self.flexible = flexible
-        self.position = 0
+        self.counted = max(version, 0)
+        self.newest = message.newest_in(release)
+        self.release = release
+        self.text = text
+        self.flexible = version >= message.flexible_since or not message.flexible_since
+        self.short = compact_length if self.flexible else plain_length("h")
+        self.int = compact_length if self.flexible else plain_length("i")
 
-    def take(self, size: int, what: str) -> bytes:
-        left = len(self.data) - self.position
-        if not 0 <= size <= left:
-            raise MalformedError(f"{what} needs {size} bytes at {self.position}, {left} are left")
-        self.position += size
-        return self.data[self.position - size : self.position]
+    def knows(self, field: Field) -> bool:
+        """Say whether the release's schema has the field in any version."""
+        return field.since <= self.newest and field.release <= self.release
 
-    def uvarint(self, what: str) -> int:
-        value = 0
-        for shift in range(0, 35, 7):
-            byte = self.take(1, what)[0]
-            value |= (byte & 127) << shift
-            if byte < 128:
-                return value & 0xFFFFFFFF
-        raise MalformedError(f"{what} has a variable-length integer of more than five bytes at {self.position}")
+    def has(self, field: Field) -> bool:
+        """Say whether this version has the field."""
+        return field.since <= self.counted <= field.until
 
-    def length(self, code: str, what: str) -> int:
-        """Read a length; -1 stands for null."""
-        if self.flexible:
-            return self.uvarint(what) - 1
-        return int(_FIXED[code].unpack(self.take(_FIXED[code].size, what))[0])
-
-    def value(self, kind: str | Array | Struct, what: str) -> Value:
+    def of(self, field: Field, kind: str | Array | Struct, name: str) -> Reader:
+        """Make the reader of one value of `field`, which has type `kind`."""
+        nullable = self.counted >= field.nullable_since and kind is field.type
         if isinstance(kind, Struct):
-            return self.structure(kind.fields)
+            if self.version > self.newest:
+                return refusing(f"Can't read version {self.version} of {kind.name}")
+            reader = self.structure(kind.fields)
+            return or_null(name, reader, tagged=field.tag is not None) if nullable else reader
         if isinstance(kind, Array):
-            count = self.length("int32", what)
-            if count < 0:
-                return None
-            if count > len(self.data) - self.position:  # every element takes a byte at least
-                left = len(self.data) - self.position
-                raise MalformedError(f"{what} needs {count} elements at {self.position}, {left} bytes are left")
-            return [self.value(kind.of, what) for _ in range(count)]
-        if kind in _FIXED:
-            return _FIXED[kind].unpack(self.take(_FIXED[kind].size, what))[0]
-        if kind == "uuid":
-            return uuid_text(self.take(16, what))
-        length = self.length("int16" if kind == "string" else "int32", what)
-        if length < 0:
-            return None
-        data = self.take(length, what)
-        return data.decode("utf-8", "backslashreplace") if kind == "string" else data
+            code = FIXED[kind.of] if kind.of in _NUMBERS else ""
+            element = self.of(field, kind.of, f"{name} element")
+            return array(name, self.int, element, nullable=nullable, code=code)
+        if kind in FIXED:
+            return fixed([Field(name, kind)])
+        if kind == "string":
+            return string(name, self.short, self.text, nullable=nullable)
+        return raw(name, self.int, nullable=nullable)
 
-    def structure(self, fields: tuple[Field, ...]) -> dict[str, Value]:
-        row: dict[str, Value] = {}
-        for field in fields:
-            if self.version < field.since:
+    def structure(self, fields: tuple[Field, ...]) -> Reader:
+        """Make the reader of a structure."""
+        known = [field for field in fields if self.knows(field)]
+        steps = self.steps([field for field in known if field.tag is None and self.has(field)])
+        tags = self.tags([field for field in known if field.tag is not None]) if self.flexible else None
+        order = tuple(field.name for field in known)
+
+        def read(data: bytes, at: int, remarks: Remarks) -> tuple[Value, int]:
+            row: dict[str, Value] = {}
+            for name, names, reader in steps:
+                value, at = reader(data, at, remarks)
+                if name:
+                    row[name] = value
+                else:
+                    row.update(zip(names, value, strict=True))
+            if tags is None:
+                return row, at
+            found, at = tags(data, at, remarks)
+            if found:
+                row.update(found)
+                row = {name: row[name] for name in (*order, UNKNOWN_TAGS) if name in row}
+            return row, at
+
+        return read
+
+    def steps(self, fields: list[Field]) -> list[tuple[str, tuple[str, ...], Reader]]:
+        """Make the readers of fields that are not tagged: of one, by its name, or of several, by their names."""
+        steps: list[tuple[str, tuple[str, ...], Reader]] = []
+        run: list[Field] = []
+        for field in (*fields, None):
+            if field is not None and field.type in FIXED:
+                run.append(field)
                 continue
-            if field.tag is None:
-                row[field.name] = self.value(field.type, field.name)
-        if self.flexible:
-            self.tagged({field.tag: field for field in fields if field.tag is not None}, row)
-        return row
+            if run:
+                names = tuple(one.name for one in run)
+                steps.append((names[0] if len(run) == 1 else "", names, fixed(run)))
+                run = []
+            if field is not None:
+                steps.append((field.name, (), self.of(field, field.type, field.name)))
+        return steps
 
-    def tagged(self, known: dict[int | None, Field], row: dict[str, Value]) -> None:
-        for _ in range(self.uvarint("tagged fields")):
-            tag = self.uvarint("a tag")
-            size = self.uvarint("a tagged field's size")
-            content = self.take(size, f"tag {tag}")
-            field = known.get(tag)
-            if field is not None and self.version >= field.since:
-                row[field.name] = _Reader(content, self.version, flexible=True).value(field.type, field.name)
+    def tags(self, fields: list[Field]) -> Reader:
+        """Make the reader of a structure's tagged fields: those that it has found, or None."""
+        readers = {field.tag: self.tagged(field) for field in fields}
+        known = {field.tag: (field.name, field.fallback) for field in fields}
+        bounded = self.release >= _COUNT_IS_BOUNDED
+
+        def read(data: bytes, at: int, remarks: Remarks) -> tuple[Value, int]:
+            if at < len(data) and not data[at]:  # none, as mostly
+                return None, at + 1
+            count, at = uvarint(data, at, "the count of tagged fields")
+            if bounded:
+                _check_count(count, data, at)
+            found: dict[str, Value] = {}
+            before = -1
+            for _ in range(count):
+                tag, at = uvarint(data, at, "a tag")
+                size, at = uvarint(data, at, "a tagged field's size")
+                if tag <= before:
+                    remarks.append(f"tag {tag} stands behind tag {before}")
+                before = tag
+                if tag not in known:
+                    content, at = take(data, at, size, f"tag {tag}")
+                    found.setdefault(UNKNOWN_TAGS, []).append([tag, content])
+                    continue
+                name, fallback = known[tag]
+                found[name], end = readers[tag](data, at, remarks)
+                if end - at != size:
+                    remarks.append(f"{name} takes {end - at} bytes, its tag says {size}")
+                at = end
+                if found[name] == fallback:
+                    del found[name]
+            return found, at
+
+        return read
+
+    def tagged(self, field: Field) -> Reader:
+        """Make the reader of a tagged field's content."""
+        if not self.has(field):
+            return refusing(f"Tag {field.tag} is not valid for version {self.version}")
+        return self.of(field, field.type, field.name)
+
+
+def _check_count(count: int, data: bytes, at: int) -> None:
+    left = len(data) - at
+    if count < 0:
+        kafka = f"Invalid negative number of tagged fields {count}"
+    elif count > left:
+        kafka = f"Tried to read {count} tagged fields, but there are only {left} bytes remaining."
+    elif count > _MOST_TAGS:
+        kafka = f"Tried to read {count} tagged fields, which exceeds the maximum allowed count of {_MOST_TAGS}."
+    else:
+        return
+    raise MalformedError(f"{count} tagged fields before {at}, {left} bytes are left", kafka)

@@ -1,4 +1,4 @@
-"""Read-only sources of bytes: files and bytes at hand.
+"""Read-only sources of bytes: files, here or in an object store, and bytes at hand.
 
 Evidence is opened for reading only, never mapped, never waited for (a FIFO named like a segment must not hang), and its
 access time is left alone where the system allows that. A file is what it was at opening: its size then is its end.
@@ -9,12 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from pathlib import Path
 from typing import Final, Protocol
 
 from kafkalog.errors import UnreadableError
+from kafkalog.log.names import is_remote, local_path
 
-__all__ = ["BytesSource", "FileSource", "Source", "read_small"]
+__all__ = ["BytesSource", "FileSource", "SizedSource", "Source", "open_source", "read_small"]
 
 _SMALL: Final = 64 << 20  # side files above this are read no further
 
@@ -44,6 +44,13 @@ class Source(Protocol):
 
     def changes(self) -> str | None:
         """Say in words what happened to the file since it was opened, None where nothing did."""
+
+
+class SizedSource(Source, Protocol):
+    """A source whose end is known from the beginning."""
+
+    @property
+    def size(self) -> int: ...
 
 
 class BytesSource:
@@ -83,8 +90,8 @@ _KINDS: Final = (
 )
 
 
-def _open(path: Path) -> tuple[int, os.stat_result]:
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+def _open(name: str) -> tuple[int, os.stat_result]:
+    path, flags = local_path(name), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         try:
             descriptor = os.open(path, flags | getattr(os, "O_NOATIME", 0))
@@ -92,14 +99,14 @@ def _open(path: Path) -> tuple[int, os.stat_result]:
             descriptor = os.open(path, flags)
     except OSError as error:
         what = "a socket" if error.errno == errno.ENXIO else (error.strerror or str(error)).lower()
-        raise UnreadableError(f"{path}: {what}") from error
+        raise UnreadableError(f"{name}: {what}") from error
     except ValueError as error:  # a NUL in the name
-        raise UnreadableError(f"{path!r}: {error}") from error
+        raise UnreadableError(f"{name!r}: {error}") from error
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         what = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "no regular file")
-        raise UnreadableError(f"{path}: {what}")
+        raise UnreadableError(f"{name}: {what}")
     return descriptor, status
 
 
@@ -110,9 +117,8 @@ class FileSource:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, max_bytes: int | None = None) -> None:
-        self._path = Path(path)
-        self.name = str(path)
-        self._descriptor, self._status = _open(self._path)
+        self.name = os.fspath(path)
+        self._descriptor, self._status = _open(self.name)
         self._size = self._status.st_size if max_bytes is None else min(self._status.st_size, max_bytes)
         self.is_cut = self._size < self._status.st_size
 
@@ -146,20 +152,39 @@ class FileSource:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def changes(self) -> str | None:
+    def state(self) -> str:
+        """Say in a word what became of the file since it was opened."""
         now = os.fstat(self._descriptor)
         if now.st_size != self._status.st_size:
-            verb = "grew" if now.st_size > self._status.st_size else "shrank"
-            return f"{verb} from {self._status.st_size} to {now.st_size} bytes while it was read"
+            return "grew" if now.st_size > self._status.st_size else "shrank"
         if now.st_mtime_ns != self._status.st_mtime_ns:
-            return "was written to while it was read"
+            return "written"
         try:
-            there = os.stat(self._path)
+            there = os.stat(local_path(self.name))
         except OSError:
-            return "vanished while it was read"
-        if (there.st_dev, there.st_ino) != (now.st_dev, now.st_ino):
-            return "was replaced while it was read"
-        return None
+            return "vanished"
+        return "whole" if (there.st_dev, there.st_ino) == (now.st_dev, now.st_ino) else "replaced"
+
+    def changes(self) -> str | None:
+        state = self.state()
+        if state in ("grew", "shrank"):
+            now = os.fstat(self._descriptor).st_size
+            return f"{state} from {self._status.st_size} to {now} bytes while it was read"
+        words = {"written": "was written to", "vanished": "vanished", "replaced": "was replaced"}
+        return None if state == "whole" else f"{words[state]} while it was read"
+
+
+def open_source(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> SizedSource:
+    """Open a file by its path or its URI; with `max_bytes` it ends there at the latest.
+
+    Raises UnreadableError where it can't be opened or is no regular file.
+    """
+    name = os.fspath(path)
+    if not is_remote(name):
+        return FileSource(name, max_bytes=max_bytes)
+    from kafkalog.log.remote import RemoteSource  # pyarrow, which local files need not
+
+    return RemoteSource(name, max_bytes=max_bytes)
 
 
 def read_small(path: str | os.PathLike[str]) -> bytes:
@@ -167,7 +192,7 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
 
     Raises UnreadableError where it can't be opened or read, or is no regular file.
     """
-    source = FileSource(path, max_bytes=_SMALL)
+    source = open_source(path, max_bytes=_SMALL)
     try:
         return source.read(0, source.size)
     finally:

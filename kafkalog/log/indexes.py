@@ -9,7 +9,6 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
@@ -17,8 +16,8 @@ from kafkalog.format import kernel
 from kafkalog.format.index import Entries, OffsetEntry, TimeEntry, offset_entries, time_entries
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY, RECORD_BATCH, TIME_INDEX_ENTRY
 from kafkalog.log.chunk import Chunk
-from kafkalog.log.files import FileSource, read_small
-from kafkalog.log.names import parse_name
+from kafkalog.log.files import SizedSource, open_source, read_small
+from kafkalog.log.names import parse_name, sibling
 from kafkalog.log.segment import scan
 
 __all__ = ["OffsetIndexCheck", "TimeIndexCheck", "TimeIndexErrors", "check_offset_index", "check_time_index"]
@@ -60,16 +59,16 @@ class TimeIndexCheck:
     findings: list[Finding]
 
 
-def _base_offset(path: Path) -> int:
-    offset = parse_name(path.name).offset
+def _base_offset(path: str) -> int:
+    offset = parse_name(os.path.basename(path)).offset
     if offset is None:
         raise UnreadableError(f"{path}: the name begins with no offset")
     return offset
 
 
-def _segment(path: Path) -> Path:
+def _segment(path: str) -> str:
     """Return the path of the segment that an index belongs to."""
-    return path.with_name(path.name.partition(".")[0] + ".log")
+    return sibling(path, os.path.basename(path).partition(".")[0] + ".log")
 
 
 def _shape(file: str, entries: Entries[OffsetEntry] | Entries[TimeEntry], size: int) -> list[Finding]:
@@ -104,9 +103,9 @@ def check_offset_index(path: str | os.PathLike[str], max_message_size: int | Non
     `max_message_size` is kafka-dump-log's: a batch above it can't be looked at. Raises UnreadableError where the index
     can't be read.
     """
-    where, file = Path(path), str(path)
-    base = _base_offset(where)
-    entries = offset_entries(read_small(where), base)
+    file = os.fspath(path)
+    base = _base_offset(file)
+    entries = offset_entries(read_small(file), base)
     findings = _shape(file, entries, OFFSET_INDEX_ENTRY.size)
     last = entries.rows[-1].offset if entries.rows and not entries.zeros else base
     sane = not entries.rest and last >= base
@@ -117,7 +116,7 @@ def check_offset_index(path: str | os.PathLike[str], max_message_size: int | Non
     listed = _until_base(entries, base)
     mismatches: list[tuple[int, int]] = []
     try:
-        log = FileSource(_segment(where))
+        log = open_source(_segment(file))
     except UnreadableError as error:
         findings.append(Finding.of("sibling-missing", file, str(error)))
         return OffsetIndexCheck(entries.slots, listed, sane, mismatches, findings)
@@ -163,7 +162,7 @@ def _until_base(entries: Entries[OffsetEntry], base: int) -> list[OffsetEntry]:
     return entries.rows
 
 
-def _last_offset(log: FileSource, position: int, limit: int | None) -> int | None:
+def _last_offset(log: SizedSource, position: int, limit: int | None) -> int | None:
     head = log.read(position, RECORD_BATCH.size) if position >= 0 else b""
     if len(head) < 17:
         return None
@@ -181,9 +180,9 @@ def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
 
     Raises UnreadableError where the index can't be read.
     """
-    where, file = Path(path), str(path)
-    base = _base_offset(where)
-    entries = time_entries(read_small(where), base)
+    file = os.fspath(path)
+    base = _base_offset(file)
+    entries = time_entries(read_small(file), base)
     findings = _shape(file, entries, TIME_INDEX_ENTRY.size)
     rows = entries.rows
     sane = not entries.rest and (not rows or (rows[-1].timestamp >= rows[0].timestamp and rows[-1].offset >= base))
@@ -193,7 +192,7 @@ def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
     listed = rows[:stop] if rows or not entries.slots else [TimeEntry(0, base)]
     errors = TimeIndexErrors()
     try:
-        found = _batches_at(_segment(where), sorted({entry.offset for entry in rows[:stop]}))
+        found = _batches_at(_segment(file), sorted({entry.offset for entry in rows[:stop]}))
     except UnreadableError as error:
         findings.append(Finding.of("sibling-missing", file, str(error)))
         return TimeIndexCheck(entries.slots, listed, sane, errors, findings)
@@ -224,7 +223,7 @@ def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
     return TimeIndexCheck(entries.slots, listed, sane, errors, findings)
 
 
-def _batches_at(segment: Path, offsets: list[int]) -> dict[int, tuple[int, int]]:
+def _batches_at(segment: str, offsets: list[int]) -> dict[int, tuple[int, int]]:
     """Find for each offset the first batch that ends at or behind it: its last offset and its records' newest time.
 
     The time is looked for only where the batch ends exactly at the offset.

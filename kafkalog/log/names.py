@@ -1,16 +1,36 @@
-"""What a file's name says: its kind, its offset, and what was done to it.
+"""What a file's name says: where it lies, its kind, its offset, and what was done to it.
 
-Digits may be any locale's decimal digits, as brokers write them under some JVM locales; names that a broker gave a
-suffix before removing or swapping a file in (``.deleted``, ``.cleaned``, ``.swap``) are read like what they were.
+A path is a string that stands in every output as the user wrote it: a local one, or a URI of an object store. Digits
+may be any locale's decimal digits, as brokers write them under some JVM locales; names that a broker gave a suffix
+before removing or swapping a file in (``.deleted``, ``.cleaned``, ``.swap``) are read like what they were.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from enum import Enum
 from typing import Final, NamedTuple
 
-__all__ = ["FileKind", "FileName", "parse_name"]
+__all__ = ["FileKind", "FileName", "is_remote", "local_path", "parse_name", "sibling"]
+
+_LOCAL: Final = "file://"
+_REMOTE: Final = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "hdfs://")
+
+
+def is_remote(path: str) -> bool:
+    """Say whether a path is a URI that pyarrow's file systems read."""
+    return path.startswith(_REMOTE)
+
+
+def local_path(path: str) -> str:
+    """Return what the operating system knows a local path by: all of it, but for ``file://``."""
+    return path.removeprefix(_LOCAL)
+
+
+def sibling(path: str, name: str) -> str:
+    """Return the path of another file in the same directory."""
+    return os.path.join(os.path.dirname(path), name)
 
 
 class FileKind(Enum):

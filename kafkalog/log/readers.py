@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkalog.findings import Finding, Severity
@@ -119,19 +118,19 @@ def control_records(
                 try:
                     yield batch, record, control_record(record.key, record.value)
                 except MalformedError as error:
-                    report(control_finding(os.fspath(path), batch, record, str(error)))
+                    report(control_finding(os.fspath(path), batch, record, error))
             for finding in block.findings:
                 report(finding)
         for finding in chunk.findings:
             report(finding)
 
 
-def control_finding(file: str, batch: Batch, record: Record, message: str) -> Finding:
+def control_finding(file: str, batch: Batch, record: Record, error: MalformedError) -> Finding:
     """Make the finding for a control record whose key or value is not what its type needs."""
     return Finding.of(
-        "control-record-malformed",
+        error.code,
         file,
-        f"the control record at offset {record.offset}: {message}",
+        f"the control record at offset {record.offset}: {error}",
         position=batch.position,
         length=batch.size,
         offset=record.offset,
@@ -237,7 +236,11 @@ def read_snapshot(path: PathLike, *, on_finding: OnFinding | None = None) -> lis
 
 def read_checkpoint(path: PathLike, *, on_finding: OnFinding | None = None) -> Checkpoint:
     """Return a leader-epoch-checkpoint's or a root checkpoint's rows, by the file's name."""
-    read = leader_epochs if parse_name(Path(path).name).kind is FileKind.LEADER_EPOCH_CHECKPOINT else partition_offsets
+    read = (
+        leader_epochs
+        if parse_name(os.path.basename(path)).kind is FileKind.LEADER_EPOCH_CHECKPOINT
+        else partition_offsets
+    )
     checkpoint = read(read_small(path))
     _report_lines(path, checkpoint.wrong, on_finding)
     return checkpoint
@@ -245,7 +248,7 @@ def read_checkpoint(path: PathLike, *, on_finding: OnFinding | None = None) -> C
 
 def read_properties(path: PathLike, *, on_finding: OnFinding | None = None) -> dict[str, str]:
     """Return the keys and values of partition.metadata, meta.properties or quorum-state, by the file's name."""
-    kind = parse_name(Path(path).name).kind
+    kind = parse_name(os.path.basename(path)).kind
     data = read_small(path)
     if kind is FileKind.QUORUM_STATE:
         found: Properties = quorum_state(data)

@@ -10,7 +10,7 @@ from kafkalog.format import kernel
 from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, Block, Record
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
 
-__all__ = ["RecordBlock", "decode_records"]
+__all__ = ["Decoder", "RecordBlock", "decode_records"]
 
 _ROOM: Final = 1048  # as many as of batches in a chunk, for the same reason
 _ENOUGH: Final = 1 << 18  # decompressed bytes that are decoded at once
@@ -37,6 +37,11 @@ class RecordBlock:
     def key(self, number: int) -> bytes | None:
         """Return one record's key."""
         start, size = self.recs.cell(kernel.KEY_START, number), self.recs.cell(kernel.KEY_SIZE, number)
+        return None if size < 0 else bytes(self.buf[start : start + size])
+
+    def value(self, number: int) -> bytes | None:
+        """Return one record's value."""
+        start, size = self.recs.cell(kernel.VALUE_START, number), self.recs.cell(kernel.VALUE_SIZE, number)
         return None if size < 0 else bytes(self.buf[start : start + size])
 
     def record(self, number: int, position: int | None = None) -> Record:
@@ -91,29 +96,34 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
 
 def decode_records(file: str, buf: memoryview, heads: Block, max_decompressed_bytes: int) -> Iterator[RecordBlock]:
     """Decode the records of the batches in `heads`, whose bytes are `buf`, but of rows whose section starts below 0."""
-    decoder = _Decoder(file, heads, max_decompressed_bytes)
-    row = 0
-    while row < heads.count:
-        if heads.cell(kernel.MAGIC, row) < 2 and decoder.is_wrapper(row):
-            yield from decoder.wrapper(buf, row)
-            row += 1
-            continue
-        first = row
-        n, row, why, errors = kernel.records(
-            buf, heads.cells, heads.capacity, row, heads.count, False, decoder.recs.cells, _ROOM
-        )
-        if n or errors:
-            yield decoder.block(buf, n, range(first, min(row + 1, heads.count)) if errors else ())
-        if why == kernel.PACKED and heads.cell(kernel.MAGIC, row) >= 2:
-            row = yield from decoder.packed(buf, row)
+    return Decoder(file, heads, max_decompressed_bytes).blocks(buf)
 
 
-class _Decoder:
+class Decoder:
+    """The records of one chunk's batches."""
+
     def __init__(self, file: str, heads: Block, limit: int) -> None:
         self.file = file
         self.heads = heads
         self.limit = limit
         self.recs = Block(len(kernel.RECORD_COLUMNS), _ROOM)
+
+    def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
+        """Decode every row's records."""
+        row = 0
+        while row < self.heads.count:
+            if self.heads.cell(kernel.MAGIC, row) < 2 and self.is_wrapper(row):
+                yield from self.wrapper(buf, row)
+                row += 1
+                continue
+            first = row
+            n, row, why, errors = kernel.records(
+                buf, self.heads.cells, self.heads.capacity, row, self.heads.count, False, self.recs.cells, _ROOM
+            )
+            if n or errors:
+                yield self.block(buf, n, range(first, min(row + 1, self.heads.count)) if errors else ())
+            if why == kernel.PACKED and self.heads.cell(kernel.MAGIC, row) >= 2:
+                row = yield from self.packed(buf, row)
 
     def is_wrapper(self, row: int) -> bool:
         return (
@@ -139,9 +149,8 @@ class _Decoder:
             if error > 0 and self.heads.cell(kernel.VALID, told):
                 number = heads.cell(kernel.DECODED, row)
                 count = heads.cell(kernel.COUNT, row)
-                block.findings.append(
-                    self.finding("record-malformed", told, f"record {number} of {count}: {kernel.RECORD_ERRORS[error]}")
-                )
+                code, words = kernel.RECORD_ERRORS[error]
+                block.findings.append(self.finding(code, told, f"record {number} of {count}: {words}"))
             if error > 0:
                 heads.set(kernel.ERROR, row, -1)  # told
         return block
@@ -167,7 +176,7 @@ class _Decoder:
                     f"{CODECS[codec]}: more than --max-decompressed-bytes {self.limit} in {len(payload)} bytes",
                 )  # fmt: skip
             except DecompressionError as error:
-                found = self.finding("decompression-failed", row, str(error))
+                found = self.finding(error.code, row, str(error))
         return found if self.heads.cell(kernel.VALID, row) else None
 
     def packed(self, buf: memoryview, first: int) -> Generator[RecordBlock, None, int]:
@@ -220,7 +229,7 @@ class _Decoder:
         if inner is None or inner.wrong:
             finding = data if isinstance(data, Finding) else None
             if inner is not None and cell(kernel.VALID, row):
-                finding = self.finding("record-malformed", row, inner.wrong)
+                finding = self.finding(inner.code, row, inner.wrong)
             block = self.block(b"", 0, ())
             block.findings += [finding] if finding is not None else []
             yield block
@@ -254,11 +263,11 @@ class _Decoder:
         position, stop = self.heads.cell(kernel.SECTION_START, row), self.heads.cell(kernel.SECTION_STOP, row)
         for what in ("key", "value"):
             if stop - position < 4:
-                return self.finding("record-malformed", row, f"the {what}'s size runs past the message")
+                return self.finding("wrapper-too-short", row, f"the {what}'s size runs past the message")
             size = int.from_bytes(buf[position : position + 4], "big", signed=True)
             position += 4
             if size > stop - position:
-                return self.finding("record-malformed", row, f"the {what} runs past the message")
+                return self.finding("wrapper-past-end", row, f"the {what} runs past the message")
             if what == "key":
                 position += max(size, 0)
         return buf[position : position + max(size, 0)]
@@ -271,18 +280,18 @@ class _Inner:
         self.data = data
         self.count = 0
         self.last_offset = 0
-        self.wrong = ""
+        self.code = self.wrong = ""
         self.end = 0
         for heads in self.heads():
             self.count += heads.count
             if heads.count:
                 self.last_offset = heads.cell(kernel.LAST_OFFSET, heads.count - 1)
                 if any(attributes & CODEC_MASK for attributes in heads.column(kernel.ATTRIBUTES)):
-                    self.wrong = "a message inside the wrapper is compressed itself"
+                    self.code, self.wrong = "wrapper-nested", "a message inside the wrapper is compressed itself"
         if not self.count:
-            self.wrong = "no message inside the wrapper"
+            self.code, self.wrong = "wrapper-empty", "no message inside the wrapper"
         elif self.end < len(data):
-            self.wrong = f"{len(data) - self.end} bytes inside the wrapper are no message"
+            self.code, self.wrong = "wrapper-rest", f"{len(data) - self.end} bytes inside the wrapper are no message"
 
     def heads(self) -> Iterator[Block]:
         """Yield the messages' headers, up to the first that is none; their own checksums are not judged here."""

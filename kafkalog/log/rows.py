@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, numbered_id
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
+from kafkalog.format.internal import Internal
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.names import FileKind
 from kafkalog.log.selection import Selection
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
+from kafkalog.tables.internal import INTERNAL
 
-__all__ = ["TABLES_OF", "finding_row", "segment_rows", "side_file_rows"]
+__all__ = [
+    "TABLES_OF",
+    "DistinctIds",
+    "finding_row",
+    "finding_rows",
+    "headers_cell",
+    "segment_rows",
+    "side_file_rows",
+    "text_cells",
+]
 
 Row = tuple[Any, ...]
 
 # The tables that a file of each kind can give, its first being the default.
 TABLES_OF: Final[dict[FileKind, tuple[Table, ...]]] = {
-    FileKind.LOG: (tables.BATCHES, tables.CONTROL, tables.RECORDS),
-    FileKind.KRAFT_SNAPSHOT: (tables.BATCHES, tables.CONTROL, tables.RECORDS),
+    FileKind.LOG: (tables.BATCHES, tables.CONTROL, tables.RECORDS, INTERNAL),
+    FileKind.KRAFT_SNAPSHOT: (tables.BATCHES, tables.CONTROL, tables.RECORDS, INTERNAL),
     FileKind.OFFSET_INDEX: (tables.OFFSET_INDEX,),
     FileKind.TIME_INDEX: (tables.TIME_INDEX,),
     FileKind.TXN_INDEX: (tables.ABORTED_TRANSACTIONS,),
@@ -43,11 +54,30 @@ def finding_row(finding: Finding, node: str | None = None) -> Row:
     return (
         finding.id_in(node), finding.code, finding.severity.word, finding.certainty, finding.log, finding.topic,
         finding.partition, finding.producer_id, finding.file, finding.position, finding.length, finding.offset,
-        finding.last_offset, needed, found, finding.message, finding.remedy,
+        finding.last_offset, needed, found, finding.message, finding.remedy, finding.leader,
     )  # fmt: skip
 
 
-def _text(data: bytes | None) -> tuple[str | None, str | None]:
+class DistinctIds:
+    """Counts findings that would share an id apart: the second of them gets one of its own, always the same."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def __call__(self, row: Row) -> Row:
+        """Give a row of the table ``findings`` the id that no row before has."""
+        plain = row[0]
+        number = self._seen[plain]
+        self._seen[plain] += 1
+        return row if not number else (numbered_id(plain, number), *row[1:])
+
+
+def finding_rows(findings: Iterable[Finding], node: str | None = None) -> Iterator[Row]:
+    """Make the findings about one thing, a broker's log or the like, rows with an id each."""
+    return map(DistinctIds(), (finding_row(finding, node) for finding in findings))
+
+
+def text_cells(data: bytes | None) -> tuple[str | None, str | None]:
     """Split bytes into a text column and a base64 column, of which one is null."""
     if data is None:
         return None, None
@@ -71,16 +101,19 @@ def _batch_row(file: str, batch: Batch) -> Row:
     )  # fmt: skip
 
 
+def headers_cell(record: Record) -> list[dict[str, str | None]]:
+    """Make a record's headers a cell of the column ``headers``."""
+    names = ("key", "key_base64", "value", "value_base64")
+    return [dict(zip(names, (*text_cells(key), *text_cells(value)), strict=True)) for key, value in record.headers]
+
+
 def _record_row(file: str, batch: Batch, record: Record) -> Row:
-    headers = [
-        dict(zip(("key", "key_base64", "value", "value_base64"), (*_text(key), *_text(value)), strict=True))
-        for key, value in record.headers
-    ]
+    headers = headers_cell(record)
     return (
         file, record.offset, record.timestamp, batch.timestamp_type, record.sequence, batch.producer_id,
         batch.producer_epoch, batch.is_transactional, batch.is_control, record.size,
         -1 if record.key is None else len(record.key), -1 if record.value is None else len(record.value), len(headers),
-        *_text(record.key), *_text(record.value), headers, batch.magic, record.crc, record.crc_holds,
+        *text_cells(record.key), *text_cells(record.value), headers, batch.magic, record.crc, record.crc_holds,
         record.position, batch.crc_holds,
     )  # fmt: skip
 
@@ -94,7 +127,7 @@ def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] |
     except MalformedError as error:
         from kafkalog.log.readers import control_finding
 
-        return control_finding(file, batch, record, str(error))
+        return control_finding(file, batch, record, error)
     return tables.CONTROL, (
         file, record.offset, record.timestamp, control.name, control.type, control.version, control.coordinator_epoch,
         control.data, batch.producer_id, batch.producer_epoch, batch.partition_leader_epoch, batch.position,
@@ -102,16 +135,17 @@ def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] |
 
 
 def segment_rows(
-    file: str, chunks: Iterator[Chunk], wanted: set[str], selection: Selection
+    file: str, chunks: Iterator[Chunk], wanted: set[str], selection: Selection, internal: Internal | None = None
 ) -> Iterator[tuple[Table, Row] | Finding]:
     """Yield the selected rows of the tables named in `wanted` as (table, row), and every finding on the way.
 
-    Records are decoded only where a table or the selection needs them.
+    Records are decoded only where a table or the selection needs them; `internal` says what those of the table
+    ``internal`` are.
     """
     for chunk in chunks:
         batches = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
         selected = [selection.may_hold(batch) for batch in batches]
-        records = "records" in wanted or selection.looks_at_records
+        records = bool({"records", "internal"} & wanted) or selection.looks_at_records
         for row, batch in enumerate(batches):
             if not selected[row] or not (records or ("control" in wanted and batch.is_control)):
                 chunk.skip(row)
@@ -120,12 +154,12 @@ def segment_rows(
                 if selected[row]:
                     yield tables.BATCHES, _batch_row(file, batch)
         if records or "control" in wanted:
-            yield from _record_rows(file, chunk, batches, wanted, selection)
+            yield from _record_rows(file, chunk, batches, wanted, selection, internal)
         yield from chunk.findings
 
 
 def _record_rows(
-    file: str, chunk: Chunk, batches: list[Batch], wanted: set[str], selection: Selection
+    file: str, chunk: Chunk, batches: list[Batch], wanted: set[str], selection: Selection, internal: Internal | None
 ) -> Iterator[tuple[Table, Row] | Finding]:
     told = -1  # the last batch whose row was given because a record of it is selected
     for block in chunk.records():
@@ -140,7 +174,22 @@ def _record_rows(
                 yield _control_row(file, batch, record)
             if "records" in wanted:
                 yield tables.RECORDS, _record_row(file, batch, record)
+            if internal and "internal" in wanted and not batch.is_control:
+                yield from _internal_rows(file, batch, record, internal)
         yield from block.findings
+
+
+def _internal_rows(
+    file: str, batch: Batch, record: Record, internal: Internal
+) -> Iterator[tuple[Table, Row] | Finding]:
+    from kafkalog.log.internals import TOPICS, internal_row, read_internal
+
+    log, directory = os.path.dirname(file), os.path.basename(os.path.dirname(file))
+    topic = next(name for name, held in TOPICS.items() if held is internal)
+    number = directory.removeprefix(f"{topic}-")
+    partition = int(number) if number != directory and number.isdecimal() else None
+    for item in read_internal(file, batch, record, internal):
+        yield item if isinstance(item, Finding) else (INTERNAL, internal_row(item, topic, log, partition))
 
 
 def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tuple[Table, Row] | Finding]:
@@ -175,7 +224,7 @@ def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tup
     else:
         rows = list(readers.read_properties(path, on_finding=findings.append).items())
     table = TABLES_OF[kind][0]
-    file = str(Path(path)) if not isinstance(path, str) else path
+    file = os.fspath(path)
     for row in rows:
         yield table, (file, *row)
     yield from findings

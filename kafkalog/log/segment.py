@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final, Unpack
 
 from kafkalog.errors import UnreadableError
@@ -16,11 +15,11 @@ from kafkalog.format.layout import OFFSET_INDEX_ENTRY
 from kafkalog.format.resync import Resync
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.damage import Damage
-from kafkalog.log.files import BytesSource, FileSource, Source
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.files import BytesSource, Source, open_source
+from kafkalog.log.names import FileKind, parse_name, sibling
 from kafkalog.log.window import Window
 
-__all__ = ["batch_positions", "scan", "scan_source", "segment_chunks"]
+__all__ = ["batch_positions", "chunks_of_source", "scan", "scan_source", "segment_chunks"]
 
 _CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
 _SMALLEST_BATCH: Final = 26  # a message of magic 0
@@ -42,7 +41,7 @@ def scan(
     Damage is told in the chunks' `findings`. `base_offset`, where known, is the lowest offset that belongs here.
     Raises UnreadableError where the file can't be opened or read.
     """
-    source: Source = BytesSource(file) if isinstance(file, bytes) else FileSource(file)
+    source: Source = BytesSource(file) if isinstance(file, bytes) else open_source(file)
     try:
         for chunk in scan_source(source, limits=limits, base_offset=base_offset):
             if records:
@@ -247,27 +246,35 @@ def segment_chunks(
 
     `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
     """
-    name = parse_name(Path(path).name)
-    source = FileSource(path, max_bytes=max_bytes)
-    base_offset = name.offset if name.kind is FileKind.LOG else None
+    source = open_source(os.fspath(path), max_bytes=max_bytes)
     try:
-        yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: batch_positions(path))
+        yield from chunks_of_source(source, path, limits=limits)
     finally:
         source.close()
 
 
+def chunks_of_source(source: Source, path: str | os.PathLike[str], *, limits: Limits | None = None) -> Iterator[Chunk]:
+    """Read a segment from an open `source`, with what the name and the index beside `path` say."""
+    file = os.fspath(path)
+    name = parse_name(os.path.basename(file))
+    base_offset = name.offset if name.kind is FileKind.LOG else None
+    yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: batch_positions(file))
+
+
 def batch_positions(path: str | os.PathLike[str]) -> list[int]:
     """Return where batches begin by the offset index beside a segment, nothing where there is none."""
-    where = Path(path)
-    index = where.with_name(where.name.partition(".")[0] + ".index")
-    if parse_name(where.name).kind is not FileKind.LOG or not os.path.isfile(index):
+    file = os.fspath(path)
+    name = os.path.basename(file)
+    if parse_name(name).kind is not FileKind.LOG:
         return []
     try:
-        source = FileSource(index, max_bytes=_INDEX_BYTES)
+        source = open_source(sibling(file, name.partition(".")[0] + ".index"), max_bytes=_INDEX_BYTES)
     except UnreadableError:  # hints only
         return []
     try:
         entries = source.read(0, source.size).rstrip(b"\0")
+    except UnreadableError:
+        return []
     finally:
         source.close()
     entries = entries.ljust(-(-len(entries) // OFFSET_INDEX_ENTRY.size) * OFFSET_INDEX_ENTRY.size, b"\0")

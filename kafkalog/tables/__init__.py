@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.tables import audit, dump, salvage, show
+from kafkalog.tables import audit, dump, internal, metadata, replicas, salvage, show, verify
 from kafkalog.tables.column import Column, Table
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
@@ -33,10 +33,26 @@ TABLES: Final[dict[str, Table]] = {
         audit.PARTITIONS,
         audit.GAPS,
         audit.PRODUCERS,
+        audit.SEGMENTS,
         audit.COORDINATOR,
         audit.VISIBLE,
         audit.FINDINGS,
+        verify.FILES,
+        verify.LOGS,
+        replicas.REPLICAS,
         salvage.STRETCHES,
         show.FIELDS,
+        internal.TRANSITIONS,
+        internal.INTERNAL,
+        internal.OFFSETS,
+        internal.COMMITTED,
+        internal.GROUPS,
+        internal.SHARE_OFFSETS,
+        metadata.METADATA,
+        metadata.BROKERS,
+        metadata.FEATURES,
+        metadata.TOPICS,
+        metadata.CONFIGS,
+        metadata.LEADERSHIP,
     )
 }

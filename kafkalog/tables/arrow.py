@@ -15,8 +15,10 @@ from kafkalog.tables import SCHEMA_VERSION, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
+    from pyarrow import RecordBatch as RecordBatch  # noqa: PLC0414  # for whoever names the type
 
-__all__ = ["arrow_batches", "arrow_schema", "spark_schema"]
+__all__ = ["arrow_batch", "arrow_batches", "arrow_schema", "spark_schema"]
 
 _ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
 _ROWS: Final = 1 << 14
@@ -59,6 +61,24 @@ def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterato
         columns = zip(zip(*some, strict=True), schema, strict=True)
         arrays = [pa.array(map(_value, column) if _is_text(field) else column, field.type) for column, field in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def arrow_batch(columns: Iterable[NDArray[Any]], schema: pa.Schema, none: int) -> pa.RecordBatch:
+    """Make columns an Arrow batch: numbers as int64 with `none` where there is none, text as objects."""
+    import pyarrow as pa
+
+    arrays = []
+    for column, field in zip(columns, schema, strict=True):
+        if column.dtype == object:
+            try:
+                arrays.append(pa.array(column, field.type))
+            except UnicodeEncodeError:
+                arrays.append(pa.array(map(_value, column), field.type))
+        else:
+            absent = column == none
+            array = pa.array(column, pa.int64(), mask=absent if absent.any() else None)
+            arrays.append(array if field.type == pa.int64() else array.cast(field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _is_text(field: pa.Field) -> bool:

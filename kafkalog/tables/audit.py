@@ -17,6 +17,7 @@ __all__ = [
     "GAP_KINDS",
     "PARTITIONS",
     "PRODUCERS",
+    "SEGMENTS",
     "STATES",
     "TRANSACTIONS",
     "VISIBLE",
@@ -141,6 +142,26 @@ PRODUCERS: Final = Table(
         Column("last_timestamp_ms", "int64", "the latest of its batches' newest", "ms"),
     ),
 )
+SEGMENTS: Final = Table(
+    "segments",
+    "a segment, from its own bytes alone",
+    (
+        *_WHERE,
+        Column("file", "string", "the segment"),
+        Column("base_offset", "int64", "the offset in its name"),
+        Column("size_bytes", "int64", "when it was listed", "bytes"),
+        Column("first_offset", "int64", "of its first batch; null without one"),
+        Column("last_offset", "int64", "of its last batch; null without one"),
+        Column("batches", "int64", "of data"),
+        Column("records", "int64", "of data"),
+        Column("control_records", "int64", "markers and the like"),
+        Column("transactions", "int64", "with a part in it"),
+        Column("first_timestamp_ms", "int64", "the earliest of its producers' and markers'; -1: none", "ms"),
+        Column("last_timestamp_ms", "int64", "the newest of its batches'; -1: none", "ms"),
+        Column("damaged_bytes", "int64", "that no whole batch covers", "bytes"),
+        Column("findings", "int64", "above note"),
+    ),
+)
 COORDINATOR: Final = Table(
     "coordinator",
     "a record of the transaction state topic",
@@ -189,9 +210,9 @@ FINDINGS: Final = Table(
         Column("code", "string", "what kind of thing: kafkalog explain CODE"),
         Column("severity", "string", "how bad", words=("note", "warning", "error")),
         Column("certainty", "string", "how sure, where that is a question, else null", words=CERTAINTIES),
-        Column("log", "string", "the partition's directory; null in a dump"),
-        Column("topic", "string", "the topic; null in a dump"),
-        Column("partition", "int32", "the partition's number; null in a dump"),
+        Column("log", "string", "the partition's directory, else null"),
+        Column("topic", "string", "the topic, else null"),
+        Column("partition", "int32", "the partition's number, else null"),
         Column("producer_id", "int64", "whom it is about, else null"),
         Column("file", "string", "the file, as it was named"),
         Column("position", "int64", "where in the file, else null", "bytes"),
@@ -202,6 +223,7 @@ FINDINGS: Final = Table(
         Column("found", "string", "what is there, else null"),
         Column("message", "string", "all of it in words"),
         Column("remedy", "string", "a command that ends the trouble, else null"),
+        Column("leader", "int32", "who led the partition at `offset`, where the metadata log tells; else null"),
     ),
 )
 AUDIT_TABLES: Final = (PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)

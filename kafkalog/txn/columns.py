@@ -116,6 +116,21 @@ class Packed:
         """Return these rows and others behind them."""
         return Packed(self.names, [*self._blocks, *([_Block(rows, self.names)] if len(rows) else [])])
 
+    def pieces(self, rows: int) -> Iterator[Packed]:
+        """Yield all rows in pieces of some `rows` each, as they are packed."""
+        some: list[_Block] = []
+        for block in self._blocks:
+            some.append(block)
+            if sum(map(len, some)) >= rows:
+                yield Packed(self.names, some)
+                some = []
+        if some:
+            yield Packed(self.names, some)
+
+    def extend(self, other: Packed) -> None:
+        """Put all rows of another behind those that are there."""
+        self._blocks += other._blocks
+
     def give(self, other: Packed, keep: Callable[[Columns], bool]) -> Iterator[Columns]:
         """Move all rows behind those of `other`, but yield the blocks that `keep` wants, by their producers' ids."""
         blocks, self._blocks = self._blocks, []

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.format.internal import Internal
+from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.rows import TABLES_OF
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES
@@ -21,7 +24,17 @@ from kafkalog_cli.render.kafka import DECODERS, Options
 
 __all__ = ["dump"]
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _FORMATS: Final = ("kafka", "table", "ndjson", "json", "csv")
+# In the order in which the official tool prefers one where several are asked for.
+_INTERNAL: Final = {
+    Internal.OFFSETS: "__consumer_offsets",
+    Internal.TRANSACTION_LOG: "__transaction_state",
+    Internal.CLUSTER_METADATA: "__cluster_metadata and KRaft snapshots",
+    Internal.REMOTE_LOG_METADATA: "__remote_log_metadata",
+    Internal.SHARE_GROUP_STATE: "__share_group_state",
+}
 _TEXTS: Final = dict.fromkeys(("", ".txt", ".log", ".out", ".dump"), "kafka")
 _TABLES: Final = (*dict.fromkeys(table.name for tables in TABLES_OF.values() for table in tables), "findings")
 
@@ -43,6 +56,20 @@ class _Decoder(click.ParamType):  # type: ignore[type-arg]  # not generic at run
 
 def _all_columns() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for table in _TABLES for name in TABLES[table].names))
+
+
+def _decoder_options(command: F) -> F:
+    """Add the official tool's options for internal topics; the first of the list wins where several are given."""
+    for internal, topic in reversed(_INTERNAL.items()):
+        text = f"Decode records of {topic}."
+        command = click.option(f"--{internal}-decoder", is_flag=True, help=text)(command)
+    return command
+
+
+def _internal(tool: dict[str, Any]) -> Internal | None:
+    """Take the decoders' flags out of the options and return what they choose."""
+    flags = {internal: tool.pop(f"{internal.replace('-', '_')}_decoder") for internal in _INTERNAL}
+    return next((internal for internal, given in flags.items() if given), None)
 
 
 @click.command("dump")
@@ -68,8 +95,9 @@ def _all_columns() -> tuple[str, ...]:
               help=f"How keys are shown: {', '.join(DECODERS)}.")  # fmt: skip
 @click.option("--value-decoder-class", "value_decoder", type=_Decoder(),
               default="org.apache.kafka.tools.api.StringDecoder", help="How values are shown.")  # fmt: skip
+@_decoder_options
 @click.option("--format", "form", type=click.Choice(_FORMATS), help="[default: kafka, or by -o's suffix]")
-@click.option("--dialect", type=click.Choice(("4.3", "4.2")), default="4.3", show_default=True,
+@click.option("--dialect", type=click.Choice(("4.3", "4.2", "4.4")), default="4.3", show_default=True,
               help="Which official tool's text.")  # fmt: skip
 @click.option("--raw", is_flag=True, help="Don't escape control characters on a terminal.")
 @click.option("--table", "tables", multiple=True, type=click.Choice(_TABLES), metavar="NAME",
@@ -118,17 +146,20 @@ def dump(
     if form == "kafka" and (tables or columns):
         raise click.UsageError("--table and --columns need a --format of rows: table, ndjson, json or csv.")
     terminal = output is None and is_terminal()
+    internal = _internal(tool)
+    if "internal" in tables and internal is None:
+        raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
     request = Request(
         files=tuple(files),
         limits=Limits(max_batch_bytes, max_decompressed_bytes),
         selection=Selection(offsets[0], offsets[1], since, until, producer_id, _key(key), control_only),
         max_bytes=tool["max_bytes"],
         limit=limit,
-        options=Options(escape=terminal and not raw, **tool),
+        options=Options(internal=internal, escape=terminal and not raw, **tool),
         tables=tables,
     )
     outcome = Outcome(Severity[fail_on.upper()])
-    inputs = [Path(file) for file in files if file != STDIN]
+    inputs = [Path(local_path(file)) for file in files if file != STDIN and not is_remote(file)]
     with data_stream(output, inputs) as stream:
         if form == "kafka":
             dump_text(request, stream, outcome)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,20 +13,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Severity
+from kafkalog.log.names import local_path
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
+from kafkalog_cli.audit_options import SHOWN, audit_options
 from kafkalog_cli.output import data_stream, is_terminal, say
-from kafkalog_cli.params import NumberRanges, Time, form_of, names_of
+from kafkalog_cli.params import NumberRanges, form_of, names_of
 
 if TYPE_CHECKING:
     from kafkalog.audit.run import Audit
-    from kafkalog_cli.render.rows import RowSink
 
 __all__ = ["txn_audit"]
 
 _FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
-_NAMES: Final = tuple(table.name for table in AUDIT_TABLES)
-_SHOWN: Final = tuple(name for name in _NAMES if name != "visible")  # visible only when asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +57,9 @@ class _Filter:
         return lambda row: all(test(row) for test in tests)
 
 
+_EVERYTHING: Final = _Filter(None, None, None, None, ())
+
+
 def _all_columns() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for table in AUDIT_TABLES for name in table.names))
 
@@ -69,7 +69,6 @@ def _all_columns() -> tuple[str, ...]:
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), help="[default: table, or by -o's suffix: none is parquet]"
 )
-@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Which tables, may be given again.")
 @click.option("--all", "everything", is_flag=True, help="All tables but visible, all their rows.")
 @click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
 @click.option("--topic", metavar="GLOB", help="Only these topics.")
@@ -77,19 +76,6 @@ def _all_columns() -> tuple[str, ...]:
 @click.option("--producer-id", type=int, help="Only this producer.")
 @click.option("--transactional-id", help="Only this transactional id.")
 @click.option("--state", multiple=True, type=click.Choice(STATES), help="Only transactions in this state.")
-@click.option("--now", type=Time(), help="What overdue is measured against.  [default: the newest time of a broker]")
-@click.option(
-    "--snapshot", is_flag=True, help="The inputs are of one moment: a file system's snapshot, a stopped broker."
-)
-@click.option(
-    "--copy-minutes", type=click.FloatRange(min=0), default=10.0, show_default=True, help="How long the copy took."
-)
-@click.option(
-    "--transaction-max-timeout-ms", "max_timeout_ms", type=click.IntRange(min=0), default=900_000, show_default=True,
-    help="The brokers' transaction.max.timeout.ms.",
-)  # fmt: skip
-@click.option("--transaction-state-partitions", "state_partitions", type=click.IntRange(min=1),
-              help="How many partitions __transaction_state has, where no metadata log tells.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read segments.")
 @click.option(
     "-o",
@@ -97,15 +83,15 @@ def _all_columns() -> tuple[str, ...]:
     type=click.Path(path_type=Path),
     help="A file, whole or not at all, or a new directory for Parquet.",
 )
-@click.option("--hash", "hashed", is_flag=True, help="With Parquet: the SHA-256 of every segment in provenance.json.")
-@click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="warning", show_default=True,
-              help="From which findings on the exit status is 1.")  # fmt: skip
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+@click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
+              help="What does the work; Spark writes Parquet only.")  # fmt: skip
+@click.option("--master", metavar="URL", help="With --engine spark: the cluster, as local[2].")
+@audit_options
 def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
     topic: str | None, partitions: tuple[range, ...] | None, producer_id: int | None, transactional_id: str | None,
     state: tuple[str, ...], copy_minutes: float, output: Path | None, hashed: bool, fail_on: str, exit_zero: bool,
-    **options: Any,
+    engine: str, master: str | None, **options: Any,
 ) -> int:  # fmt: skip
     """Say what happened to every transaction and offset under DIRs: log directories of brokers, or single partitions.
 
@@ -124,6 +110,15 @@ def txn_audit(
         raise click.UsageError("--columns goes with rows as text; Parquet's readers read the columns that they need.")
     if hashed and form != "parquet":
         raise click.UsageError("--hash needs --format parquet: the checksums stand in provenance.json.")
+    if master is not None and engine == "local":
+        raise click.UsageError("--master goes with --engine spark.")
+    if engine == "spark":
+        if form != "parquet":
+            raise click.UsageError("--engine spark writes Parquet: name a new directory with -o DIR.")
+        _refuse_filters(click.get_current_context())
+        from kafkalog_cli.bulk import run_bulk
+
+        return run_bulk(paths, master=master)
     from kafkalog.audit.run import Options, audit  # numpy, which --help can do without
     from kafkalog.audit.summary import Summary
 
@@ -137,12 +132,12 @@ def txn_audit(
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
-            found, summary, status, output, tables or _SHOWN, chosen.of,
+            found, summary, status, output, tables or SHOWN, None if chosen == _EVERYTHING else chosen.of,
             paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
         print(summary.verdict())
     else:
-        with data_stream(output, [Path(path) for path in paths]) as stream:
+        with data_stream(output, [Path(local_path(path)) for path in paths]) as stream:
             _write(
                 found,
                 form,
@@ -156,32 +151,27 @@ def txn_audit(
     return status
 
 
+def _refuse_filters(ctx: click.Context) -> None:
+    """Refuse what the bulk audit does not have: its tables are whole."""
+    for name in ("topic", "partitions", "producer_id", "transactional_id", "state"):
+        if ctx.params[name]:
+            option = next(param.opts[0] for param in ctx.command.params if param.name == name)
+            raise click.UsageError(f"{option} goes with --engine local: Spark's tables are whole, query them.")
+
+
 def _write(
     found: Audit, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], chosen: _Filter,
     *, everything: bool, terminal: bool,
 ) -> None:  # fmt: skip
     from kafkalog.audit.rows import audit_rows
     from kafkalog_cli.render.report import write_report
-    from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink
-    from kafkalog_cli.render.table import TableSink
+    from kafkalog_cli.render.sinks import sink_of, style
 
-    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    width = shutil.get_terminal_size().columns if terminal else None
-    wanted = tables or _SHOWN
+    wanted = tables or SHOWN
     if form == "table" and not tables and not everything:
-        write_report(found, stream, chosen.of, color=color, width=width)
+        write_report(found, stream, chosen.of, **style(terminal))
         return
-    sink: RowSink
-    if form == "ndjson":
-        sink = NdjsonSink(stream, columns)
-    elif form == "json":
-        sink = JsonSink(stream, columns, wanted)
-    elif form == "csv":
-        sink = CsvSink(
-            stream, columns, next(table for table in AUDIT_TABLES if table.name == tables[0]), escaped=terminal
-        )
-    else:
-        sink = TableSink(stream, columns, color=color, width=width)
+    sink = sink_of(form, stream, columns, wanted, terminal=terminal)
     for table in AUDIT_TABLES:
         if table.name in wanted:
             test = chosen.of(table)

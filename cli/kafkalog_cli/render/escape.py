@@ -6,7 +6,7 @@ bytes that are no UTF-8 as ``\\xNN``, a backslash as two.
 
 from __future__ import annotations
 
-__all__ = ["escape", "escape_bytes"]
+__all__ = ["escape", "escape_bytes", "escape_json"]
 
 
 def escape(text: str) -> str:
@@ -32,3 +32,15 @@ def _escaped(character: str) -> str:
 def escape_bytes(data: bytes) -> str:
     """Escape `data`, UTF-8 or not."""
     return escape(data.decode("utf-8", "surrogateescape"))
+
+
+def escape_json(text: str) -> str:
+    """Escape JSON, which stays JSON: what is printable in it is harmless, its backslashes are escapes already."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _json_escape(one) for one in text)
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

@@ -17,7 +17,9 @@ from typing import Any, BinaryIO, Final
 import kafkalog
 from kafkalog import Batch, Chunk, Finding, Record, RecordBlock
 from kafkalog.format import kernel, lines
-from kafkalog_cli.render.escape import escape, escape_bytes
+from kafkalog.format.internal import Internal
+from kafkalog.log.names import is_remote
+from kafkalog_cli.render.escape import escape, escape_bytes, escape_json
 
 __all__ = ["DECODERS", "KafkaText", "Options", "java_path"]
 
@@ -139,17 +141,20 @@ class Options:
     max_message_size: int = 5 * 1024 * 1024
     key_decoder: Callable[[bytes], str | None] = _STRING
     value_decoder: Callable[[bytes], str | None] = _STRING
+    internal: Internal | None = None
     dialect: str = "4.3"
     escape: bool = False
 
     @property
     def deep(self) -> bool:
         """Say whether records are read."""
-        return self.deep_iteration or self.print_data_log
+        return self.deep_iteration or self.print_data_log or self.internal is not None
 
 
 def java_path(path: str) -> str:
-    """Write a path as java.io.File does: slashes once, none at the end."""
+    """Write a path as java.io.File does: slashes once, none at the end. A URI stays what it is."""
+    if is_remote(path):
+        return path
     text = re.sub(r"/+", "/", path)
     return text if text == "/" else text.rstrip("/")
 
@@ -203,6 +208,9 @@ class KafkaText:
 
     def name(self, text: str) -> str:
         return escape(text) if self.options.escape else text
+
+    def json(self, text: str) -> str:
+        return escape_json(text) if self.options.escape else text
 
     # Logs.
 
@@ -259,7 +267,7 @@ class KafkaText:
     def block(self, block: RecordBlock, row: int, chunk: Chunk) -> int:
         options = self.options
         heads, recs = block.heads, block.recs
-        by_kernel = not options.escape and options.key_decoder is _STRING and options.value_decoder is _STRING
+        by_kernel = not (options.escape or options.internal) and options.key_decoder is options.value_decoder is _STRING
         number = 0
         while number < recs.count:
             if by_kernel and block.outer is None:
@@ -286,7 +294,7 @@ class KafkaText:
         batch = Batch.of(heads, block.recs.cell(kernel.BATCH, number))
         record = block.record(number)
         text = "" if self.options.skip_record_metadata else self.metadata(batch, record)
-        if self.options.print_data_log and not batch.is_control:
+        if not batch.is_control:
             text += self.contents(record, batch)
         self.line(text)
 
@@ -313,7 +321,7 @@ class KafkaText:
         try:
             control = kafkalog.control_record(record.key, record.value)
         except kafkalog.MalformedError as error:
-            self.report(kafkalog.control_finding(self.current, batch, record, str(error)))
+            self.report(kafkalog.control_finding(self.current, batch, record, error))
             return ""
         if control.coordinator_epoch is not None:
             return f" endTxnMarker: {control.name.upper()} coordinatorEpoch: {control.coordinator_epoch}"
@@ -325,26 +333,41 @@ class KafkaText:
             "kraft_voters": "KRaftVoters",
         }
         if control.name in words:
-            return f" {words[control.name]} {self.name(control.json)}"
+            return f" {words[control.name]} {self.json(control.json)}"
         return f" controlType: UNKNOWN({control.type})"
 
     def contents(self, record: Record, batch: Batch) -> str:
+        if self.options.internal:
+            key, payload = self.internal(self.options.internal, record, batch)
+        elif self.options.print_data_log:
+            key = self.decoded(self.options.key_decoder, record.key, "key", record, batch)
+            payload = self.decoded(self.options.value_decoder, record.value, "value", record, batch)
+        else:
+            return ""
         skip = self.options.skip_record_metadata
-        text = ""
-        if record.key is not None:
-            decoded = self.decoded(self.options.key_decoder, record.key, "key", record, batch)
-            if decoded is not None:
-                text = f"{'| ' if skip else ' '}key: {decoded}"
-        if record.value is not None:
-            decoded = self.decoded(self.options.value_decoder, record.value, "value", record, batch)
-            if decoded is not None:
-                bar = "| " if skip and not text and self.options.dialect != "4.2" else " "
-                text += f"{bar}payload: {decoded}"
+        text = "" if key is None else f"{'| ' if skip else ' '}key: {key}"
+        if payload is not None:
+            bar = "| " if skip and not text and self.options.dialect != "4.2" else " "
+            text += f"{bar}payload: {payload}"
         return text
 
+    def internal(self, internal: Internal, record: Record, batch: Batch) -> tuple[str | None, str | None]:
+        """Return what the internal topic's decoder makes of a record, and keep what is wrong with it."""
+        from kafkalog_cli.render.decoders import shown
+
+        key, payload, doubtful = shown(internal, record, self.options.dialect)
+        if doubtful:
+            from kafkalog.log.internals import internal_findings
+
+            for finding in internal_findings(self.current, batch, record, internal):
+                self.undecoded.setdefault((self.current, finding.code), [finding, 0])[1] += 1
+        return key if key is None else self.json(key), payload if payload is None else self.json(payload)
+
     def decoded(
-        self, decoder: Callable[[bytes], str | None], data: bytes, what: str, record: Record, batch: Batch
+        self, decoder: Callable[[bytes], str | None], data: bytes | None, what: str, record: Record, batch: Batch
     ) -> str | None:
+        if data is None:
+            return None
         if decoder is _STRING:
             return self.text(data)
         decoded = decoder(data)
@@ -354,7 +377,7 @@ class KafkaText:
         return decoded
 
     def undecodable(self) -> Iterator[Finding]:
-        """Yield a finding for each file with keys or values that their decoder cannot read."""
+        """Yield a finding for each file and kind of thing that a decoder cannot read, or finds odd."""
         for first, count in self.undecoded.values():
             more = f", and {count - 1} more" if count > 1 else ""
             yield first._replace(message=first.message + more)
@@ -466,4 +489,4 @@ class KafkaText:
         return text
 
     def absolute(self, path: str) -> str:
-        return str(Path(java_path(path)).absolute())
+        return path if is_remote(path) else str(Path(java_path(path)).absolute())

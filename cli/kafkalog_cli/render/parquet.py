@@ -5,60 +5,77 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from kafkalog.audit.batches import audit_batches
 from kafkalog.audit.provenance import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.audit.rows import audit_rows
 from kafkalog.audit.run import Audit
 from kafkalog.audit.summary import Summary
+from kafkalog.log.names import local_path
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog_cli.exit import OutputError
+from kafkalog_cli.output import refuse_evidence
 
-__all__ = ["write_audit"]
+__all__ = ["parquet_engine", "write_audit", "write_directory", "write_parquet"]
+
+
+Row = Sequence[Any]
+
+_GROUP_ROWS: Final = 1 << 17
 
 
 def write_audit(
     audit: Audit, summary: Summary, status: Exit, output: Path, tables: Sequence[str],
-    test_of: Callable[[Table], Callable[[Sequence[Any]], bool]],
+    test_of: Callable[[Table], Callable[[Row], bool]] | None,
     *, paths: Sequence[str], arguments: Sequence[str], hashed: bool, started: float,
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to `output`, a directory that must not exist yet.
 
-    `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass.
+    `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
+    Raises OutputError where that can't be done, or where pyarrow is missing. `started` is when the
+    audit began, in seconds.
+    """
+    parquet_engine()
+
+    def batches(table: Table) -> Iterable[Any]:
+        if test_of is None:
+            return audit_batches(audit, table.name)
+        return arrow_batches(filter(test_of(table), audit_rows(audit, table.name)), arrow_schema(table))
+
+    def origin() -> dict[str, Any]:
+        return provenance(summary, _files(audit, hashed=hashed), arguments, started, parquet_engine())
+
+    wanted = ((TABLES[name], batches(TABLES[name])) for name in tables)
+    write_directory(output, paths, partial(_write_batches, wanted), summary, status, origin)
+
+
+def write_directory(
+    output: Path, paths: Sequence[str], write: Callable[[Path], None], summary: Summary, status: Exit,
+    origin: Callable[[], dict[str, Any]],
+) -> None:  # fmt: skip
+    """Make the directory `output` of what `write` puts into it, verdict.json, and provenance.json with `origin`.
 
     Everything is written beside it first and appears under its name at the end. Raises OutputError where that can't be
-    done, or where pyarrow is missing. `started` is when the audit began, in seconds.
+    done.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise OutputError("Parquet needs pyarrow: pip install 'kafkalog[parquet]'") from error
     target = output.absolute()
     if target.exists():
         raise OutputError(f"{output}: is there already")
-    if any(target.resolve().is_relative_to(Path(path).resolve()) for path in paths):
-        raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
+    refuse_evidence(output, [Path(local_path(path)) for path in paths])
     try:
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
         raise OutputError(f"{output}: {error.strerror}") from error
     try:
-        for name in tables:
-            schema = arrow_schema(TABLES[name])
-            (temporary / name).mkdir()
-            file = temporary / name / "part-00000.parquet"
-            with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
-                for batch in arrow_batches(filter(test_of(TABLES[name]), audit_rows(audit, name)), schema):
-                    writer.write_batch(batch)
-                writer.add_key_value_metadata(schema.metadata)
-        origin = provenance(summary, _files(audit, hashed=hashed), arguments, started, f"pyarrow {pa.__version__}")
+        write(temporary)
         (temporary / VERDICT).write_text(as_text(verdict_of(summary, status)))
-        (temporary / PROVENANCE).write_text(as_text(origin))
+        (temporary / PROVENANCE).write_text(as_text(origin()))
         (temporary / SUCCESS).touch()
         temporary.chmod(0o755)
         os.rename(temporary, target)
@@ -66,6 +83,48 @@ def write_audit(
         raise OutputError(f"{output}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def parquet_engine() -> str:
+    """Say what writes Parquet. Raises OutputError where it is missing."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise OutputError("Parquet needs pyarrow: pip install 'kafkalog[parquet]'") from error
+    return f"pyarrow {pa.__version__}"
+
+
+def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], folder: Path) -> None:
+    """Write each table as a directory of one Parquet file."""
+    parquet_engine()
+    _write_batches(((table, arrow_batches(rows, arrow_schema(table))) for table, rows in tables), folder)
+
+
+def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path) -> None:
+    import pyarrow.parquet as pq
+
+    for table, batches in tables:
+        schema = arrow_schema(table)
+        (folder / table.name).mkdir()
+        file = folder / table.name / "part-00000.parquet"
+        with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
+            for batch in _bigger(batches):
+                writer.write_table(batch)
+            writer.add_key_value_metadata(schema.metadata)
+
+
+def _bigger(batches: Iterable[Any]) -> Iterator[Any]:
+    """Put batches together to row groups of some size."""
+    import pyarrow as pa
+
+    some: list[Any] = []
+    for batch in batches:
+        some.append(batch)
+        if sum(one.num_rows for one in some) >= _GROUP_ROWS:
+            yield pa.Table.from_batches(some)
+            some = []
+    if some:
+        yield pa.Table.from_batches(some)
 
 
 def _files(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 from kafkalog.audit.rows import audit_rows, unsettled_rows
 from kafkalog.audit.run import Audit
@@ -13,7 +13,9 @@ from kafkalog.tables import TABLES, Table
 from kafkalog_cli.render.escape import escape
 from kafkalog_cli.render.table import TableSink
 
-__all__ = ["write_report"]
+__all__ = ["MORE", "write_findings", "write_report"]
+
+MORE: Final = "All rows: --all, or --format ndjson. What a finding means: kafkalog explain CODE."
 
 Test = Callable[[Sequence[Any]], bool]
 _TRANSACTIONS = (
@@ -43,9 +45,8 @@ def write_report(
     _table(unsettled_rows(audit), stream, "transactions", _TRANSACTIONS, test_of, color=color, width=width)
     not_legal = (row for row in audit_rows(audit, "gaps") if row[TABLES["gaps"].names.index("kind")] != "legal")
     _table(not_legal, stream, "gaps", _GAPS, test_of, color=color, width=width)
-    _findings(audit, stream, test_of(TABLES["findings"]))
-    more = "All rows: --all, or --format ndjson. What a finding means: kafkalog explain CODE."
-    stream.write(f"{summary.totals()}\n{more}\n".encode())
+    write_findings(filter(test_of(TABLES["findings"]), audit_rows(audit, "findings")), stream)
+    stream.write(f"{summary.totals()}\n{MORE}\n".encode())
 
 
 def _table(
@@ -63,11 +64,12 @@ def _table(
         stream.write(b"\n")
 
 
-def _findings(audit: Audit, stream: BinaryIO, test: Test) -> None:
+def write_findings(rows: Iterable[Sequence[Any]], stream: BinaryIO) -> None:
+    """Write rows of the table ``findings``, two lines each; notes are left out."""
     names = TABLES["findings"].names
-    for row in audit_rows(audit, "findings"):
+    for row in rows:
         finding = dict(zip(names, row, strict=True))
-        if finding["severity"] == "note" or not test(row):
+        if finding["severity"] == "note":
             continue
         where = finding["file"] if finding["position"] is None else f"{finding['file']}@{finding['position']}"
         text = f"{finding['severity']}: {finding['code']}: {escape(where)}\n    {escape(finding['message'])}\n"

@@ -72,11 +72,11 @@ def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequenc
 
 def _only_table(request: Request) -> str:
     """Return the one table that the files give by default."""
-    names = set()
+    names: set[str] = set()
     for file in request.files:
         kind = name_of(file).kind
         if kind in (FileKind.LOG, FileKind.KRAFT_SNAPSHOT):
-            names.add("records" if request.options.deep else "batches")
+            names.add(next(name for name in ("internal", "records", "batches") if name in request.wanted))
         elif kind in TABLES_OF:
             names.add(TABLES_OF[kind][0].name)
     if len(names) > 1:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from kafkalog.format.message import Array, Field, MalformedError, Message, Struct, decode
+from kafkalog.format.message import MalformedError, decode
+from kafkalog.format.records.record_type import RecordType, keyed
+from kafkalog.format.schema import Array, Field, Message, Struct
 
-__all__ = ["StateRecord", "TransactionState", "legal_before", "partition_of", "state_record"]
+__all__ = ["TRANSACTION_STATE", "StateRecord", "TransactionState", "legal_before", "partition_of", "state_record"]
 
 
 class TransactionState(IntEnum):
@@ -70,28 +72,38 @@ class StateRecord(NamedTuple):
     version: int = -1
 
 
-_KEY: Final = Message("TransactionLogKey", (Field("transactionalId", "string"),), flexible_since=99)
+_KEY: Final = keyed("TransactionLogKey", Field("transactionalId", "string"))
 _VALUE: Final = Message(
     "TransactionLogValue",
     (
         Field("producerId", "int64"),
+        Field("previousProducerId", "int64", since=1, tag=0, default=-1),
+        Field("nextProducerId", "int64", since=1, tag=1, default=-1),
         Field("producerEpoch", "int16"),
+        Field("nextProducerEpoch", "int16", since=1, tag=3, default=-1),
         Field("transactionTimeoutMs", "int32"),
         Field("transactionStatus", "int8"),
         Field(
             "transactionPartitions",
-            Array(Struct((Field("topic", "string"), Field("partitionIds", Array("int32"))))),
+            Array(
+                Struct(
+                    "PartitionsSchema",
+                    (
+                        Field("topic", "string"),
+                        Field("partitionIds", Array("int32")),
+                    ),
+                )
+            ),
+            nullable_since=0,
         ),
         Field("transactionLastUpdateTimestampMs", "int64"),
         Field("transactionStartTimestampMs", "int64"),
-        Field("previousProducerId", "int64", since=1, tag=0, default=-1),
-        Field("nextProducerId", "int64", since=1, tag=1, default=-1),
-        Field("clientTransactionVersion", "int16", since=1, tag=2, default=0),
-        Field("nextProducerEpoch", "int16", since=1, tag=3, default=-1),
+        Field("clientTransactionVersion", "int16", since=1, tag=2),
     ),
     flexible_since=1,
     newest=1,
 )
+TRANSACTION_STATE: Final = (RecordType(0, "TransactionLog", _KEY, _VALUE),)
 
 
 def _version(data: bytes | None, what: str) -> int:
@@ -108,15 +120,13 @@ def state_record(key: bytes | None, value: bytes | None) -> StateRecord | None:
     if _version(key, "key") != 0:
         return None
     assert key is not None  # _version has refused it
-    transactional_id = decode(_KEY, 0, key[2:])[0]["transactionalId"]
-    if transactional_id is None:
-        raise MalformedError("the transactional id is null")
+    transactional_id = decode(_KEY, 0, key[2:]).fields["transactionalId"]
     if value is None:
         return StateRecord(transactional_id, None)
     version = _version(value, "value")
     if not 0 <= version <= _VALUE.newest:
         raise MalformedError(f"the value's version is {version}, not 0 or 1")
-    fields, taken = decode(_VALUE, version, value[2:])
+    fields, taken, _ = decode(_VALUE, version, value[2:])
     if taken != len(value) - 2:
         raise MalformedError(f"{len(value) - 2 - taken} bytes behind the value's last field")
     try:
@@ -126,7 +136,7 @@ def state_record(key: bytes | None, value: bytes | None) -> StateRecord | None:
     listed = fields["transactionPartitions"]
     partitions = None
     if listed is not None:
-        pairs = ((entry["topic"] or "", number) for entry in listed for number in entry["partitionIds"] or ())
+        pairs = ((entry["topic"], number) for entry in listed for number in entry["partitionIds"])
         partitions = tuple(sorted(pairs))
     return StateRecord(
         transactional_id,

@@ -1,0 +1,71 @@
+"""One Spark session that audits what it is told to, line by line, and says how long each audit took.
+
+    echo '{"paths": ["data"], "output": "out"}' | python benchmarks/bulk_session.py --events DIR
+
+Starting the session is not counted. The first answer says that it has started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from kafkalog_cli.audit_options import SHOWN
+from kafkalog_spark.audit import bulk_audit
+from kafkalog_spark.output import Output
+from kafkalog_spark.session import open_session
+
+
+def _say(answer: dict[str, object]) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+def _audit(session: SparkSession, asked: dict[str, object]) -> dict[str, object]:
+    paths, split_bytes = asked["paths"], asked.get("split_bytes")
+    assert isinstance(paths, list)
+    more = {} if split_bytes is None else {"split_bytes": split_bytes}
+    output = Output(str(asked["output"]))
+    output.make(overwrite=True)
+    told: list[str] = []
+    began, started = round(time.time() * 1000), time.perf_counter()
+    done = bulk_audit(session, paths, output, tables=SHOWN, progress=told.append, **more)
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "seconds": seconds, "began_ms": began, "ended_ms": round(time.time() * 1000), "told": told,
+        "verdict": done.summary.verdict(), "totals": done.summary.totals(), "driver_peak_rss": peak << 10,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Start the session and answer until the input ends."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--events", type=Path, required=True, metavar="DIR", help="where Spark writes its event log")
+    asked = parser.parse_args()
+    asked.events.mkdir(parents=True, exist_ok=True)
+    conf = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": asked.events.absolute().as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.local.dir": str(asked.events),
+        "spark.ui.enabled": "false",
+    }
+    session = open_session(asked.master, conf)
+    _say({"started": True})
+    for line in sys.stdin:
+        _say(_audit(session, json.loads(line)))
+    session.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""``kafkalog groups``: what each group had committed, and what it was, at any moment."""
+
+from __future__ import annotations
+
+import click
+
+from kafkalog.audit.moment import Moment
+from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
+from kafkalog_cli.views import View, view_options
+
+__all__ = ["groups"]
+
+
+@click.command("groups")
+@click.option("--group", help="Only this group.")
+@view_options((GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL), (GROUPS, COMMITTED, SHARE_OFFSETS))
+def groups(paths: tuple[str, ...], view: View, at: Moment | None, group: str | None) -> int:
+    """Show the groups under DIRs and where each would start again: committed, pending, aborted, deleted offsets.
+
+    With --at as it was then. The table offsets has every commit, the table internal every record.
+
+    \b
+        kafkalog groups /copy/of/log.dirs
+        kafkalog groups --group billing --at 2026-11-21T03:00:00Z /copy/of/log.dirs
+    """
+    from kafkalog.audit.groups_view import group_rows  # numpy, which --help can do without
+
+    return view.write(group_rows(paths, at, group=group, tables=view.names))

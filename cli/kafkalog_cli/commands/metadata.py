@@ -1,0 +1,32 @@
+"""``kafkalog metadata``: brokers, topics, partitions and settings over time, from the controller's log."""
+
+from __future__ import annotations
+
+import click
+
+from kafkalog.audit.moment import Moment
+from kafkalog.tables.internal import INTERNAL
+from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, TOPICS
+from kafkalog_cli.views import View, view_options
+
+__all__ = ["metadata"]
+
+
+@click.command("metadata")
+@click.option("--topic", help="Only this topic: its partitions and its settings.")
+@view_options(
+    (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP, METADATA, INTERNAL),
+    (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP),
+)
+def metadata(paths: tuple[str, ...], view: View, at: Moment | None, topic: str | None) -> int:
+    """Show brokers, topics, leaders, replicas in sync and settings under DIRs, with all changes.
+
+    With --at as it was then. The tables metadata and internal have the log's records.
+
+    \b
+        kafkalog metadata /copy/of/log.dirs
+        kafkalog metadata --topic orders --table leadership --at 2026-11-21T03:00:00Z /copy/of/log.dirs
+    """
+    from kafkalog.audit.metadata_view import metadata_view  # numpy, which --help can do without
+
+    return view.write(metadata_view(paths, at, topic=topic, tables=view.names))

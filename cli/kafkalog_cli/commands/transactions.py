@@ -1,0 +1,41 @@
+"""``kafkalog transactions``: the life of each transactional id, as the coordinator wrote it down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from kafkalog.audit.moment import Moment
+from kafkalog.tables import Table
+from kafkalog.tables.internal import TRANSITION_STATES, TRANSITIONS
+from kafkalog_cli.views import View, view_options
+
+__all__ = ["transactions"]
+
+_ID: Final = TRANSITIONS.names.index("transactional_id")
+_STATE: Final = TRANSITIONS.names.index("state")
+
+
+@click.command("transactions")
+@click.option("--transactional-id", help="Only this transactional id.")
+@click.option("--state", multiple=True, type=click.Choice(TRANSITION_STATES), help="Only steps into this state.")
+@view_options((TRANSITIONS,), (TRANSITIONS,))
+def transactions(
+    paths: tuple[str, ...], view: View, at: Moment | None, transactional_id: str | None, state: tuple[str, ...]
+) -> int:
+    """Show each step of each transactional id under DIRs: begun, decided, ended, fenced, under which producer id.
+
+    With --at only the step is shown that each id was in then.
+
+    \b
+        kafkalog transactions /copy/of/log.dirs
+        kafkalog transactions --at 2026-11-21T03:00:00Z --state ongoing /copy/of/log.dirs
+    """
+    from kafkalog.audit.transactions import transition_rows  # numpy, which --help can do without
+
+    def test(_table: Table, row: Sequence[Any]) -> bool:
+        return (transactional_id is None or row[_ID] == transactional_id) and (not state or row[_STATE] in state)
+
+    return view.write(transition_rows(paths, at), test)

@@ -1,0 +1,194 @@
+"""``kafkalog verify``: whether evidence is what a broker left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import click
+
+from kafkalog import Limits, Severity
+from kafkalog.log.names import local_path
+from kafkalog.tables.replicas import REPLICAS
+from kafkalog.tables.verify import VERIFY_TABLES
+from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.params import Size, form_of, names_of
+
+if TYPE_CHECKING:
+    from kafkalog.audit.verify import Verification
+    from kafkalog.outcome import Exit
+    from kafkalog.tables import Table
+
+__all__ = ["verify"]
+
+_FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
+_NAMES: Final = tuple(table.name for table in VERIFY_TABLES)
+_DEPTHS: Final = ("frame", "records")
+_PAIR: Final = (
+    "topic", "partition", "state", "log", "other_log", "identical_up_to_offset", "diverged_offset", "leader_epoch",
+    "other_leader_epoch", "favoured_log",
+)  # fmt: skip
+_HASHES: Final = ("sha256",)
+
+
+def _all_columns() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for table in VERIFY_TABLES for name in table.names))
+
+
+@click.command("verify")
+@click.argument("paths", nargs=-1, required=True, metavar="DIR|FILE...")
+@click.option("--depth", type=click.Choice(_DEPTHS), default="records", show_default=True,
+              help="Read headers and checksums alone, or decode every record too.")  # fmt: skip
+@click.option("--hash", "hashed", type=click.Choice(_HASHES), help="Take every file's checksum in the same read.")
+@click.option("--against", type=click.Path(dir_okay=False), metavar="PROVENANCE.JSON",
+              help="Say what changed since that was written.")  # fmt: skip
+@click.option("--replicas", is_flag=True, help="Compare the partitions that several DIRs, of one broker each, share.")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), help="[default: table, or by -o's suffix: none is parquet]"
+)
+@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Which tables, may be given again.")
+@click.option("--all", "everything", is_flag=True, help="All tables, all their rows.")
+@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
+@click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
+              help="Biggest batch that is read whole.")  # fmt: skip
+@click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
+              help="Most that a batch may decompress to.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read segments.")
+@click.option("-o", "--output", type=click.Path(path_type=Path),
+              help="A file, whole or not at all, or a new directory with provenance.json.")  # fmt: skip
+@click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="warning", show_default=True,
+              help="From which findings on the exit status is 1.")  # fmt: skip
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+def verify(
+    paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
+    tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
+    max_decompressed_bytes: int, jobs: int, replicas: bool, output: Path | None, fail_on: str, exit_zero: bool,
+) -> int:  # fmt: skip
+    """Say whether DIRs and FILEs are whole: log directories of brokers, single partitions, segments, side files.
+
+    \b
+        kafkalog verify /copy/of/log.dirs
+        kafkalog verify 00000000000000000000.log
+        kafkalog verify --hash sha256 -o before /copy/of/log.dirs
+        kafkalog verify --against before/provenance.json /copy/of/log.dirs
+        kafkalog verify --replicas broker-1 broker-2
+    """
+    form = form or ("table" if output is None else form_of(output, {"": "parquet", ".txt": "table"}))
+    folder = output is not None and (form == "parquet" or (form == "ndjson" and not output.suffix))
+    if form == "csv" and len(tables) != 1:
+        raise click.UsageError("--format csv takes exactly one --table.")
+    if form == "parquet" and output is None:
+        raise click.UsageError("--format parquet needs -o DIR.")
+    if folder and columns:
+        raise click.UsageError("--columns goes with one file of rows; a directory has whole tables.")
+    from kafkalog.audit.against import changes_since, read_recorded  # numpy, which --help can do without
+    from kafkalog.audit.verify import VerifyOptions
+    from kafkalog.audit.verify import verify as run
+
+    recorded = _recorded(against, read_recorded)
+    if recorded is not None and recorded.hashed:
+        hashed = hashed or _HASHES[0]
+    started = time.time()
+    found = run(paths, VerifyOptions(Limits(max_batch_bytes, max_decompressed_bytes), depth, hashed, jobs, replicas))
+    if recorded is not None:
+        found.tell(changes_since(recorded, found.files, paths))
+    summary = found.summary()
+    status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
+    for line in found.unreadable:
+        say(f"error: {line}")
+    if folder and output is not None:
+        _write_folder(found, form, output, tables or _NAMES, paths, status, started)
+        print(summary.verdict())
+        return status
+    with data_stream(output, [Path(local_path(path)) for path in paths]) as stream:
+        _write(found, form, stream, tables, columns, everything=everything, terminal=output is None and is_terminal())
+    return status
+
+
+def _recorded(path: str | None, read: Any) -> Any:
+    from kafkalog import KafkaLogError
+
+    try:
+        return None if path is None else read(path)
+    except KafkaLogError as error:
+        raise click.UsageError(f"--against {error}") from error
+
+
+def _write(
+    found: Verification, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...],
+    *, everything: bool, terminal: bool,
+) -> None:  # fmt: skip
+    from kafkalog_cli.render.report import MORE, write_findings
+    from kafkalog_cli.render.sinks import sink_of
+
+    if form == "table" and not tables and not everything:
+        summary = found.summary()
+        stream.write(f"{summary.verdict()}\n\n".encode())
+        write_findings(found.rows("findings"), stream)
+        _write_pairs(found, stream, terminal=terminal)
+        stream.write(f"{summary.totals()}\n{MORE}\n".encode())
+        return
+    wanted = tables or _NAMES
+    sink = sink_of(form, stream, columns, wanted, terminal=terminal)
+    for table, rows in _rows(found, wanted):
+        for row in rows:
+            sink.row(table, row)
+    sink.close()
+    if form == "csv" and tables != ("findings",):
+        for finding in found.findings():
+            if finding.severity > Severity.NOTE:
+                say(str(finding))
+
+
+def _write_pairs(found: Verification, stream: BinaryIO, *, terminal: bool) -> None:
+    """Write which replicas are not identical."""
+    from kafkalog_cli.render.sinks import sink_of
+
+    sink = sink_of("table", stream, _PAIR, ("replicas",), terminal=terminal)
+    unlike = [row for row in found.rows("replicas") if row[REPLICAS.names.index("state")] != "identical"]
+    for row in unlike:
+        sink.row(REPLICAS, row)
+    sink.close()
+    if found.replicas:
+        stream.write(
+            f"{len(found.replicas) - len(unlike)} of {len(found.replicas)} pairs of replicas are identical\n".encode()
+        )
+
+
+def _rows(found: Verification, wanted: Sequence[str]) -> Iterable[tuple[Table, Iterable[tuple[Any, ...]]]]:
+    return ((table, found.rows(table.name)) for table in VERIFY_TABLES if table.name in wanted)
+
+
+def _write_folder(
+    found: Verification, form: str, output: Path, tables: Sequence[str], paths: Sequence[str], status: Exit,
+    started: float,
+) -> None:  # fmt: skip
+    from kafkalog.audit.against import file_entries
+    from kafkalog.audit.provenance import provenance
+    from kafkalog_cli.render.parquet import parquet_engine, write_directory, write_parquet
+
+    summary = found.summary()
+    engine = parquet_engine() if form == "parquet" else form
+    rows = _rows(found, tables)
+
+    def origin() -> dict[str, Any]:
+        return provenance(summary, file_entries(found.files, paths), sys.argv[1:], started, engine)
+
+    write = partial(write_parquet if form == "parquet" else _write_lines, rows)
+    write_directory(output, paths, write, summary, status, origin)
+
+
+def _write_lines(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], folder: Path) -> None:
+    """Write each table as a file of ndjson."""
+    from kafkalog_cli.render.rows import NdjsonSink
+
+    for table, rows in tables:
+        with (folder / f"{table.name}.ndjson").open("wb") as stream:
+            sink = NdjsonSink(stream, ())
+            for row in rows:
+                sink.row(table, row)
+            sink.close()

@@ -1,0 +1,203 @@
+"""What kafka-dump-log's decoders print of records of internal topics, after ``key:`` and ``payload:``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from kafkalog import MalformedError, Record
+from kafkalog.format.internal import Internal, InternalRecord, UnknownTypeError, internal_record
+from kafkalog.format.lines import java_text
+from kafkalog.format.message_json import kafka_json
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.schema import Release
+
+__all__ = ["DIALECTS", "Shown", "shown"]
+
+# The official tools' versions whose text can be had, and the schemas that they know.
+DIALECTS: Final[dict[str, Release]] = {"4.3": (4, 3), "4.2": (4, 2), "4.4": (4, 4)}
+_STATES_BY_NAME: Final[Release] = (4, 4)  # from here on states of transactions are written as names
+
+
+class Shown(NamedTuple):
+    """A record's texts, None for what is not printed, and whether something may be wrong with it."""
+
+    key: str | None
+    payload: str | None
+    doubtful: bool = False
+
+
+def shown(internal: Internal, record: Record, dialect: str) -> Shown:
+    """Return what the tool prints of a record: nothing where it stops with an exception, as for a missing key."""
+    release = DIALECTS[dialect]
+    if internal in (Internal.OFFSETS, Internal.TRANSACTION_LOG, Internal.SHARE_GROUP_STATE):
+        return _keyed(internal, record, release)
+    where = f"{record.offset}" if internal is Internal.CLUSTER_METADATA else f"offset {record.offset}"
+    try:
+        read = internal_record(internal, None, record.value, release=release, text=java_text)
+        text = _metadata(read) if internal is Internal.CLUSTER_METADATA else _remote(read)
+        return Shown(None, text, bool(read.remarks))
+    except MalformedError as error:
+        return Shown(None, f"Error at {where}, skipping. {error.kafka}", doubtful=True)
+
+
+def _keyed(internal: Internal, record: Record, release: Release) -> Shown:
+    if record.key is None:
+        return Shown(None, None, doubtful=True)
+    try:
+        read = internal_record(internal, record.key, record.value, release=release, text=java_text)
+    except MalformedError as error:
+        if not isinstance(error, UnknownTypeError) or error.name:
+            return Shown(f"Error at offset {record.offset}, skipping. {error.kafka}", None, doubtful=True)
+        return Shown(f"Unknown record type {error.number} at offset {record.offset}, skipping.", None, doubtful=True)
+    key = kafka_json({"type": str(read.type), "data": read.key})
+    if read.value is None:
+        return Shown(key, "<DELETE>", bool(read.remarks))
+    value = kafka_json({"version": str(read.version), "data": _value(internal, read, release)})
+    return Shown(key, value, bool(read.remarks))
+
+
+def _value(internal: Internal, read: InternalRecord, release: Release) -> dict[str, Any]:
+    fields = read.value or {}
+    if internal is Internal.TRANSACTION_LOG and release >= _STATES_BY_NAME:
+        return {**fields, "transactionStatus": _state(fields["transactionStatus"])}
+    if read.name == "GroupMetadata":
+        from kafkalog.format.records.consumer_offsets import with_protocol
+
+        return with_protocol(fields, java_text)
+    return fields
+
+
+def _state(number: int) -> str:
+    try:
+        return TransactionState(number).name.title().replace("_", "")
+    except ValueError:
+        return str(number)
+
+
+def _metadata(read: InternalRecord) -> str:
+    kind = "".join(f"_{letter}" if letter.isupper() and at else letter for at, letter in enumerate(read.name))
+    return kafka_json({"type": kind.upper(), "version": read.version, "data": read.value})
+
+
+# Objects of Java as their toString writes them.
+
+_SEGMENT_STATES: Final = (
+    "COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED",
+)  # fmt: skip
+_DELETE_STATES: Final = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
+
+
+def _remote(read: InternalRecord) -> str:
+    return _REMOTE[read.name](read.value or {})
+
+
+def _object(name: str, **members: object) -> str:
+    return f"{name}{{{', '.join(f'{key}={value}' for key, value in members.items())}}}"
+
+
+def _state_word(words: tuple[str, ...], number: int, refusal: str = "state can not be null") -> str:
+    if not 0 <= number < len(words):
+        raise MalformedError(f"no state has number {number}", refusal)
+    return words[number]
+
+
+def _topic_id_partition(entry: dict[str, Any]) -> str:
+    return f"{entry['id']}:{entry['name']}-{entry['partition']}"
+
+
+def _segment_id(entry: dict[str, Any]) -> str:
+    place = _topic_id_partition(entry["topicIdPartition"])
+    return _object("RemoteLogSegmentId", topicIdPartition=place, id=entry["id"])
+
+
+def _custom(data: bytes | None) -> str:
+    return "Optional.empty" if data is None else f"Optional[CustomMetadata{{{len(data)} bytes}}]"
+
+
+def _epochs(entries: list[dict[str, int]]) -> str:
+    """Write the map that Java makes of them: sorted, the last one of an epoch counts."""
+    if not entries:
+        raise MalformedError("segmentLeaderEpochs is empty", "segmentLeaderEpochs can not be null or empty")
+    offsets = {entry["leaderEpoch"]: entry["offset"] for entry in entries}
+    return f"{{{', '.join(f'{epoch}={offsets[epoch]}' for epoch in sorted(offsets))}}}"
+
+
+def _extent(fields: dict[str, Any]) -> tuple[int, int]:
+    start, end = fields["startOffset"], fields["endOffset"]
+    if start < 0:
+        kafka = f"Unexpected start offset = {start}. StartOffset for a remote segment cannot be negative"
+        raise MalformedError(f"startOffset is {start}", kafka)
+    if end < start:
+        kafka = (
+            f"Unexpected end offset = {end}. EndOffset for a remote segment cannot be less than startOffset = {start}"
+        )
+        raise MalformedError(f"endOffset is {end}, below startOffset {start}", kafka)
+    return start, end
+
+
+def _is_txn_index_empty(fields: dict[str, Any]) -> str:
+    return "true" if fields.get("txnIndexEmpty") else "false"
+
+
+def _segment(fields: dict[str, Any]) -> str:
+    start, end = _extent(fields)
+    return _object(
+        "RemoteLogSegmentMetadata",
+        remoteLogSegmentId=_segment_id(fields["remoteLogSegmentId"]),
+        startOffset=start,
+        endOffset=end,
+        brokerId=fields["brokerId"],
+        maxTimestampMs=fields["maxTimestampMs"],
+        eventTimestampMs=fields["eventTimestampMs"],
+        segmentLeaderEpochs=_epochs(fields["segmentLeaderEpochs"]),
+        segmentSizeInBytes=fields["segmentSizeInBytes"],
+        customMetadata=_custom(fields["customMetadata"]),
+        state=_state_word(_SEGMENT_STATES, fields["remoteLogSegmentState"]),
+        txnIdxEmpty=_is_txn_index_empty(fields),
+    )
+
+
+def _update(fields: dict[str, Any]) -> str:
+    return _object(
+        "RemoteLogSegmentMetadataUpdate",
+        remoteLogSegmentId=_segment_id(fields["remoteLogSegmentId"]),
+        customMetadata=_custom(fields["customMetadata"]),
+        state=_state_word(_SEGMENT_STATES, fields["remoteLogSegmentState"]),
+        eventTimestampMs=fields["eventTimestampMs"],
+        brokerId=fields["brokerId"],
+    )
+
+
+def _delete(fields: dict[str, Any]) -> str:
+    return _object(
+        "RemotePartitionDeleteMetadata",
+        topicPartition=_topic_id_partition(fields["topicIdPartition"]),
+        state=_state_word(_DELETE_STATES, fields["remotePartitionDeleteState"], "null"),
+        eventTimestampMs=fields["eventTimestampMs"],
+        brokerId=fields["brokerId"],
+    )
+
+
+def _snapshot(fields: dict[str, Any]) -> str:
+    state = _state_word(_SEGMENT_STATES, fields["remoteLogSegmentState"])
+    return _object(
+        "RemoteLogSegmentMetadataSnapshot",
+        segmentId=fields["segmentId"],
+        startOffset=fields["startOffset"],
+        endOffset=fields["endOffset"],
+        maxTimestampMs=fields["maxTimestampMs"],
+        segmentLeaderEpochs=_epochs(fields["segmentLeaderEpochs"]),
+        segmentSizeInBytes=fields["segmentSizeInBytes"],
+        customMetadata=_custom(fields["customMetadata"]),
+        state=state,
+        txnIdxEmpty=_is_txn_index_empty(fields),
+    )
+
+
+_REMOTE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "RemoteLogSegmentMetadataRecord": _segment,
+    "RemoteLogSegmentMetadataUpdateRecord": _update,
+    "RemotePartitionDeleteMetadataRecord": _delete,
+    "RemoteLogSegmentMetadataSnapshotRecord": _snapshot,
+}

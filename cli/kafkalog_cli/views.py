@@ -1,0 +1,128 @@
+"""What the commands over internal topics share: their options, and rows on their way to a format."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
+
+import click
+
+from kafkalog import Finding, Severity
+from kafkalog.tables import Table
+from kafkalog.tables.audit import FINDINGS
+from kafkalog_cli.exit import Outcome
+from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.params import At, form_of, names_of
+
+if TYPE_CHECKING:
+    from kafkalog_cli.render.rows import RowSink
+
+__all__ = ["View", "view_options"]
+
+_FORMATS: Final = ("table", "ndjson", "json", "csv")
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a command's rows leave it."""
+
+    paths: tuple[str, ...]
+    form: str
+    tables: tuple[Table, ...]
+    columns: tuple[str, ...]
+    output: Path | None
+    fail_on: str
+    exit_zero: bool
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names of the tables that are wanted."""
+        return frozenset(table.name for table in self.tables)
+
+    def write(
+        self, rows: Iterable[tuple[Table, Row] | Finding], test: Callable[[Table, Row], bool] = lambda *_: True
+    ) -> int:
+        """Write the rows of the wanted tables that pass `test`, findings as rows or to standard error."""
+        outcome = Outcome(Severity[self.fail_on.upper()])
+        wanted = self.names
+        with data_stream(self.output, [Path(path) for path in self.paths]) as stream:
+            sink = self._sink(stream)
+            for item in rows:
+                if isinstance(item, Finding):
+                    self._finding(item, sink, outcome)
+                elif item[0].name in wanted and test(*item):
+                    sink.row(*item)
+            sink.close()
+        return outcome.status(exit_zero=self.exit_zero)
+
+    def _finding(self, finding: Finding, sink: RowSink, outcome: Outcome) -> None:
+        from kafkalog.log.rows import finding_row
+
+        outcome.count(finding.severity)
+        outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
+        if self.form in ("ndjson", "json"):
+            sink.row(FINDINGS, finding_row(finding))
+        elif finding.severity > Severity.NOTE:
+            say(str(finding))
+
+    def _sink(self, stream: BinaryIO) -> RowSink:
+        from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink
+        from kafkalog_cli.render.table import TableSink
+
+        terminal = self.output is None and is_terminal()
+        if self.form == "ndjson":
+            return NdjsonSink(stream, self.columns)
+        if self.form == "json":
+            return JsonSink(stream, self.columns, [*(table.name for table in self.tables), FINDINGS.name])
+        if self.form == "csv":
+            return CsvSink(stream, self.columns, self.tables[0], escaped=terminal)
+        color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        width = shutil.get_terminal_size().columns if terminal else None
+        return TableSink(stream, self.columns, color=color, width=width)
+
+
+def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[[_Command], _Command]:
+    """Give a command the inputs, ``--at`` and the options of a `View`, which it gets as `view`; its own stand above."""
+    by_name = {table.name: table for table in tables}
+
+    def columns() -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for table in tables for name in table.names))
+
+    def decorate(command: _Command) -> _Command:
+        def run(
+            paths: tuple[str, ...], form: str | None, names: tuple[str, ...], columns: tuple[str, ...],
+            output: Path | None, fail_on: str, exit_zero: bool, **own: Any,
+        ) -> int:  # fmt: skip
+            form = form or ("table" if output is None else form_of(output, {"": "table", ".txt": "table"}))
+            chosen = tuple(by_name[name] for name in names) or tuple(default)
+            if form == "csv" and len(chosen) != 1:
+                raise click.UsageError("--format csv takes exactly one --table.")
+            view = View(paths, form, chosen, columns, output, fail_on, exit_zero)
+            return int(command(paths=paths, view=view, **own))
+
+        run.__doc__ = command.__doc__
+        run.__dict__ |= command.__dict__
+        for option in reversed(options):
+            option(run)
+        return run  # type: ignore[return-value]  # takes what click gives, not what the command takes
+
+    shown = ", ".join(table.name for table in default)
+    options: tuple[Callable[[Any], Any], ...] = (
+        click.argument("paths", nargs=-1, required=True, metavar="DIR..."),
+        click.option("--at", type=At(), help="As it was at this offset, or at this time; offsets count in each log."),
+        click.option("--format", "form", type=click.Choice(_FORMATS), help="[default: table, or by -o's suffix]"),
+        click.option("--table", "names", multiple=True, type=click.Choice(tuple(by_name)),
+                     help=f"Which tables, may be given again.  [default: {shown}]"),
+        click.option("--columns", callback=names_of(columns), metavar="A,B", help="Which columns, in this order."),
+        click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, whole or not at all."),
+        click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="warning",
+                     show_default=True, help="From which findings on the exit status is 1."),
+        click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found."),
+    )  # fmt: skip
+    return decorate

@@ -1,0 +1,71 @@
+"""Records of internal topics where they stand, one by one, and as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.format import kernel
+from kafkalog.format.batch import Batch
+from kafkalog.log.chunk import Limits
+from kafkalog.log.internals import TOPICS, Written, internal_row, read_internal
+from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.readers import segment_chunks
+from kafkalog.tables.column import Table
+from kafkalog.tables.internal import INTERNAL
+
+__all__ = ["TOPICS", "Written", "internal_row", "internal_rows", "of_directory", "split", "written"]
+
+
+def written(
+    path: str, topic: str, limits: Limits | None = None, max_bytes: int | None = None
+) -> Iterator[Written | Finding]:
+    """Yield each record of a segment or a KRaft snapshot of a topic, markers and the like left out, and what is wrong.
+
+    Raises UnreadableError where the file can't be opened or read.
+    """
+    internal = TOPICS[topic]
+    for chunk in segment_chunks(path, limits=limits, max_bytes=max_bytes):
+        batches = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
+        for row, batch in enumerate(batches):
+            if batch.is_control:
+                chunk.skip(row)
+        for block in chunk.records():
+            for number in range(block.recs.count):
+                row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
+                yield from read_internal(path, batches[row], block.record(number), internal)
+            yield from block.findings
+        yield from chunk.findings
+
+
+def of_directory(directory: PartitionDirectory, limits: Limits | None = None) -> Iterator[Written | Finding]:
+    """Yield the records of a partition's segments in order; of what is wrong with the bytes the scan tells."""
+    for segment in directory.segments:
+        try:
+            for item in written(segment.path, directory.topic, limits, segment.size):
+                if not isinstance(item, Finding) or item.code.startswith("internal-record-"):
+                    yield item
+        except UnreadableError as error:
+            yield Finding.of("file-unreadable", segment.path, str(error), log=directory.log)
+
+
+def internal_rows(
+    path: str, topic: str, log: str, partition: int, limits: Limits | None = None
+) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
+    """Yield the rows of one segment of an internal topic, or of a KRaft snapshot, and every finding.
+
+    Raises UnreadableError where the file can't be opened or read.
+    """
+    for item in written(path, topic, limits):
+        yield item if isinstance(item, Finding) else (INTERNAL, internal_row(item, topic, log, partition))
+
+
+def split(items: Iterable[Written | Finding], findings: list[Finding]) -> Iterator[Written]:
+    """Yield the records alone; findings are put into a list."""
+    for item in items:
+        if isinstance(item, Finding):
+            findings.append(item)
+        else:
+            yield item

@@ -1,0 +1,116 @@
+"""What records must not have although their batch's checksum holds: a producer may send anything.
+
+Rules that Kafka itself does not look at when it reads are notes and warnings, those at which it throws are errors.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Final
+
+from kafkalog.format import kernel
+from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, TRANSACTIONAL, Block
+from kafkalog.format.control import ControlType, control_record
+from kafkalog.format.layout import CONTROL_RECORD_KEY, END_TXN_MARKER, MESSAGE_V0
+from kafkalog.format.message import MalformedError
+
+__all__ = ["RECORD_CODES", "control_words", "message_words", "record_words", "wrapper_words"]
+
+_MESSAGE: Final = 26  # bytes of the shortest message
+
+Words = tuple[str, str]  # a finding's code, and what it says of the batch
+
+
+_ODD: Final = (
+    (kernel.OVERLONG, "number-overlong", "a number in its records has more bytes than it needs"),
+    (kernel.DROPPED, "number-bits-dropped", "a number in its records has bits that no number of its kind has"),
+    (kernel.ATTRIBUTES_SET, "record-attributes-set", "a record's attributes are not 0"),
+    (kernel.BELOW_NULL, "size-below-null", "a key's or value's length is below -1"),
+    (kernel.REPEATED, "offset-delta-repeated", "two records behind one another have the same offset"),
+    (kernel.FALLING, "offset-delta-falling", "a record's offset is below that of the record before it"),
+)
+RECORD_CODES: Final = tuple(code for _, code, _ in _ODD)
+_found: Final = array("q", bytes(32))
+
+
+def record_words(heads: Block, row: int, buf: bytes | bytearray | memoryview, start: int, stop: int) -> Iterator[Words]:
+    """Say what is odd about a magic 2 batch's records in ``buf[start:stop]``, compressed no more."""
+    count = heads.cell(kernel.COUNT, row)
+    flags = kernel.oddities(buf, start, stop, count, _found)
+    whole, smallest, largest, newest = _found
+    base, last = heads.cell(kernel.BASE_OFFSET, row), heads.cell(kernel.LAST_OFFSET, row)
+    said = [(code, words) for flag, code, words in _ODD if flags & flag]
+    if whole and smallest < 0:
+        said.append(("offset-delta-negative", f"a record's offset delta is {smallest}"))
+    if whole and base + largest > last >= base:
+        said.append(("offset-delta-above-last", f"a record's offset is {base + largest}, behind the batch's last"))
+    declared = heads.cell(kernel.MAX_TIMESTAMP, row)
+    newest += heads.cell(kernel.BASE_TIMESTAMP, row)
+    if whole == count and whole and not heads.cell(kernel.ATTRIBUTES, row) & LOG_APPEND_TIME and newest != declared:
+        said.append(("max-timestamp-wrong", f"its header's largest timestamp is {declared}, its records' {newest}"))
+    return iter(said)
+
+
+def control_words(heads: Block, row: int, key: bytes | None, value: bytes | None) -> Iterator[Words]:
+    """Say what is wrong with a control record."""
+    attributes = heads.cell(kernel.ATTRIBUTES, row)
+    try:
+        record = control_record(key, value)
+    except MalformedError as error:
+        yield error.code, str(error)
+        return
+    ends = record.type in (ControlType.ABORT, ControlType.COMMIT)
+    if record.version > 0:
+        yield "control-version-newer", f"a control record's version is {record.version}, read as 0"
+    if len(key or b"") > CONTROL_RECORD_KEY.size:
+        yield "control-key-long", f"a control record's key has {len(key or b'')} bytes, of which 4 are read"
+    if record.name == "unknown":
+        yield "control-type-unknown", f"a control record's type is {record.type}"
+    if ends and len(value or b"") > END_TXN_MARKER.size:
+        yield "marker-value-long", f"a marker's value has {len(value or b'')} bytes, of which 6 are read"
+    if ends and int.from_bytes((value or b"")[:2], "big") > 0:
+        yield "marker-version-newer", "a marker's version is above 0, read as 0"
+    if ends and not attributes & TRANSACTIONAL:
+        yield "marker-not-transactional", "it ends a transaction and is not marked as one's"
+    if not ends and attributes & TRANSACTIONAL:
+        yield "control-type-transactional", f"a control record of type {record.type} stands in a transaction's batch"
+
+
+def message_words(heads: Block, row: int, buf: memoryview) -> Iterator[Words]:
+    """Say what a message of magic 0 or 1 has that none should."""
+    cell = heads.cell
+    codec = cell(kernel.ATTRIBUTES, row) & CODEC_MASK
+    start = cell(kernel.SECTION_START, row)
+    key = int.from_bytes(buf[start : start + 4], "big", signed=True) if start >= 0 else -1
+    if codec and key >= 0:
+        yield "wrapper-key-set", f"a wrapper has a key of {key} bytes"
+    if key < -1:
+        yield "size-below-null", f"the key's length is {key}"
+
+
+def wrapper_words(heads: Block, row: int, data: bytes | bytearray) -> Iterator[Words]:
+    """Say what is odd about the messages inside a wrapper of magic 0 or 1, compressed no more."""
+    magic, offset = heads.cell(kernel.MAGIC, row), heads.cell(kernel.LAST_OFFSET, row)
+    at, last, newest = 0, -1, -1
+    while at + _MESSAGE <= len(data):
+        inner, size, crc, inner_magic = MESSAGE_V0.packed.unpack_from(data, at)[:4]
+        end = at + 12 + size
+        if not at + _MESSAGE <= end <= len(data):
+            break
+        if inner_magic != magic:
+            yield "wrapper-magic-mixed", f"a message inside has magic {inner_magic}, the wrapper {magic}"
+        if inner <= last:
+            yield "wrapper-offsets-falling", f"offset {inner} follows {last} inside the wrapper"
+        if kernel.crc32(data, at + 16, end) != crc:
+            yield "message-crc-mismatch", f"the message at {inner} inside the wrapper has a wrong checksum"
+        if inner_magic == 1:
+            newest = max(newest, int.from_bytes(data[at + 18 : at + 26], "big", signed=True))
+        at, last = end, inner
+    declared = heads.cell(kernel.MAX_TIMESTAMP, row)
+    if magic == 1 and at and not heads.cell(kernel.ATTRIBUTES, row) & LOG_APPEND_TIME and newest != declared:
+        yield "max-timestamp-wrong", f"its timestamp is {declared}, the newest inside {newest}"
+    if magic == 1 and 0 < offset < last:
+        yield "wrapper-offset-too-small", f"its offset is {offset}, its last message's inside is {last}"
+    if magic == 0 and at and offset != last:
+        yield "wrapper-offset-wrong", f"its offset is {offset}, its last message's {last}"

@@ -1,0 +1,188 @@
+"""A ``.snapshot`` held against producers' states rebuilt from the log up to its offset.
+
+What the log can't tell is not held against a snapshot: what lies below the log's first batch, was cleaned away or is
+damaged. Brokers write the same state in three ways: 0.11 remembers a marker as if it were a batch, up to 2.3 a marker's
+time does not count. A snapshot must fit one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.format.snapshot import ProducerState
+from kafkalog.txn import producer_states
+from kafkalog.txn.columns import NONE, Columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    _Column = NDArray[np.int64]
+    _Mask = NDArray[np.bool_]
+
+__all__ = ["Difference", "differences", "states_of"]
+
+_FIELDS: Final = (
+    "producer_epoch", "last_sequence", "last_offset", "offset_delta", "timestamp", "coordinator_epoch",
+    "current_txn_first_offset",
+)  # fmt: skip
+
+
+class Difference(NamedTuple):
+    """A producer of which a snapshot and the log say different things.
+
+    `entry` is the number of the snapshot's entry, None where it has none; `field` is empty where an entry is missing or
+    one too many.
+    """
+
+    entry: int | None
+    producer_id: int
+    field: str
+    stored: int | None
+    rebuilt: int | None
+
+
+def states_of(entries: Sequence[ProducerState]) -> Columns:
+    """Make rows of a snapshot's entries, to go on from."""
+    stored = _table(entries)
+
+    def known(values: _Column) -> _Column:
+        return np.where(values < 0, NONE, values)
+
+    has_data = stored["last_offset"] >= 0
+    columns = {
+        "producer_id": stored["producer_id"],
+        "first_epoch": stored["producer_epoch"],
+        "producer_epoch": stored["producer_epoch"],
+        "epoch_changes": np.zeros(len(entries), np.int64),
+        "last_sequence": np.where(has_data, stored["last_sequence"], NONE),
+        "last_offset": known(stored["last_offset"]),
+        "offset_delta": np.where(has_data, stored["offset_delta"], NONE),
+        "data_timestamp": np.where(has_data, stored["timestamp"], NONE),
+        "coordinator_epoch": known(stored["coordinator_epoch"]),
+        "marker_offset": np.where(stored["coordinator_epoch"] < 0, NONE, -1),  # somewhere before
+        "first_offset": stored["last_offset"],
+        "newest_offset": stored["last_offset"],
+        "timestamp": stored["timestamp"],
+        "current_txn_first_offset": known(stored["current_txn_first_offset"]),
+    }
+    return Columns({name: columns[name] for name in producer_states.COLUMNS})
+
+
+def differences(entries: Sequence[ProducerState], rebuilt: Columns, unknown_below: int | None) -> list[Difference]:
+    """Say where a snapshot's entries contradict the `rebuilt` states, one row a producer.
+
+    What happened below the offset `unknown_below` is not known for certain, None: all is known.
+    """
+    stored = _table(entries)
+    order = np.argsort(stored["producer_id"], kind="stable")
+    stored = stored.take(order)
+    best: list[Difference] | None = None
+    for line in _LINES:
+        found = _compare(stored, order, _as_stored(rebuilt, line), NONE if unknown_below is None else unknown_below)
+        if best is None or len(found) < len(best):
+            best = found
+        if not best:
+            break
+    return best or []
+
+
+def _table(entries: Sequence[ProducerState]) -> Columns:
+    rows = np.array(entries, np.int64).reshape(-1, len(ProducerState._fields))
+    return Columns({name: rows[:, number] for number, name in enumerate(ProducerState._fields)})
+
+
+_MODERN, _MARKERS_UNTIMED, _MARKERS_AS_DATA = range(3)
+_LINES: Final = (_MODERN, _MARKERS_UNTIMED, _MARKERS_AS_DATA)
+
+
+def _as_stored(rebuilt: Columns, line: int) -> Columns:
+    """Return rebuilt states as brokers of a line would store them: -1 for what is not there."""
+    table = {name: np.where(rebuilt[name] == NONE, -1, rebuilt[name]) for name in rebuilt.names}
+    no_data = rebuilt["last_offset"] == NONE
+    table["offset_delta"] = np.where(no_data, 0, table["offset_delta"])
+    if line == _MARKERS_UNTIMED:
+        table["timestamp"] = table["data_timestamp"]
+    if line == _MARKERS_AS_DATA:
+        ends_with_marker = rebuilt["marker_offset"] == rebuilt["newest_offset"]
+        table["last_offset"] = np.where(ends_with_marker, table["marker_offset"], table["last_offset"])
+        table["offset_delta"] = np.where(ends_with_marker, 0, table["offset_delta"])
+    return Columns(table)
+
+
+def _compare(stored: Columns, order: NDArray[np.intp], rebuilt: Columns, low: int) -> list[Difference]:
+    producers, others = stored["producer_id"], rebuilt["producer_id"]
+    twice = np.append(False, producers[1:] == producers[:-1]) if len(producers) else np.empty(0, bool)
+    at = np.searchsorted(others, producers)
+    there = (
+        (at < len(others)) & (others[np.minimum(at, len(others) - 1)] == producers) if len(others) else twice & False
+    )
+    found = [
+        Difference(int(order[row]), int(producers[row]), "", int(producers[row]), None)
+        for row in np.flatnonzero(twice | (~there & _witnessed(stored, low)))
+    ]
+    both = np.flatnonzero(there)
+    mine, theirs = stored.take(both), rebuilt.take(at[both])
+    for field, wrong in _contradictions(mine, theirs, low).items():
+        found += [
+            Difference(int(order[both[row]]), int(mine["producer_id"][row]), field, int(mine[field][row]),
+                       int(theirs[field][row]))
+            for row in np.flatnonzero(wrong)
+        ]  # fmt: skip
+    gone = rebuilt.take(~np.isin(others, producers))
+    found += [
+        Difference(None, int(gone["producer_id"][row]), "", None, int(gone["producer_id"][row]))
+        for row in np.flatnonzero(_not_expired(gone, mine, theirs, low))
+    ]
+    return found
+
+
+def _witnessed(stored: Columns, low: int) -> _Mask:
+    """Say which entries the log must know."""
+    return (stored["last_offset"] >= low) | (stored["current_txn_first_offset"] >= low)
+
+
+def _contradictions(stored: Columns, rebuilt: Columns, low: int) -> dict[str, _Mask]:
+    """Say by field which rows, a producer each, contradict one another."""
+    all_known = low == NONE
+    differ = {name: stored[name] != rebuilt[name] for name in _FIELDS}
+    newest_known = rebuilt["newest_offset"] >= low
+    # What is stored may be newer than what is left of the log below `low`, never older.
+    wrong = {
+        "producer_epoch": np.where(newest_known, differ["producer_epoch"],
+                                   stored["producer_epoch"] < rebuilt["producer_epoch"])
+    }  # fmt: skip
+    data_known = (rebuilt["last_offset"] >= low) | (stored["last_offset"] >= low) | all_known
+    older = (stored["producer_epoch"] == rebuilt["producer_epoch"]) & (stored["last_offset"] < rebuilt["last_offset"])
+    wrong["last_offset"] = np.where(data_known, differ["last_offset"], older)
+    same_batch = data_known | ((stored["last_offset"] == rebuilt["last_offset"]) & (stored["last_offset"] >= 0))
+    wrong["last_sequence"] = same_batch & differ["last_sequence"]
+    wrong["offset_delta"] = same_batch & differ["offset_delta"]
+    wrong["timestamp"] = newest_known & differ["timestamp"]
+    marker_known = (rebuilt["marker_offset"] >= low) | all_known
+    # A producer that expired and came back has no coordinator epoch.
+    came_back = (stored["coordinator_epoch"] == -1) & (rebuilt["newest_offset"] > rebuilt["marker_offset"])
+    wrong["coordinator_epoch"] = marker_known & differ["coordinator_epoch"] & ~came_back
+    first, other = stored["current_txn_first_offset"], rebuilt["current_txn_first_offset"]
+    wrong["current_txn_first_offset"] = np.where(
+        marker_known,
+        first != other,
+        np.where(other < 0, first >= low, (other >= low) & ((first < 0) | (first > other))),
+    )
+    return wrong
+
+
+def _not_expired(gone: Columns, stored: Columns, rebuilt: Columns, low: int) -> _Mask:
+    """Say which producers a snapshot had to keep: one with an open transaction, or younger than one that it kept."""
+    opened = gone["current_txn_first_offset"] >= max(low, 0)
+    kept = np.flatnonzero((stored["current_txn_first_offset"] < 0) & (stored["timestamp"] >= 0))
+    if low != NONE or not len(kept):
+        return opened
+    oldest = kept[np.argmin(stored["timestamp"][kept])]
+    younger: _Mask = (gone["timestamp"] > stored["timestamp"][oldest]) & (
+        gone["newest_offset"] > rebuilt["newest_offset"][oldest]
+    )
+    either: _Mask = opened | younger
+    return either

@@ -1,0 +1,121 @@
+"""``.txnindex`` held against the transactions that ABORT markers ended.
+
+Each such marker that ended data has one entry, in the file of the marker's segment, with the last stable offset right
+behind it: the first offset of the oldest other transaction that is open there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkalog.format.index import AbortedTransaction
+from kafkalog.txn.columns import NONE, Columns, Packed
+from kafkalog.txn.extents import ABORT
+
+__all__ = ["Aborts", "EntryFault", "Reach"]
+
+_NEEDED = ("producer_id", "first_offset", "marker_type", "marker_offset")
+
+
+class EntryFault(NamedTuple):
+    """What is wrong with an entry, by its number, None where one is missing for the marker at `offset`."""
+
+    entry: int | None
+    offset: int
+    producer_id: int
+    needed: int | None
+    found: int | None
+    message: str
+
+
+class Reach(NamedTuple):
+    """How far a log is not whole.
+
+    `missing` says whether an offset is not in it. Below `unknown_below` batches and markers may be missing: an entry
+    may then know of more than the log, never of less. Below `damaged_below` markers may be lost whose data is here:
+    then the log does not tell either.
+    """
+
+    missing: Callable[[int], bool]
+    unknown_below: int
+    damaged_below: int
+
+
+class Aborts:
+    """A log's ABORT markers, by their offsets, with the entries that brokers made of them."""
+
+    def __init__(self, transactions: Packed) -> None:
+        rows = Columns.concat(list(transactions.blocks(*_NEEDED)), _NEEDED)
+        with_data = rows.take(rows["first_offset"] != NONE)
+        ends = np.where(with_data["marker_offset"] == NONE, 2**63 - 1, with_data["marker_offset"])
+        order = np.argsort(ends)
+        ends, firsts = ends[order], with_data["first_offset"][order]
+        # The oldest transaction that ends behind each, in this order.
+        oldest = np.append(np.minimum.accumulate(firsts[::-1])[::-1], 2**63 - 1)
+        aborts = rows.take(rows["marker_type"] == ABORT)
+        aborts = aborts.take(np.argsort(aborts["marker_offset"], kind="stable"))
+        self.marker = aborts["marker_offset"]
+        self.producer = aborts["producer_id"]
+        self.first = aborts["first_offset"]
+        behind = oldest[np.searchsorted(ends, self.marker, "right")] if len(self.marker) else self.marker
+        self.stable = np.minimum(behind, self.marker + 1)
+
+    def faults(self, entries: list[AbortedTransaction], low: int, high: int, reach: Reach) -> list[EntryFault]:
+        """Compare a segment's entries with its markers, at offsets from `low` up to below `high`."""
+        found: list[EntryFault] = []
+        here = slice(*np.searchsorted(self.marker, [low, high]).tolist())
+        markers = dict(zip(self.marker[here].tolist(), range(here.start, here.stop), strict=True))
+        before = low - 1
+        told = set()
+        for number, entry in enumerate(entries):
+            if entry.last_offset <= before:
+                message = f"the entry's last offset is {entry.last_offset}, the one before it has {before}"
+                found.append(
+                    EntryFault(number, entry.last_offset, entry.producer_id, before + 1, entry.last_offset, message)
+                )
+            before = max(before, entry.last_offset)
+            row = markers.get(entry.last_offset)
+            if row is not None:
+                told.add(row)
+                fault = self._fault(number, entry, row, reach)
+            elif entry.last_offset < reach.unknown_below or reach.missing(entry.last_offset):
+                fault = None  # the marker is gone
+            else:
+                message = f"no ABORT marker of producer {entry.producer_id} stands at offset {entry.last_offset}"
+                fault = EntryFault(number, entry.last_offset, entry.producer_id, None, entry.last_offset, message)
+            found += [fault] if fault is not None else []
+        for row in range(here.start, here.stop):
+            first, marker = int(self.first[row]), int(self.marker[row])
+            if row not in told and first != NONE:
+                message = (
+                    f"the transaction of producer {self.producer[row]} at offsets {first} to {marker} was aborted, and"
+                    " has no entry"
+                )
+                found.append(EntryFault(None, marker, int(self.producer[row]), marker, None, message))
+        return found
+
+    def _fault(self, number: int, entry: AbortedTransaction, row: int, reach: Reach) -> EntryFault | None:
+        producer, first, stable = int(self.producer[row]), int(self.first[row]), int(self.stable[row])
+        if entry.producer_id != producer:
+            message = (
+                f"the marker at offset {entry.last_offset} is producer {producer}'s, the entry says {entry.producer_id}"
+            )
+            return EntryFault(number, entry.last_offset, producer, producer, entry.producer_id, message)
+        for what, needed, found in (
+            ("first offset", first, entry.first_offset),
+            ("last stable offset", stable, entry.last_stable_offset),
+        ):
+            if found == needed or NONE < needed < reach.damaged_below:
+                continue
+            # What was open may have begun where the log no longer tells.
+            if 0 <= found < reach.unknown_below and (needed == NONE or found < needed):
+                continue
+            message = (
+                f"the {what} of the transaction that producer {producer}'s marker at {entry.last_offset} ended is"
+                f" {'unknown' if needed == NONE else needed}, the entry says {found}"
+            )
+            return EntryFault(number, entry.last_offset, producer, None if needed == NONE else needed, found, message)
+        return None

@@ -1,0 +1,186 @@
+"""Records of internal topics: which schema a record has, and what it says.
+
+A coordinator's record (KIP-848's ``CoordinatorRecordSerde``) has its kind in the key and its version in the value; a
+metadata record (``AbstractApiMessageSerde``) has no key, and a frame of frame version, kind and version in the value.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from importlib import import_module
+from typing import Final, NamedTuple
+
+from kafkalog.format.message import MalformedError, decode, escaped_text
+from kafkalog.format.primitives import Text, uvarint
+from kafkalog.format.records.record_type import RecordType
+from kafkalog.format.schema import EVERY_RELEASE, Release, Value
+
+__all__ = ["Internal", "InternalRecord", "UnknownTypeError", "internal_record", "record_types"]
+
+_FRAME_VERSION: Final = 1
+_LARGEST: Final = 0x7FFF
+
+
+class Internal(StrEnum):
+    """What a topic of Kafka's own holds, in the words of the official tool's options."""
+
+    OFFSETS = "offsets"
+    TRANSACTION_LOG = "transaction-log"
+    CLUSTER_METADATA = "cluster-metadata"
+    REMOTE_LOG_METADATA = "remote-log-metadata"
+    SHARE_GROUP_STATE = "share-group-state"
+
+
+# Where the schemas are; a dump reads those of one topic only.
+_HOMES: Final = {
+    Internal.OFFSETS: ("consumer_offsets", "CONSUMER_OFFSETS"),
+    Internal.TRANSACTION_LOG: ("transaction_state", "TRANSACTION_STATE"),
+    Internal.CLUSTER_METADATA: ("cluster_metadata", "CLUSTER_METADATA"),
+    Internal.REMOTE_LOG_METADATA: ("remote_log_metadata", "REMOTE_LOG_METADATA"),
+    Internal.SHARE_GROUP_STATE: ("share_group_state", "SHARE_GROUP_STATE"),
+}
+_KEYLESS: Final = (Internal.CLUSTER_METADATA, Internal.REMOTE_LOG_METADATA)
+_types: dict[Internal, dict[int, RecordType]] = {}
+
+
+class UnknownTypeError(MalformedError):
+    """A record of a kind that no schema is known for, or of a version that it has not; coordinators skip it.
+
+    `name` and `version` are empty and None where the kind itself is not known.
+    """
+
+    def __init__(self, number: int, kafka: str, name: str = "", version: int | None = None) -> None:
+        what = f"{name} has no version {version}" if name else f"no kind of record has number {number}"
+        super().__init__(what, kafka)
+        self.number = number
+        self.name = name
+        self.version = version
+
+
+class InternalRecord(NamedTuple):
+    """What a record says: `name` is Kafka's for its kind, `key` and `value` are fields in Kafka's spelling.
+
+    A tombstone has neither version nor value; metadata records have no key. `remarks` say what of the bytes Kafka lets
+    pass.
+    """
+
+    type: int
+    name: str
+    key: dict[str, Value] | None
+    version: int | None
+    value: dict[str, Value] | None
+    remarks: tuple[str, ...] = ()
+
+
+def record_types(internal: Internal) -> dict[int, RecordType]:
+    """Return the kinds of records by their numbers."""
+    if internal not in _types:
+        module, name = _HOMES[internal]
+        declared: tuple[RecordType, ...] = getattr(import_module(f"kafkalog.format.records.{module}"), name)
+        _types[internal] = {one.number: one for one in declared}
+    return _types[internal]
+
+
+def internal_record(
+    internal: Internal, key: bytes | None, value: bytes | None, *, release: Release = EVERY_RELEASE,
+    text: Text = escaped_text,
+) -> InternalRecord:  # fmt: skip
+    """Read a record with the schemas that `release` knows.
+
+    Raises UnknownTypeError where it has none for the record, MalformedError where the bytes are none of it. Kafka reads
+    a metadata record of a version that is too high as the newest: so does this with a release's schemas.
+    """
+    if internal in _KEYLESS:
+        return _framed(internal, value, release, text)
+    return _keyed(internal, key, value, release, text)
+
+
+def _type(internal: Internal, number: int, release: Release, kafka: str) -> RecordType:
+    found = record_types(internal).get(number)
+    if found is None or not found.known_in(release):
+        raise UnknownTypeError(number, kafka)
+    return found
+
+
+def _keyed(internal: Internal, key: bytes | None, value: bytes | None, release: Release, text: Text) -> InternalRecord:
+    if key is None:
+        raise MalformedError("the key is null, which says of what kind the record is")
+    number = _version(key, "key")
+    kind = _type(internal, number, release, f"Unknown record type {number}")
+    assert kind.key is not None  # coordinators' records are keyed
+    try:
+        fields, taken, _ = decode(kind.key, 0, key[2:], release=release, text=text)
+    except MalformedError as error:
+        raise _wrapped(error, number, "key") from error
+    remarks = _left("key", len(key) - 2 - taken)
+    if value is None:
+        return InternalRecord(number, kind.name, fields, None, None, remarks)
+    version = _version(value, "value")
+    if not 0 <= version <= kind.value.newest_in(release):
+        kafka = f"Found an unknown record version {version} for {number} type"
+        raise UnknownTypeError(number, kafka, kind.name, version)
+    try:
+        decoded = decode(kind.value, version, value[2:], release=release, text=text)
+    except MalformedError as error:
+        raise _wrapped(error, version, "value") from error
+    remarks = (*remarks, *decoded.remarks, *_left("value", len(value) - 2 - decoded.taken))
+    return InternalRecord(number, kind.name, fields, version, decoded.fields, remarks)
+
+
+def _version(data: bytes, what: str) -> int:
+    if len(data) < 2:
+        kafka = f"Could not read version from {what}'s buffer."
+        raise MalformedError(f"the {what} needs 2 bytes for its version, {len(data)} are there", kafka)
+    return int.from_bytes(data[:2], "big", signed=True)
+
+
+def _wrapped(error: MalformedError, version: int, what: str) -> MalformedError:
+    kafka = f"Could not read record with version {version} from {what}'s buffer due to: {error.kafka}."
+    return MalformedError(f"the {what} of version {version}: {error}", kafka)
+
+
+def _left(what: str, size: int) -> tuple[str, ...]:
+    return (f"{size} bytes behind the {what}'s last field",) if size else ()
+
+
+def _framed(internal: Internal, value: bytes | None, release: Release, text: Text) -> InternalRecord:
+    data = value or b""
+    frame, at = _frame_number(data, 0, "frame version")
+    if frame == 0:
+        raise MalformedError(
+            "the frame's version is 0, that of the preview in Kafka 2.8",
+            "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview release "
+            "of KRaft in 2.8 to newer versions are not supported.",
+        )
+    if frame != _FRAME_VERSION:
+        raise MalformedError(
+            f"the frame's version is {frame}, not {_FRAME_VERSION}",
+            f"Could not deserialize metadata record due to unknown frame version {frame}(only frame version "
+            f"{_FRAME_VERSION} is supported)",
+        )
+    number, at = _frame_number(data, at, "type")
+    version, at = _frame_number(data, at, "version")
+    refusal = f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {number}"
+    kind = _type(internal, number, release, refusal)
+    if release == EVERY_RELEASE and not 0 <= version <= kind.value.newest:
+        raise UnknownTypeError(number, "", kind.name, version)
+    try:
+        decoded = decode(kind.value, version, data[at:], release=release, text=text)
+    except MalformedError as error:
+        raise MalformedError(f"{kind.name}: {error}", f"Failed to deserialize record with type {number}") from error
+    left = len(data) - at - decoded.taken
+    if left:
+        raise MalformedError(
+            f"{left} bytes behind the last field of {kind.name}", f"Found {left} byte(s) of garbage after {number}"
+        )
+    return InternalRecord(number, kind.name, None, version, decoded.fields, decoded.remarks)
+
+
+def _frame_number(data: bytes, at: int, what: str) -> tuple[int, int]:
+    try:
+        number, at = uvarint(data, at, what)
+    except MalformedError as error:
+        raise MalformedError(str(error), f"Error while reading {what}") from error
+    if number > _LARGEST:
+        raise MalformedError(f"the {what} is {number}, more than {_LARGEST}", f"Value for {what} was too large.")
+    return (number + 0x8000) % 0x10000 - 0x8000, at

@@ -1,0 +1,85 @@
+"""What a generated message of Kafka's is declared with: names, types and versions, as data.
+
+A message has versions; from `flexible_since` on, strings, bytes and arrays carry a uvarint of their length plus one and
+every structure ends in tagged fields (KIP-482). Field names are Kafka's own, in the spelling of its JSON. Releases
+differ in what they know: one older than a field or than a version reads without it, as that release's tools do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+__all__ = ["EVERY_RELEASE", "NEVER", "ZERO_UUID", "Array", "Field", "Message", "Release", "Struct", "Value"]
+
+Value: TypeAlias = Any  # int, float, bool, str, bytes, None, list of values or dict of them
+Release: TypeAlias = tuple[int, int]
+
+EVERY_RELEASE: Final[Release] = (99, 0)  # knows what any release does
+NEVER: Final = 1 << 15  # no version is as high
+ZERO_UUID: Final = "A" * 22
+
+_BY_TYPE: Final = object()
+_PLAIN: Final[dict[str, Value]] = {"bool": False, "float64": 0.0, "string": "", "bytes": b"", "uuid": ZERO_UUID}
+
+
+class Array(NamedTuple):
+    """Many of one type."""
+
+    of: str | Struct
+
+
+class Struct(NamedTuple):
+    """A nested structure."""
+
+    name: str
+    fields: tuple[Field, ...]
+
+
+class Field(NamedTuple):
+    """A field of a message: its type and the versions that have it, up to `until`, and from which it may be null.
+
+    The plain types are ``bool``, ``int8`` to ``int64``, ``uint16``, ``uint32``, ``float64``, ``string``, ``bytes`` and
+    ``uuid``. A field with a `tag` is left out where it is the default. `release` is the first that knows the field,
+    where it joined a version that older releases have without it.
+    """
+
+    name: str
+    type: str | Array | Struct
+    since: int = 0
+    until: int = NEVER
+    nullable_since: int = NEVER
+    tag: int | None = None
+    default: Value = _BY_TYPE
+    release: Release = (0, 0)
+
+    @property
+    def fallback(self) -> Value:
+        """Return the value of a field that is not there: its default, else zero, empty or false."""
+        if self.default is not _BY_TYPE:
+            return self.default
+        if isinstance(self.type, Array):
+            return []
+        if isinstance(self.type, Struct):
+            return {field.name: field.fallback for field in self.type.fields}
+        return _PLAIN.get(self.type, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """A schema, named as Kafka names it.
+
+    `older` gives the newest version of the releases up to one, as in ``((4, 2), 3)``.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    flexible_since: int = 0
+    newest: int = 0
+    older: tuple[Release, int] | None = None
+
+    def newest_in(self, release: Release) -> int:
+        """Return the newest version that the release knows."""
+        if self.older is not None and release <= self.older[0]:
+            return self.older[1]
+        return self.newest

@@ -1,0 +1,241 @@
+"""Files in object stores, through pyarrow's file systems: listed once, read in blocks.
+
+A request costs more than what it brings: a block of 8 MiB is one, and the header that says how long a batch is costs
+none of its own. Nothing of this is imported for local files.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NamedTuple, TypeVar
+
+from kafkalog.errors import UnreadableError
+from kafkalog.log.storage import Entry, StorageOptions, storage_options
+
+__all__ = ["RemoteSource", "RemoteTree", "kind_of"]
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+_BLOCK: Final = 8 << 20
+_KEPT: Final = 2  # blocks: a batch may lie across an edge, and a reader goes back a little
+_AT_ONCE: Final = 16  # requests for side files
+
+# File systems of this process; a child of it must make its own.
+_systems: dict[tuple[int, str, StorageOptions], Any] = {}
+
+
+class _Where(NamedTuple):
+    """A file system, and the name of something in it."""
+
+    system: Any
+    key: str
+
+
+def _where(path: str) -> _Where:
+    """Find the file system of a URI.
+
+    Raises UnreadableError where that can't be made: for want of pyarrow, too.
+    """
+    scheme, _, rest = path.partition("://")
+    authority, _, key = rest.partition("/")
+    if "@" in authority and not scheme.startswith("abfs"):
+        raise UnreadableError("a URI with credentials in it: it would stand in every output; the environment has them")
+    options = storage_options()
+    cached = (os.getpid(), f"{scheme}://{authority}", options)
+    if cached not in _systems:
+        try:
+            _systems[cached] = _system(scheme.replace("s3a", "s3"), authority, options)
+        except _pyarrow_errors() as error:
+            raise UnreadableError(f"{path}: {_words(error)}") from error
+    system, prefix = _systems[cached]
+    return _Where(system, posixpath.join(prefix, *key.split("/")).rstrip("/"))
+
+
+def _system(scheme: str, authority: str, options: StorageOptions) -> tuple[Any, str]:
+    """Make a file system; the second value is what its names begin with."""
+    fs = _pyarrow_fs()
+    plain, endpoint = "https", options.endpoint
+    if scheme == "s3":
+        endpoint = endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if endpoint and "://" in endpoint:
+        plain, _, endpoint = endpoint.rstrip("/").partition("://")
+    if scheme == "s3":
+        region = options.region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        if region is None and endpoint is None:
+            region = fs.resolve_s3_region(authority)
+        made = fs.S3FileSystem(endpoint_override=endpoint, scheme=plain, region=region, anonymous=options.anonymous)
+        return made, authority
+    if scheme == "gs":
+        made = fs.GcsFileSystem(endpoint_override=endpoint, scheme=plain, anonymous=options.anonymous)
+        return made, authority
+    made, prefix = fs.FileSystem.from_uri(f"{scheme}://{authority}/")
+    return made, prefix
+
+
+def _pyarrow_fs() -> Any:
+    try:
+        from pyarrow import fs
+    except ImportError as error:
+        raise UnreadableError("object stores need pyarrow: pip install 'kafkalog[parquet]'") from error
+    return fs
+
+
+def _pyarrow_errors() -> tuple[type[Exception], ...]:
+    _pyarrow_fs()
+    from pyarrow import ArrowException
+
+    return (OSError, ArrowException)
+
+
+def _words(error: Exception) -> str:
+    """Say in one line what pyarrow says in several."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file or directory"
+    text = " ".join(str(error).split())
+    return text.partition(" (Request ID")[0] or type(error).__name__
+
+
+class RemoteSource:
+    """An object, read in blocks up to its size at opening.
+
+    Opening costs one request, each block one. Raises UnreadableError where it can't be opened or read.
+    """
+
+    def __init__(self, path: str, *, max_bytes: int | None = None) -> None:
+        self.name = path
+        self._file, self._whole, self._told = _open(path)
+        self._size = self._whole if max_bytes is None else min(self._whole, max_bytes)
+        self.is_cut = self._size < self._whole
+        self._blocks: dict[int, memoryview] = {}
+        self._fetched = 0
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def read_into(self, position: int, view: memoryview, least: int, /) -> int:
+        view = view[: max(0, self._size - position)]
+        done = 0
+        while done < len(view):
+            number, at = divmod(position + done, _BLOCK)
+            if done >= least and number not in self._blocks:
+                break
+            piece = self._block(number)[at : at + len(view) - done]
+            if not piece:
+                break
+            view[done : done + len(piece)] = piece
+            done += len(piece)
+        return done
+
+    def read(self, position: int, size: int) -> bytes:
+        data = bytearray(max(0, min(size, self._size - position)))
+        return bytes(memoryview(data)[: self.read_into(position, memoryview(data), size)])
+
+    def _block(self, number: int) -> memoryview:
+        if number not in self._blocks:
+            start = number * _BLOCK
+            try:
+                data = self._file.read_at(min(_BLOCK, self._size - start), start)
+            except _pyarrow_errors() as error:
+                raise UnreadableError(f"{self.name}: reading at {start}: {_words(error)}") from error
+            self._fetched += 1
+            while len(self._blocks) >= _KEPT:
+                del self._blocks[next(iter(self._blocks))]
+            self._blocks[number] = memoryview(data)
+        return self._blocks[number]
+
+    def release(self, position: int) -> None: ...
+
+    def close(self) -> None:
+        self._blocks.clear()
+        self._file.close()
+
+    def changes(self) -> str | None:
+        if self._fetched <= 1:  # what was read is of one moment
+            return None
+        try:
+            now, size, told = _open(self.name)
+        except UnreadableError:
+            return "vanished while it was read"
+        now.close()
+        if size != self._whole:
+            verb = "grew" if size > self._whole else "shrank"
+            return f"{verb} from {self._whole} to {size} bytes while it was read"
+        return None if told == self._told else "was replaced while it was read"
+
+
+def _open(path: str) -> tuple[Any, int, dict[str, Any]]:
+    """Open an object: itself, its size, and what its store says of this version of it."""
+    system, key = _where(path)
+    try:
+        file = system.open_input_file(key)
+        told = file.metadata() or {}
+        return file, file.size(), {name: told[name] for name in ("ETag", "Last-Modified") if name in told}
+    except _pyarrow_errors() as error:
+        raise UnreadableError(f"{path}: {_words(error)}") from error
+
+
+class _RemoteEntry(NamedTuple):
+    """An object, or a directory that names of objects make up."""
+
+    name: str
+    path: str
+    is_directory: bool
+    size: int
+
+    @property
+    def is_link(self) -> bool:
+        return False
+
+
+class RemoteTree:
+    """All that lies below a directory, from one listing."""
+
+    def __init__(self, root: str, *, deep: bool) -> None:
+        fs = _pyarrow_fs()
+        system, self._key = _where(root)
+        self._root = root.rstrip("/")
+        try:
+            infos = system.get_file_info(fs.FileSelector(self._key, recursive=deep))
+        except _pyarrow_errors() as error:
+            raise UnreadableError(f"{root}: {_words(error)}") from error
+        self._folders: dict[str, dict[str, _RemoteEntry]] = {self._root: {}}
+        for info in infos:
+            if info.path.strip("/") != self._key.strip("/"):
+                self._add(info.path, info.size or 0, is_directory=info.type == fs.FileType.Directory)
+
+    def _add(self, key: str, size: int, *, is_directory: bool) -> None:
+        """Enter an object and the directories above it."""
+        path = f"{self._root}/{key[len(self._key) :].strip('/')}"
+        folder, _, name = path.rpartition("/")
+        if is_directory:
+            self._folders.setdefault(path, {})
+        if folder not in self._folders:
+            self._add(f"{self._key}/{folder[len(self._root) :].strip('/')}", 0, is_directory=True)
+        self._folders[folder].setdefault(name, _RemoteEntry(name, path, is_directory, size))
+
+    def entries(self, path: str, /) -> list[Entry]:
+        found = self._folders.get(path.rstrip("/"))
+        if found is None:
+            raise UnreadableError(f"{path}: no such file or directory")
+        return list(found.values())
+
+    def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(function, items))
+
+
+def kind_of(path: str) -> str:
+    """Say what lies there: ``file``, ``directory``, or nothing that can be seen."""
+    fs = _pyarrow_fs()
+    try:
+        system, key = _where(path)
+        kind = system.get_file_info([key])[0].type
+    except UnreadableError:
+        return ""
+    except _pyarrow_errors():
+        return ""
+    return {fs.FileType.File: "file", fs.FileType.Directory: "directory"}.get(kind, "")

@@ -1,0 +1,177 @@
+"""What lies in a directory, on a disk or in an object store: names, kinds and sizes.
+
+A local directory is listed when it is asked for. A tree in an object store is listed once, whole: one request for a
+thousand names, however many directories they lie in.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
+
+from kafkalog.errors import UnreadableError
+from kafkalog.log.names import is_remote, local_path
+
+__all__ = ["Entry", "StorageOptions", "Tree", "exists", "expand", "is_directory", "open_tree", "set_storage_options"]
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+_MAGIC: Final = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    """How an object store is reached, where the environment does not say it; never a secret.
+
+    `endpoint` is the URL of a server that speaks S3 or stands for Google's, `anonymous` means that nothing is signed.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    anonymous: bool = False
+
+
+def set_storage_options(options: StorageOptions) -> None:
+    """Make `options` this process's own for every path from now on."""
+    global _options  # noqa: PLW0603  # one for the process, like the environment that they complete
+    _options = options
+
+
+def storage_options() -> StorageOptions:
+    """Return the process's options."""
+    return _options
+
+
+_options = StorageOptions()
+
+
+class Entry(Protocol):
+    """A name in a directory. What is neither a file, a directory nor a link is none of them."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def is_link(self) -> bool: ...
+
+    @property
+    def is_directory(self) -> bool: ...
+
+    @property
+    def size(self) -> int:
+        """Return a file's size in bytes, 0 where it vanished."""
+
+
+class Tree(Protocol):
+    """A directory and all below it."""
+
+    def entries(self, path: str, /) -> list[Entry]:
+        """List a directory: the tree's root or one below it.
+
+        Raises UnreadableError where it is none or can't be listed.
+        """
+
+    def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
+        """Call a function that reads files of the tree for each item, side by side where waiting is all it costs."""
+
+
+class _LocalEntry:
+    """What ``os.scandir`` tells."""
+
+    __slots__ = ("_entry", "name", "path")
+
+    def __init__(self, folder: str, entry: os.DirEntry[str]) -> None:
+        self._entry = entry
+        self.name = entry.name
+        self.path = os.path.join(folder, entry.name)
+
+    @property
+    def is_link(self) -> bool:
+        return self._entry.is_symlink()
+
+    @property
+    def is_directory(self) -> bool:
+        return self._entry.is_dir(follow_symlinks=False)
+
+    @property
+    def size(self) -> int:
+        try:
+            return self._entry.stat().st_size
+        except OSError:
+            return 0
+
+
+class _LocalTree:
+    """Directories of a file system."""
+
+    def entries(self, path: str, /) -> list[Entry]:
+        try:
+            with os.scandir(local_path(path)) as entries:
+                return [_LocalEntry(path, entry) for entry in entries]
+        except NotADirectoryError as error:
+            raise UnreadableError(f"{path}: no directory: did you mean `kafkalog dump {path}`?") from error
+        except OSError as error:
+            raise UnreadableError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+
+    def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
+        return [function(item) for item in items]
+
+
+def open_tree(path: str, *, deep: bool = True) -> Tree:
+    """Open a directory for listing; without `deep` nothing below its own names is needed.
+
+    Raises UnreadableError where an object store can't be asked.
+    """
+    if not is_remote(path):
+        return _LocalTree()
+    from kafkalog.log.remote import RemoteTree
+
+    return RemoteTree(path, deep=deep)
+
+
+def exists(path: str) -> bool:
+    """Say whether anything lies there; of what can't be asked nothing is known to."""
+    return os.path.lexists(local_path(path)) if not is_remote(path) else _remote_kind(path) != ""
+
+
+def is_directory(path: str) -> bool:
+    """Say whether a directory lies there."""
+    return os.path.isdir(local_path(path)) if not is_remote(path) else _remote_kind(path) == "directory"
+
+
+def _remote_kind(path: str) -> str:
+    from kafkalog.log.remote import kind_of
+
+    return kind_of(path)
+
+
+def expand(pattern: str) -> list[str]:
+    """Return the paths that a pattern of ``*``, ``?`` and ``[…]`` stands for; itself where it stands for none."""
+    if not _MAGIC & set(pattern) or exists(pattern):
+        return [pattern]
+    if not is_remote(pattern):
+        prefix = pattern[: len(pattern) - len(local_path(pattern))]
+        return [prefix + path for path in sorted(glob.glob(local_path(pattern)))] or [pattern]
+    scheme, _, rest = pattern.partition("://")
+    bucket, *parts = rest.strip("/").split("/")
+    found = [f"{scheme}://{bucket}"]
+    for part in parts:
+        found = [path for folder in found for path in _matching(folder, part)]
+    return found or [pattern]
+
+
+def _matching(folder: str, part: str) -> list[str]:
+    if not _MAGIC & set(part):
+        return [f"{folder}/{part}"]
+    try:
+        entries = open_tree(folder, deep=False).entries(folder)
+    except UnreadableError:  # whoever reads the pattern itself is told
+        return []
+    return sorted(entry.path for entry in entries if fnmatch.fnmatchcase(entry.name, part))

@@ -1,0 +1,57 @@
+"""Every file below a directory; links are followed inside it only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.log.names import local_path
+from kafkalog.log.storage import Entry, open_tree
+
+__all__ = ["Found", "walk"]
+
+
+class Found(NamedTuple):
+    """A file; `is_outside` says that it is a symbolic link that leads out of the directory, and is not followed."""
+
+    path: str
+    size: int
+    is_outside: bool
+
+
+def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
+    """Yield every file below `root` that is no directory, in the order of names.
+
+    A directory that links lead to twice is walked once.
+    """
+    tree = open_tree(root)
+    top = os.path.realpath(local_path(root))
+    seen = {top}
+    waiting = [root]
+    while waiting:
+        home = waiting.pop()
+        try:
+            entries = sorted(tree.entries(home), key=lambda entry: entry.name)
+        except UnreadableError as error:
+            report(Finding.of("file-unreadable", home, str(error)))
+            continue
+        below = []
+        for entry in entries:
+            real = os.path.realpath(local_path(entry.path)) if entry.is_link else ""
+            outside = entry.is_link and os.path.commonpath([real, top]) != top
+            if outside:
+                report(Finding.of("link-leaves", entry.path, f"a symbolic link to {real}, which lies elsewhere"))
+            if not outside and _is_directory(entry, real):
+                if real not in seen:
+                    below.append(entry.path)
+                seen |= {real} if real else set()
+            else:
+                yield Found(entry.path, 0 if outside else entry.size, outside)
+        waiting += reversed(below)
+
+
+def _is_directory(entry: Entry, real: str) -> bool:
+    return os.path.isdir(real) if entry.is_link else entry.is_directory

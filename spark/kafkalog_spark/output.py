@@ -1,0 +1,71 @@
+"""The directory that a job writes to: any place that pyarrow's filesystems know."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyarrow import fs
+
+from kafkalog.errors import KafkaLogError
+from kafkalog.log.names import local_path
+
+__all__ = ["Output"]
+
+
+class Output:
+    """A new directory for one run. Spark writes tables under `uri`, the driver the small files beside them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        if "://" in name:
+            # Java's S3 filesystem has another scheme than everybody's.
+            self.filesystem, self.path = fs.FileSystem.from_uri(name.replace("s3a://", "s3://", 1))
+            self.uri = name
+        else:
+            self.filesystem, self.path = fs.LocalFileSystem(), os.path.abspath(name)
+            self.uri = Path(self.path).as_uri()
+
+    def refuse_within(self, inputs: Sequence[str]) -> None:
+        """Refuse a directory that lies where evidence is read, or that holds some. Raises KafkaLogError."""
+        for path in inputs:
+            one, other = self._place(self.name), self._place(path)
+            if one.startswith(other) or other.startswith(one):
+                said = "lies in" if one.startswith(other) else "holds"
+                raise KafkaLogError(f"{self.name}: {said} a directory that is read; nothing is ever written there")
+
+    @staticmethod
+    def _place(name: str) -> str:
+        """Write a directory's name so that of two the one which holds the other begins it."""
+        scheme, there, path = name.partition("://")
+        if not there or scheme == "file":
+            return f"{str(Path(local_path(name)).resolve()).rstrip('/')}/"
+        return f"{scheme.replace('s3a', 's3')}://{path.rstrip('/')}/"
+
+    def make(self, *, overwrite: bool) -> None:
+        """Make the directory; one that is there is refused, or emptied. Raises KafkaLogError."""
+        try:
+            if self.filesystem.get_file_info(self.path).type is not fs.FileType.NotFound:
+                if not overwrite:
+                    raise KafkaLogError(f"{self.name}: is there already; --overwrite replaces it")
+                self.filesystem.delete_dir_contents(self.path)
+            self.filesystem.create_dir(self.path)
+        except OSError as error:
+            raise KafkaLogError(f"{self.name}: {error}") from error
+
+    def remove(self) -> None:
+        """Remove the directory with all that is in it."""
+        self.filesystem.delete_dir(self.path)
+
+    def of_table(self, table: str) -> str:
+        """Return where Spark writes a table."""
+        return f"{self.uri.rstrip('/')}/{table}"
+
+    def write(self, name: str, text: str) -> None:
+        """Write a small file. Raises KafkaLogError."""
+        try:
+            with self.filesystem.open_output_stream(f"{self.path.rstrip('/')}/{name}") as stream:
+                stream.write(text.encode())
+        except OSError as error:
+            raise KafkaLogError(f"{self.name}: {error}") from error

@@ -1,0 +1,133 @@
+"""What a read of the data source comes to: paths listed, the coordinator's word read, tasks packed."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql.datasource import InputPartition
+
+from kafkalog.audit.metadata_log import METADATA_TOPIC
+from kafkalog.audit.partition import join
+from kafkalog.audit.run import Cluster, open_clusters
+from kafkalog.audit.scan import STATE_TOPIC, scan_segment
+from kafkalog.audit.surroundings import StateLog, Surroundings
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.log.rows import finding_row
+from kafkalog.log.storage import expand, set_storage_options
+from kafkalog_spark.request import Request
+from kafkalog_spark.splits import Log, Piece, logs_of, packed_tasks, pieces_of
+
+__all__ = ["Task", "log_tasks", "open_all", "segment_tasks"]
+
+
+@dataclass
+class Task(InputPartition):
+    """A task's share: segments, or partitions with all their logs; `around` is by cluster, packed. `rows` are given."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    groups: list[list[Log]] = field(default_factory=list)
+    around: dict[int, bytes] = field(default_factory=dict)
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+
+
+def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[str]]:
+    """List the paths, patterns expanded, but for the partitions that are not asked for.
+
+    Raises UnreadableError where `strict` is set and none of the paths can be listed.
+    """
+    set_storage_options(request.storage)
+    paths = [path for pattern in request.paths for path in expand(pattern)]
+    clusters, unreadable = open_clusters(paths)
+    if strict and unreadable and not clusters:
+        raise UnreadableError("; ".join(unreadable))
+    return clusters, unreadable
+
+
+def segment_tasks(request: Request, clusters: Sequence[Cluster]) -> list[Task]:
+    """Share segments out to tasks, but for those that hold none of the offsets that are asked for."""
+    logs = [replace(log, directory=_trimmed(log.directory, request)) for log in _wanted(request, clusters)]
+    tasks: dict[int, Task] = {}
+    for piece in pieces_of(logs, request.split_bytes):
+        tasks.setdefault(piece.task, Task()).pieces.append(piece)
+    return list(tasks.values())
+
+
+def log_tasks(request: Request, clusters: Sequence[Cluster], unreadable: Iterable[str]) -> list[Task]:
+    """Share partitions out to tasks, each with all its replicas; the first has what was found on the way."""
+    around: dict[int, Surroundings] = {}
+    told: list[Finding] = [Finding.of("file-unreadable", _path_of(line), line) for line in unreadable]
+    rows = [finding_row(finding) for finding in told]
+    for number, cluster in enumerate(clusters):
+        around[number] = _surroundings(cluster, request)
+        for node in cluster.nodes:
+            rows += [finding_row(finding, node.node_id) for finding in node.findings]
+        rows += [finding_row(finding) for finding in around[number].findings]
+        around[number].findings = []
+    packed = {number: zlib.compress(pickle.dumps(one), 1) for number, one in around.items()}
+    groups: dict[int, list[Log]] = {}
+    for log in _wanted(request, clusters):
+        groups.setdefault(log.group, []).append(log)
+    sizes = {group: sum(log.directory.size for log in logs) for group, logs in groups.items()}
+    tasks: dict[int, Task] = {}
+    for group, number in packed_tasks(sizes, request.split_bytes).items():
+        task = tasks.setdefault(number, Task())
+        task.groups.append(groups[group])
+        for log in groups[group]:
+            task.around[log.cluster] = packed[log.cluster]
+    return [Task(rows=rows), *tasks.values()]
+
+
+def _path_of(line: str) -> str:
+    return line.partition(": ")[0]
+
+
+def _wanted(request: Request, clusters: Sequence[Cluster]) -> Iterator[Log]:
+    return (log for log in logs_of(clusters, None) if request.wants(log.directory))
+
+
+def _trimmed(directory: PartitionDirectory, request: Request) -> PartitionDirectory:
+    first, last = request.selection.first_offset, request.selection.last_offset
+    segments = directory.segments
+    ends = [*(segment.base_offset for segment in segments[1:]), 2**63]
+    kept = [
+        segment
+        for segment, end in zip(segments, ends, strict=True)
+        if (last is None or segment.base_offset <= last) and (first is None or first < end)
+    ]
+    return replace(directory, segments=tuple(kept))
+
+
+def _surroundings(cluster: Cluster, request: Request) -> Surroundings:
+    """Read what the coordinator and the metadata log say, as far as the limit lets."""
+    states = [(node, directory) for node, directory in cluster.wanted() if directory.topic == STATE_TOPIC]
+    others = [directory for _, directory in cluster.wanted() if directory.topic == METADATA_TOPIC]
+    told: list[Finding] = []
+    left = request.state_bytes - sum(directory.size for _, directory in states)
+    if left < 0:
+        told.append(_not_read(cluster, STATE_TOPIC, request))
+        states, left = [], request.state_bytes
+    nodes: list[LogDirectory] = cluster.nodes
+    if sum(directory.size for directory in others) > left:
+        told.append(_not_read(cluster, METADATA_TOPIC, request))
+        nodes = [replace(node, partitions=[]) for node in nodes]
+    logs = []
+    for node, directory in states:
+        scans = [scan_segment(directory, segment, request.options.limits) for segment in directory.segments]
+        logs.append(StateLog.of(node, join(directory, scans), scans))
+    newest = max((log.partition.newest for log in logs), default=-1)
+    newest_broker = max((log.partition.newest_broker for log in logs), default=-1)
+    around = Surroundings.of(nodes, logs, newest, newest_broker, request.options)
+    around.findings += told
+    return around
+
+
+def _not_read(cluster: Cluster, topic: str, request: Request) -> Finding:
+    sizes = sum(directory.size for _, directory in cluster.wanted() if directory.topic == topic)
+    message = f"{topic} has {sizes} bytes, stateBytes is {request.state_bytes}: it was not read"
+    return Finding.of("state-not-read", cluster.nodes[0].path, message, needed=request.state_bytes, found=sizes)

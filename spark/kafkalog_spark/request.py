@@ -1,0 +1,154 @@
+"""What is asked of the data source: its options, checked before anything is read."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from kafkalog.audit.surroundings import Options
+from kafkalog.errors import UnsupportedError
+from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.selection import Selection
+from kafkalog.log.storage import StorageOptions
+from kafkalog.tables import Table
+from kafkalog_spark.splits import SPLIT_BYTES
+
+__all__ = ["Request"]
+
+_STATE_BYTES: Final = 64 << 20
+_SIZE: Final = re.compile(r"(\d+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which view of which paths, and how far: what the tasks are told.
+
+    `split_bytes` is a task's share; of the state topic and the metadata log `state_bytes` are read at most. `topic` is
+    a pattern. `topics`, `partitions` and `selection` hold what filters leave; Spark applies the filters again.
+    """
+
+    view: str
+    paths: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    options: Options = field(default_factory=Options)
+    storage: StorageOptions = field(default_factory=StorageOptions)
+    split_bytes: int = SPLIT_BYTES
+    state_bytes: int = _STATE_BYTES
+    topic: str | None = None
+    topics: frozenset[str] | None = None
+    partitions: frozenset[int] | None = None
+    pushdown: bool = False
+    selection: Selection = field(default_factory=Selection)
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], views: Sequence[str]) -> Request:
+        """Read the options of ``spark.read``. Raises UnsupportedError for what they can't be."""
+        given = {name.lower().replace("-", "").replace("_", ""): value for name, value in options.items()}
+        paths = json.loads(given.pop("paths", "[]")) + [given.pop(name) for name in ("path",) if name in given]
+        if not paths:
+            raise UnsupportedError('no path: .load("/backups/broker-1") names a log directory, or several')
+        for name in given:
+            if name not in _READ:
+                close = difflib.get_close_matches(name, _READ, 1)
+                hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(_READ))}"
+                raise UnsupportedError(f"there is no option {name!r}: {hint}")
+        told = {name: _value(name, given[name]) for name in given}
+        view = told.get("view", "transactions")
+        if view not in views:
+            raise UnsupportedError(f"there is no view {view!r}: there are {', '.join(views)}")
+        limits = Limits(**_named(told, max_batch_bytes="maxbatchbytes", max_decompressed_bytes="maxdecompressedbytes"))
+        audit = Options(
+            limits,
+            **_named(
+                told, snapshot="snapshot", now="now", copy_ms="copyminutes", max_timeout_ms="transactionmaxtimeoutms",
+                state_partitions="transactionstatepartitions",
+            ),
+        )  # fmt: skip
+        return cls(
+            view, tuple(paths), options=audit,
+            storage=StorageOptions(**_named(told, endpoint="endpoint", region="region", anonymous="anonymous")),
+            **_named(
+                told, columns="columns", split_bytes="splitbytes", state_bytes="statebytes", topic="topic",
+                partitions="partition", pushdown="pushdown",
+            ),
+        )  # fmt: skip
+
+    def names(self, table: Table) -> tuple[str, ...]:
+        """Return the columns that are asked for. Raises UnsupportedError for one that the table has not."""
+        for name in self.columns:
+            if name not in table.names:
+                close = difflib.get_close_matches(name, table.names, 3) or table.names
+                raise UnsupportedError(f"{self.view} has no column {name!r}: there are {', '.join(close)}")
+        return self.columns or table.names
+
+    def wants(self, directory: PartitionDirectory) -> bool:
+        """Say whether a partition is asked for."""
+        if self.topic is not None and not fnmatchcase(directory.topic, self.topic):
+            return False
+        if self.topics is not None and directory.topic not in self.topics:
+            return False
+        return self.partitions is None or directory.partition in self.partitions
+
+
+def _size(text: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        raise ValueError("no number of bytes, like 1048576 or 1m")
+    return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2].lower()]
+
+
+def _yes(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("neither true nor false")
+    return text.lower() == "true"
+
+
+def _minutes(text: str) -> int:
+    return round(float(text) * 60_000)
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(int(part) for part in _list(text))
+
+
+_READ: Final[dict[str, Callable[[str], Any]]] = {
+    "anonymous": _yes,
+    "columns": _list,
+    "copyminutes": _minutes,
+    "endpoint": str,
+    "maxbatchbytes": _size,
+    "maxdecompressedbytes": _size,
+    "now": int,
+    "partition": _numbers,
+    "pushdown": _yes,
+    "region": str,
+    "snapshot": _yes,
+    "splitbytes": _size,
+    "statebytes": _size,
+    "topic": str,
+    "transactionmaxtimeoutms": int,
+    "transactionstatepartitions": int,
+    "view": str,
+}
+
+
+def _value(name: str, text: str) -> Any:
+    try:
+        return _READ[name](text)
+    except ValueError as error:
+        raise UnsupportedError(f"option {name} is {text!r}: {error}") from error
+
+
+def _named(told: Mapping[str, Any], **names: str) -> dict[str, Any]:
+    """Return the options that were given, by the names of arguments."""
+    return {argument: told[name] for argument, name in names.items() if name in told}

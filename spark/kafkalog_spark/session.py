@@ -1,0 +1,65 @@
+"""The session: what it must be told before it starts, and what is asked of one that runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+__all__ = ["active_session", "at_work", "open_session", "told"]
+
+_ALWAYS: Final = {
+    # Each task that runs Python waits some 40 ms on a TCP socket.
+    "spark.python.unix.domain.socket.enabled": "true",
+}
+_WHILE_AT_WORK: Final = {
+    # Else columns are matched by their places, and two of one type are swapped without a word.
+    "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
+}
+
+
+def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """Return the session that runs, or start one; the master is set only where one is given."""
+    if master is not None and master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("kafkalog")
+    if master is not None:
+        builder = builder.master(master)
+    bar = {"spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower()}
+    for key, value in {**_ALWAYS, **bar, **(conf or {})}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    with suppress(PySparkException):  # Spark Connect has no context
+        session.sparkContext.setLogLevel("WARN")
+    return session
+
+
+def active_session() -> SparkSession | None:
+    """Return the session that runs already, None where there is none."""
+    return SparkSession.getActiveSession()
+
+
+@contextmanager
+def at_work(session: SparkSession) -> Iterator[None]:
+    """Set what the tasks rely on, and put it back afterwards."""
+    before = {key: session.conf.get(key, None) for key in _WHILE_AT_WORK}
+    for key, value in _WHILE_AT_WORK.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, old)
+
+
+def told(session: SparkSession, name: str) -> str | None:
+    """Return the session's ``spark.kafkalog.`` setting of an option, None where it has none."""
+    return session.conf.get(f"spark.kafkalog.{name.replace('-', '.').replace('_', '.')}", None)

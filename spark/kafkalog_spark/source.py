@@ -1,0 +1,133 @@
+"""The data source: ``spark.read.format("kafkalog")``.
+
+Spark asks in processes of its own: one makes the schema, one plans, one for each task reads. They share nothing but
+what is pickled here.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
+
+from kafkalog_spark.request import Request
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafkalog_spark.planning import Task
+
+__all__ = ["KafkalogSource"]
+
+
+class KafkalogSource(DataSource):
+    """Views of log directories; what they are stands in ``docs/spark-source.md``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "kafkalog"
+
+    def schema(self) -> StructType:
+        from kafkalog.tables.arrow import spark_schema
+        from kafkalog_spark.views import VIEWS
+
+        request = Request.of(self.options, tuple(VIEWS))
+        table = VIEWS[request.view].table
+        fields = {field["name"]: field for field in spark_schema(table)["fields"]}
+        chosen = [fields[name] for name in request.names(table)]
+        return StructType.fromJson({"type": "struct", "fields": chosen})
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        from kafkalog_spark.views import VIEWS
+
+        request = replace(Request.of(self.options, tuple(VIEWS)), columns=tuple(schema.fieldNames()))
+        request.names(VIEWS[request.view].table)
+        # A session that allows no filters refuses a reader that takes them, so only who asks for them gets that.
+        return _PushingReader(request) if request.pushdown else _Reader(request)
+
+
+class _Reader(DataSourceReader):
+    """Plans and reads; only `request` goes from one to the other."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+
+    def partitions(self) -> list[InputPartition]:
+        from kafkalog_spark.planning import log_tasks, open_all, segment_tasks
+        from kafkalog_spark.views import VIEWS
+
+        request = self.request
+        clusters, unreadable = open_all(request, strict=request.view != "findings")
+        if VIEWS[request.view].of_logs is None:
+            return [*segment_tasks(request, clusters)]
+        return [*log_tasks(request, clusters, unreadable)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from kafkalog_spark.planning import Task
+
+        if isinstance(partition, Task):  # without any tasks Spark makes one of its own
+            yield from _read(partition, self.request)
+
+
+def _read(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
+    from kafkalog.log.storage import set_storage_options
+    from kafkalog_spark.columns import gathered
+    from kafkalog_spark.views import VIEWS, log_batches, schema_of, segment_batches, told_batches
+
+    set_storage_options(request.storage)
+    view = VIEWS[request.view]
+    schema = schema_of(view, request.columns)
+    if request.view == "findings":
+        yield from told_batches(view, task.rows, schema)
+    yield from gathered(batch for piece in task.pieces for batch in segment_batches(view, piece, schema, request))
+    around = {number: pickle.loads(zlib.decompress(packed)) for number, packed in task.around.items()}
+    yield from gathered(
+        batch for logs in task.groups for batch in log_batches(view, logs, around[logs[0].cluster], schema, request)
+    )
+
+
+class _PushingReader(_Reader):
+    """Leaves out what filters leave out for certain; Spark applies them all the same."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802  # Spark's name
+        for one in filters:
+            self.request = _narrowed(self.request, one)
+            yield one
+
+
+def _narrowed(request: Request, one: Filter) -> Request:
+    """Take one filter into account, as far as it says something of a partition, a producer or an offset."""
+    kind = type(one).__name__
+    (column, *inner), value = getattr(one, "attribute", ("",)), getattr(one, "value", None)
+    if inner or value is None:
+        return request
+    values = value if kind == "In" else (value,)
+    if column == "partition" and kind in ("EqualTo", "In"):
+        known = frozenset(values)
+        return replace(request, partitions=known if request.partitions is None else request.partitions & known)
+    if column == "topic" and kind in ("EqualTo", "In"):
+        known = frozenset(values)
+        return replace(request, topics=known if request.topics is None else request.topics & known)
+    selection = request.selection
+    if column == "producer_id" and kind == "EqualTo":
+        return replace(request, selection=replace(selection, producer_id=value))
+    low, high = selection.first_offset, selection.last_offset
+    if column in _LAST_OFFSETS.get(request.view, ()) and kind in ("EqualTo", "GreaterThan", "GreaterThanOrEqual"):
+        low = value if low is None else max(low, value)
+    if column in _FIRST_OFFSETS.get(request.view, ()) and kind in ("EqualTo", "LessThan", "LessThanOrEqual"):
+        high = value if high is None else min(high, value)
+    return replace(request, selection=replace(selection, first_offset=low, last_offset=high))
+
+
+# The columns that no selected row has below, or above, the offsets that a selection names.
+_LAST_OFFSETS: Mapping[str, tuple[str, ...]] = {
+    "batches": ("last_offset",), "records": ("offset",), "control": ("offset",),
+}  # fmt: skip
+_FIRST_OFFSETS: Mapping[str, tuple[str, ...]] = {
+    "batches": ("base_offset",), "records": ("offset",), "control": ("offset",),
+}  # fmt: skip

@@ -1,0 +1,136 @@
+"""The data source's views: each a table, and what makes its rows in a task.
+
+A view of segments looks at one segment at a time, a view of logs at all replicas of a partition with what surrounds
+them. A new one is a line in `VIEWS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kafkalog.audit.judge import judge
+from kafkalog.audit.partition import join
+from kafkalog.audit.rows import log_rows
+from kafkalog.audit.scan import scan_segment
+from kafkalog.audit.segments import segment_row
+from kafkalog.audit.surroundings import Surroundings
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.log.chunk import Chunk
+from kafkalog.log.rows import finding_row, segment_rows
+from kafkalog.log.segment import segment_chunks
+from kafkalog.log.selection import Selection
+from kafkalog.tables import Table, audit, dump
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog_spark.columns import batch_columns, gathered, record_columns
+from kafkalog_spark.request import Request
+from kafkalog_spark.splits import Log, Piece
+
+__all__ = ["VIEWS", "View", "log_batches", "schema_of", "segment_batches", "told_batches"]
+
+Row = tuple[Any, ...]
+Columns = Callable[[str, Iterable[Chunk], pa.Schema, Selection], Iterator[pa.RecordBatch]]
+SegmentRows = Callable[[Piece, Request], Iterable[Row]]
+LogRows = Callable[[list[Log], Surroundings, Request], Iterable[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A table with one of the ways to make its rows: of a segment's chunks, of a segment, or of a partition's logs."""
+
+    table: Table
+    columns: Columns | None = None
+    of_segment: SegmentRows | None = None
+    of_logs: LogRows | None = None
+
+
+def schema_of(view: View, names: Iterable[str]) -> pa.Schema:
+    """Return the schema of some of a view's columns."""
+    whole = arrow_schema(view.table)
+    return pa.schema([whole.field(name) for name in names])
+
+
+def segment_batches(view: View, piece: Piece, schema: pa.Schema, request: Request) -> Iterator[pa.RecordBatch]:
+    """Yield one segment's rows; what can't be read of it is told by the view ``findings``."""
+    try:
+        if view.columns is not None:
+            chunks = segment_chunks(piece.segment.path, limits=request.options.limits, max_bytes=piece.segment.size)
+            yield from view.columns(piece.segment.path, chunks, schema, request.selection)
+        if view.of_segment is not None:
+            yield from _batches(view, view.of_segment(piece, request), schema)
+    except UnreadableError:
+        return
+
+
+def log_batches(
+    view: View, logs: list[Log], around: Surroundings, schema: pa.Schema, request: Request
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one partition's logs."""
+    if view.of_logs is not None:
+        yield from _batches(view, view.of_logs(logs, around, request), schema)
+
+
+def told_batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield rows that were found while the tasks were planned."""
+    yield from _batches(view, rows, schema)
+
+
+def _batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield whole rows as batches of the columns that are asked for."""
+    places = [view.table.names.index(name) for name in schema.names]
+    if len(places) == 1:
+        chosen: Iterable[Row] = ((row[places[0]],) for row in rows)
+    else:
+        chosen = map(itemgetter(*places), rows)
+    yield from gathered(arrow_batches(chosen, schema))
+
+
+def _control(piece: Piece, request: Request) -> Iterator[Row]:
+    path = piece.segment.path
+    chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
+    for item in segment_rows(path, chunks, {"control"}, request.selection):
+        if not isinstance(item, Finding):
+            yield item[1]
+
+
+def _segment(piece: Piece, request: Request) -> Iterator[Row]:
+    yield segment_row(piece.directory, scan_segment(piece.directory, piece.segment, request.options.limits))
+
+
+def _of_logs(table: str) -> LogRows:
+    """Return what makes a table's rows by the audit of a partition."""
+
+    def rows(logs: list[Log], around: Surroundings, request: Request) -> Iterator[Row]:
+        limits = request.options.limits
+        replicas = []
+        for log in logs:
+            scans = [scan_segment(log.directory, segment, limits) for segment in log.directory.segments]
+            replicas.append((log.node, join(log.directory, scans)))
+        newest = max([around.newest, *(partition.newest for _, partition in replicas)])
+        now = around.now
+        if request.options.now is None:
+            now = max([now, *(partition.newest_broker for _, partition in replicas)])
+        judgement = judge(replicas, replace(around, newest=newest, now=now))
+        if table == "findings":
+            yield from map(finding_row, judgement.findings)
+        for found in judgement.logs:
+            yield from log_rows(found, table)
+
+    return rows
+
+
+VIEWS: Final[dict[str, View]] = {
+    "transactions": View(audit.TRANSACTIONS, of_logs=_of_logs("transactions")),
+    "batches": View(dump.BATCHES, columns=batch_columns),
+    "records": View(dump.RECORDS, columns=record_columns),
+    "control": View(dump.CONTROL, of_segment=_control),
+    "findings": View(audit.FINDINGS, of_logs=_of_logs("findings")),
+    "segments": View(audit.SEGMENTS, of_segment=_segment),
+    "gaps": View(audit.GAPS, of_logs=_of_logs("gaps")),
+    "producers": View(audit.PRODUCERS, of_logs=_of_logs("producers")),
+}

@@ -1,0 +1,58 @@
+"""What the side files of log directories say that the logs do not: all comparisons, as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafkalog.audit.left_over import left_over
+from kafkalog.audit.partition import PartitionAudit, join
+from kafkalog.audit.scan import scan_segment
+from kafkalog.audit.side_files import SideFiles
+from kafkalog.audit.side_node import compare_node, compare_nodes
+from kafkalog.audit.side_partition import compare_partition
+from kafkalog.findings import Finding, Severity
+from kafkalog.log.logdir import PartitionDirectory, Segment, open_log_directory
+from kafkalog.log.segment import segment_chunks
+
+
+def read(directory: PartitionDirectory, segment: Segment) -> SideFiles:
+    """Read a segment once, for its side files."""
+    side = SideFiles(directory, segment)
+    for chunk in segment_chunks(segment.path, max_bytes=segment.size):
+        side.chunk(chunk)
+    return side
+
+
+def of_partition(directory: PartitionDirectory) -> tuple[PartitionAudit, list[Finding]]:
+    """The audit of a partition, and what its side files say otherwise."""
+    sides = [read(directory, segment) for segment in directory.segments]
+    found = [finding for side in sides for finding in side.finish()]
+    audit = join(directory, [scan_segment(directory, segment) for segment in directory.segments])
+    found += [finding for finding in audit.findings if not finding.file.endswith(".log")]
+    return audit, [*found, *compare_partition(audit, sides)]
+
+
+def told(*roots: Path) -> list[Finding]:
+    """Everything that the side files of log directories give, with what was found when these were listed."""
+    return list(_told(roots))
+
+
+def _told(roots: tuple[Path, ...]) -> Iterator[Finding]:
+    nodes = [open_log_directory(root) for root in roots]
+    for node in nodes:
+        audits = []
+        for directory in node.partitions:
+            audit, found = of_partition(directory)
+            yield from found
+            if not directory.suffix:
+                audits.append(audit)
+        yield from node.findings
+        yield from compare_node(node, audits)
+        yield from left_over(node)
+    yield from compare_nodes(nodes)
+
+
+def above_note(*roots: Path) -> list[str]:
+    """The codes of what is no note."""
+    return [finding.code for finding in told(*roots) if finding.severity > Severity.NOTE]

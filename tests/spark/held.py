@@ -1,0 +1,75 @@
+"""Bulk audits, and how they are held against local ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pyspark
+
+from kafkalog.audit.rows import audit_rows
+from kafkalog.audit.run import Audit
+from kafkalog.audit.summary import Summary
+from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog_spark.audit import BulkAudit, bulk_audit
+from kafkalog_spark.output import Output
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ALL_TABLES = tuple(table.name for table in AUDIT_TABLES)
+
+ROOT = Path(__file__).parents[2]
+
+Row = tuple[Any, ...]
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Sort rows; null comes first."""
+    return sorted(rows, key=lambda row: [(cell is not None, cell) for cell in row])
+
+
+def rows_in(folder: Path, table: str) -> list[Row]:
+    """Read a table's rows, sorted."""
+    return in_order([tuple(row.values()) for row in pq.read_table(folder / table).to_pylist()])
+
+
+def rows_of(found: Audit, table: str) -> list[Row]:
+    """Return the rows of a local audit's table as they are in files, sorted."""
+    return in_order(
+        [
+            tuple(json.dumps(cell, ensure_ascii=False) if isinstance(cell, (list, dict)) else cell for cell in row)
+            for row in audit_rows(found, table)
+        ]
+    )
+
+
+def held(done: BulkAudit, folder: Path, found: Audit, tables: Sequence[str] = ALL_TABLES) -> None:
+    """Hold a bulk audit against a local one."""
+    summary = Summary.of(found)
+    assert done.summary.findings == summary.findings
+    assert done.summary.logs == summary.logs
+    assert (done.summary.verdict(), done.summary.totals()) == (summary.verdict(), summary.totals())
+    for table in tables:
+        assert rows_in(folder, table) == rows_of(found, table), table
+
+
+def run(spark: SparkSession, paths: Sequence[str], folder: Path, **options: Any) -> BulkAudit:
+    """Run a bulk audit of all tables, or of some, into a new folder."""
+    output = Output(str(folder))
+    output.make(overwrite=False)
+    return bulk_audit(spark, paths, output, tables=options.pop("tables", ALL_TABLES), **options)
+
+
+def home_of_links(folder: Path) -> Path:
+    """Make a home of links for Spark, which writes beside its jars."""
+    home = folder / "home"
+    home.mkdir()
+    for name in ("bin", "jars", "python", "sbin"):
+        there = Path(pyspark.__file__).parent / name
+        if there.exists():
+            (home / name).symlink_to(there)
+    return home

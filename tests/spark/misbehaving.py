@@ -1,0 +1,101 @@
+"""Tasks that go wrong in their first attempts, in the middle of their work, and then do what they should.
+
+They stand in the driver for the functions of ``kafkalog_spark.tasks``; workers import both, theirs unchanged.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+
+from kafkalog_spark import tasks
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Trouble:
+    """What goes wrong; `folder` is where each attempt of a task leaves a file when it starts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def attempts(self, stage: str) -> list[int]:
+        """List the numbers of the attempts that there were."""
+        return sorted(int(path.name.split(".")[2]) for path in self.folder.glob(f"{stage}.*"))
+
+    def started(self, stage: str) -> int:
+        """Leave word of an attempt, and return its number."""
+        context = TaskContext.get()
+        assert context is not None  # a task asks
+        number = context.attemptNumber()
+        (self.folder / f"{stage}.{context.partitionId()}.{number}.{os.getpid()}.{time.time_ns()}").touch()
+        return number
+
+    def strikes(self, attempt: int) -> None:
+        """Go wrong, or not: the task has worked for a while, or is done with all that it had to do."""
+
+
+class KilledWorker(Trouble):
+    """The first attempt's worker is killed."""
+
+    def strikes(self, attempt: int) -> None:
+        if attempt == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Failure(Trouble):
+    """Two attempts end with an exception."""
+
+    def strikes(self, attempt: int) -> None:
+        if attempt < 2:
+            raise RuntimeError(f"attempt {attempt} was meant to fail")
+
+
+class Wait(Trouble):
+    """The first attempts work on until somebody says that they may end."""
+
+    GO = "go"
+
+    def strikes(self, attempt: int) -> None:
+        for _ in range(600):
+            if attempt or (self.folder / self.GO).exists():
+                return
+            time.sleep(0.1)
+        raise TimeoutError("nobody said go")
+
+
+class Scan:
+    """Stands for ``tasks.scan``."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        self.trouble = trouble
+
+    def __call__(self, batches: Iterable[pa.RecordBatch], *args: Any, **options: Any) -> Iterator[pa.RecordBatch]:
+        yield from _with_trouble("scan", self.trouble, tasks.scan(batches, *args, **options))
+
+
+class Judge:
+    """Stands for ``tasks.Judge``."""
+
+    def __init__(self, trouble: Trouble, *args: Any) -> None:
+        self.trouble = trouble
+        self.args = args
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from _with_trouble("judge", self.trouble, tasks.Judge(*self.args)(batches))
+
+
+def _with_trouble(stage: str, trouble: Trouble, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield a row, meet trouble, and yield the others."""
+    attempt = trouble.started(stage)
+    for number, row in enumerate(rows):
+        if number == 1:
+            trouble.strikes(attempt)
+        yield row

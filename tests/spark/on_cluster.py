@@ -1,0 +1,127 @@
+"""Bulk audits on executors that are processes of their own, and are killed: run as ``on_cluster.py FOLDER DIR...``.
+
+For each fault FOLDER gets a directory with the tables, and beside it what the job returned, what was killed and how
+often a segment's scan was begun.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import misbehaving
+import psutil
+from held import home_of_links, run
+from misbehaving import Trouble, Wait
+
+from kafkalog_spark import tasks
+from kafkalog_spark.audit import BulkAudit
+from kafkalog_spark.session import open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLES = ("transactions", "producers", "partitions", "findings")
+SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of a job: `scans` and `judges` count attempts that were begun, `killed` the executors."""
+
+    done: BulkAudit
+    killed: list[int]
+    scans: int
+    judges: int
+
+
+def executors() -> list[psutil.Process]:
+    """List our own executors."""
+    below = psutil.Process().children(recursive=True)
+    return [one for one in below if one.name() == "java" and "CoarseGrainedExecutorBackend" in " ".join(one.cmdline())]
+
+
+def kill(one: psutil.Process) -> int:
+    """Kill an executor, and wait until it is gone."""
+    one.kill()
+    one.wait(60)
+    return one.pid
+
+
+@contextmanager
+def watched(trouble: Trouble) -> Iterator[None]:
+    """Let the tasks leave word of their attempts."""
+    real = tasks.scan, tasks.Judge
+    tasks.scan = misbehaving.Scan(trouble)  # type: ignore[assignment]  # as long as a job runs
+    tasks.Judge = lambda *args: misbehaving.Judge(trouble, *args)  # type: ignore[assignment,misc]  # ditto
+    try:
+        yield
+    finally:
+        tasks.scan, tasks.Judge = real  # type: ignore[misc]  # ditto
+
+
+def fault(session: SparkSession, folder: Path, name: str, paths: Sequence[str]) -> None:
+    """Run a job in which executors are lost: none, in the middle of the map, or when a stage's rows are there."""
+    seen = folder / f"{name}.seen"
+    seen.mkdir()
+    trouble = Wait(seen) if name == "map" else Trouble(seen)
+    killed: list[int] = []
+
+    def kill_one_that_scans() -> None:
+        deadline = time.monotonic() + 120
+        while not (begun := list(seen.glob("scan.*"))):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.05)
+        worker = int(begun[0].name.split(".")[3])
+        above = {one.pid for one in psutil.Process(worker).parents()}
+        killed.extend(kill(one) for one in executors() if one.pid in above)
+        (seen / Wait.GO).touch()
+
+    def kill_when_told(line: str) -> None:
+        if name == "behind" and line.startswith(("scanned", "judged")):
+            killed.append(kill(executors()[0]))
+
+    killer = Thread(target=kill_one_that_scans) if name == "map" else None
+    if killer is not None:
+        killer.start()
+    with watched(trouble):
+        done = run(session, paths, folder / name, tables=TABLES, split_bytes=1 << 20, progress=kill_when_told)
+    if killer is not None:
+        killer.join()
+    report = Report(done, killed, len(trouble.attempts("scan")), len(trouble.attempts("judge")))
+    (folder / f"{name}.pickle").write_bytes(pickle.dumps(report))
+
+
+def main() -> None:
+    """Run every job in one session."""
+    folder, paths = Path(sys.argv[1]), sys.argv[2:]
+    os.environ["SPARK_HOME"] = str(home_of_links(folder))
+    session = open_session("local-cluster[2,1,1024]", SETTINGS)
+    try:
+        for name in ("none", "map", "behind"):
+            fault(session, folder, name, paths)
+    finally:
+        session.stop()
+
+
+if __name__ == "__main__":
+    # What is pickled here is read by a process that imports this module.
+    from on_cluster import main as run_all
+
+    run_all()

@@ -1,0 +1,124 @@
+"""The bulk audit gives what a local audit gives, row for row, whatever is put together in a task."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from held import ALL_TABLES, held, rows_in, rows_of, run
+
+from invoke import kafkalog
+from kafkalog.audit.run import Options, audit
+from kafkalog.tables import TABLES
+from kafkalog_spark.audit import CorruptInputError
+from official import CORPUS, FIXTURES, cases
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WHOLE = sorted(str(data) for case in cases(FIXTURES) for data in case.glob("data*"))
+SOME = [path for path in WHOLE if any(name in path for name in ("hanging", "made", "unclean", "group-offsets"))]
+DAMAGED = str(FIXTURES / "made-damaged" / "data")
+
+
+def test_one_job_over_all_fixtures(spark: SparkSession, tmp_path: Path) -> None:
+    """Some forty clusters at once, many segments a task: each table has the rows of the local audit."""
+    done = run(spark, WHOLE, tmp_path / "out")
+
+    held(done, tmp_path / "out", audit(WHOLE))
+    assert sum(file["size_bytes"] for file in done.files) == sum(log.size for log in done.summary.logs) > 1_000_000
+
+
+def test_a_segment_a_task(spark: SparkSession, tmp_path: Path) -> None:
+    """Some clusters, every segment a task of its own."""
+    done = run(spark, SOME, tmp_path / "out", split_bytes=1)
+
+    held(done, tmp_path / "out", audit(SOME))
+
+
+def test_the_producers_of_a_log_are_shared_out(spark: SparkSession, tmp_path: Path) -> None:
+    """As those of a log too big for one task: no row is lost, none comes twice, counts add up."""
+    tables = tuple(table for table in ALL_TABLES if table != "visible")
+    done = run(spark, WHOLE, tmp_path / "out", tables=tables, share_bytes=4096)
+
+    held(done, tmp_path / "out", audit(WHOLE), tables)
+
+
+def test_options_are_those_of_a_local_audit(spark: SparkSession, tmp_path: Path) -> None:
+    """What decides over verdicts decides in the tasks too."""
+    paths = [str(FIXTURES / "v2.8-hanging" / "data")]
+    options = Options(snapshot=True, now=2**50, max_timeout_ms=1, copy_ms=0)
+    done = run(spark, paths, tmp_path / "out", options=options)
+    found = audit(paths, options)
+
+    held(done, tmp_path / "out", found)
+    assert rows_of(found, "findings") != rows_of(audit(paths), "findings")
+
+
+def test_damage_stops_a_job_that_was_told_so(spark: SparkSession, tmp_path: Path) -> None:
+    """After the scan, before anything is written; without damage nothing stops it."""
+    with pytest.raises(CorruptInputError, match="1 damaged"):
+        run(spark, [DAMAGED], tmp_path / "out", fail_on_corrupt=True)
+
+    assert list((tmp_path / "out").iterdir()) == []
+    healthy = str(FIXTURES / "v2.8-hanging" / "data")
+    held(run(spark, [healthy], tmp_path / "other", fail_on_corrupt=True), tmp_path / "other", audit([healthy]))
+
+
+def test_nothing_there_is_an_answer(spark: SparkSession, tmp_path: Path) -> None:
+    """An empty directory gives empty tables with all columns; a missing one is told."""
+    (tmp_path / "empty").mkdir()
+    done = run(spark, [str(tmp_path / "empty"), str(tmp_path / "missing")], tmp_path / "out")
+
+    assert [len(rows_in(tmp_path / "out", table)) for table in ALL_TABLES] == [0] * len(ALL_TABLES)
+    assert pq.read_table(tmp_path / "out" / "gaps").column_names == list(TABLES["gaps"].names)
+    assert len(done.summary.unreadable) == 1
+    assert done.summary.verdict().startswith("INCOMPLETE")
+
+
+def test_local_and_spark_audits_are_read_alike(spark: SparkSession, tmp_path: Path) -> None:
+    """The same directories, columns, types, footers and rows, by DuckDB and by Spark itself."""
+    assert kafkalog("txn-audit", *WHOLE, "-o", tmp_path / "local").status == 1
+    ended = kafkalog("txn-audit", "--engine", "spark", *WHOLE, "-o", tmp_path / "bulk")
+
+    assert ended.status == 1
+    names = [sorted(path.name for path in (tmp_path / engine).iterdir()) for engine in ("local", "bulk")]
+    assert names[0] == names[1]
+    assert {"_SUCCESS", "provenance.json", "verdict.json", "transactions"} <= set(names[0])
+    verdicts = [json.loads((tmp_path / engine / "verdict.json").read_text()) for engine in ("local", "bulk")]
+    assert verdicts[0] == verdicts[1]
+    assert verdicts[0]["exit_status"] == 1
+    for table in ALL_TABLES:
+        if table == "visible":
+            continue
+        local, bulk = tmp_path / "local" / table, tmp_path / "bulk" / table
+        query = "SELECT * FROM read_parquet('{}/*.parquet')"
+        differ = f"({query.format(local)} EXCEPT ALL {query.format(bulk)})"
+        assert duckdb.sql(f"SELECT count(*) FROM {differ}").fetchall() == [(0,)], table
+        types = [duckdb.sql(f"DESCRIBE {query.format(folder)}").fetchall() for folder in (local, bulk)]
+        assert types[0] == types[1], table
+        footers = [footer(next(folder.glob("*.parquet"))) for folder in (local, bulk)]
+        assert footers[0] == footers[1], table
+        frames = [spark.read.parquet(str(folder)) for folder in (local, bulk)]
+        assert frames[0].schema == frames[1].schema, table
+        assert frames[0].count() == frames[1].count(), table
+    assert spark.read.parquet(str(tmp_path / "local" / "gaps")).schema["kind"].metadata["comment"]
+
+
+def footer(file: Path) -> Any:
+    """What a file says of its columns."""
+    return json.loads(pq.read_metadata(file).metadata[b"org.apache.spark.sql.parquet.row.metadata"])
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("split_bytes", [1, 1 << 27], ids=["a segment a task", "packed"])
+def test_one_job_over_the_whole_corpus(spark: SparkSession, tmp_path: Path, split_bytes: int) -> None:
+    """Some hundred clusters at once."""
+    paths = sorted(str(data) for case in cases(CORPUS) for data in case.glob("data*"))
+    done = run(spark, paths, tmp_path / "out", split_bytes=split_bytes)
+
+    held(done, tmp_path / "out", audit(paths))

@@ -1,0 +1,63 @@
+"""What docs/bulk-audit.md shows is what there is: its commands run or are understood, its options are all of them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+import pytest
+from held import ROOT, rows_in, rows_of
+
+from invoke import kafkalog
+from kafkalog.audit.run import audit
+from kafkalog_cli.audit_options import SHOWN
+from kafkalog_cli.bulk import bulk_audit
+from official import FIXTURES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TEXT: Final = (ROOT / "docs" / "bulk-audit.md").read_text()
+SUBMITTED: Final = re.findall(r"^    spark-submit (.*)$", TEXT + (ROOT / "README.md").read_text(), re.MULTILINE)
+(LOCAL,) = re.findall(r"^    kafkalog (txn-audit .*)$", TEXT, re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", SUBMITTED, ids=range(len(SUBMITTED)))
+def test_a_command_for_spark_submit_is_understood(line: str) -> None:
+    """The script is there, and it takes the options behind its name."""
+    before, _, behind = line.partition("bulk_audit.py")
+    assert shlex.split(before)[0] in {"--py-files", "--archives"}
+    if behind.strip() != "…":
+        with bulk_audit.make_context("bulk_audit", shlex.split(behind)) as context:
+            assert context.params["inputs"]
+            assert context.params["output"]
+
+
+def test_every_option_is_told() -> None:
+    """Those of the bulk audit alone are named, with their key; those of any audit are said to be the same."""
+    of_any = {param.name for param in kafkalog_options()}
+    for param in bulk_audit.params:
+        if isinstance(param, click.Option) and param.name not in of_any:
+            assert f"`{param.opts[-1]}" in TEXT, param.name
+
+
+def kafkalog_options() -> list[click.Parameter]:
+    from kafkalog_cli.commands.txn_audit import txn_audit
+
+    return [param for param in txn_audit.params if param.name != "output"]
+
+
+def test_the_command_for_a_laptop_runs_as_it_is_shown(spark: SparkSession, tmp_path: Path) -> None:
+    """It writes the tables of a local audit."""
+    for name, case in (("broker-1", "v2.3-txn-java-clean"), ("broker-2", "v2.8-hanging")):
+        shutil.copytree(FIXTURES / case / "data", tmp_path / name)
+    ended = kafkalog(*shlex.split(LOCAL), cwd=tmp_path)
+
+    assert ended.status == 1, ended.err
+    found = audit([tmp_path / "broker-1", tmp_path / "broker-2"])
+    for table in SHOWN:
+        assert len(rows_in(tmp_path / "tables", table)) == len(rows_of(found, table)), table

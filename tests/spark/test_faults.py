@@ -1,0 +1,204 @@
+"""Whatever is lost or damaged on the way, a bulk audit's tables are those of a local audit."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import misbehaving
+import pytest
+from held import ALL_TABLES, held, rows_in, rows_of, run
+from misbehaving import Failure, KilledWorker, Trouble
+
+from invoke import kafkalog
+from kafkalog.audit import run as local
+from kafkalog.audit.run import Audit, audit
+from kafkalog.findings import Severity
+from kafkalog.outcome import Exit
+from kafkalog.tables import TABLES
+from kafkalog_spark import tasks
+from official import FIXTURES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CASES: Final = ("k4-f-marker-leaderless", "made-damaged", "v2.3-txn-java-clean", "v2.8-hanging")
+CHOSEN: Final = sorted(str(data) for case in CASES for data in (FIXTURES / case).glob("data*"))
+JUDGED: Final = ("transactions", "producers", "partitions", "findings")
+SEVERAL: Final = 1 << 20  # a split of some segments: each counts for 256 KiB besides its bytes
+
+
+@pytest.mark.parametrize("trouble", [KilledWorker, Failure], ids=["a worker is killed", "a task fails twice"])
+def test_a_task_that_is_lost_is_done_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: type[Trouble]
+) -> None:
+    """In the middle of each task its worker is killed once, or it fails twice: no row is lost, none comes twice."""
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    monkeypatch.setattr(tasks, "scan", misbehaving.Scan(trouble(seen)))
+    monkeypatch.setattr(tasks, "Judge", partial(misbehaving.Judge, trouble(seen)))
+    done = run(spark, CHOSEN, tmp_path / "out", split_bytes=SEVERAL, tables=JUDGED)
+
+    for stage in ("scan", "judge"):
+        attempts = Counter(trouble(seen).attempts(stage))
+        assert len(attempts) == (2 if trouble is KilledWorker else 3)
+        assert attempts[0] == attempts[max(attempts)] > 1  # every task, not one of them
+    held(done, tmp_path / "out", audit(CHOSEN), JUDGED)
+
+
+def _vanish(file: Path) -> None:
+    file.unlink()
+
+
+def _tear(file: Path) -> None:
+    os.truncate(file, file.stat().st_size - 20)
+
+
+def _grow(file: Path) -> None:
+    with file.open("ab") as more:
+        more.write(file.read_bytes())
+
+
+def _block(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _copy(to: Path, case: str = "v2.3-txn-java-clean") -> tuple[Path, Path]:
+    """Copy a fixture's log directory; return it and the file that is to be spoiled."""
+    shutil.copytree(FIXTURES / case / "data", to)
+    return to, max((to / "orders-0").glob("*.log"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "status"),
+    [
+        (_vanish, "file-unreadable", Exit.INCOMPLETE),
+        (_tear, "batch-truncated", Exit.FINDINGS),
+        (_grow, None, None),
+        (_block, "file-unreadable", Exit.INCOMPLETE),
+    ],
+    ids=["vanishes", "is torn", "grows", "becomes a pipe"],
+)
+def test_a_file_that_changes_behind_the_listing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    spoil: Callable[[Path], None], code: str | None, status: Exit | None,
+) -> None:  # fmt: skip
+    """Rows tell of it, the job goes on, and the verdict says so; one that grew is read to its listed size."""
+    data, file = _copy(tmp_path / "data")
+    before = audit([data])
+
+    def spoil_once(line: str) -> None:
+        if line.startswith("listed"):
+            spoil(file)
+
+    done = run(spark, [str(data)], tmp_path / "out", tables=JUDGED, progress=spoil_once)
+    found = _spoiled_locally(tmp_path, monkeypatch, data, file, spoil)
+
+    held(done, tmp_path / "out", found, JUDGED)
+    if code is None:
+        held(done, tmp_path / "out", before, JUDGED)
+    else:
+        assert (code, Severity.ERROR) in done.summary.findings or (code, Severity.WARNING) in done.summary.findings
+        assert code in done.summary.verdict()
+        assert done.summary.outcome(Severity.WARNING).status() is status
+        assert done.summary.complete is (status is not Exit.INCOMPLETE)
+
+
+def _spoiled_locally(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: Path, file: Path, spoil: Callable[[Path], None]
+) -> Audit:
+    """Audit the same files locally; they are spoiled at the same moment."""
+    shutil.rmtree(data)
+    _copy(data)
+    really = local.open_clusters
+
+    def opened(paths: Any) -> Any:
+        clusters = really(paths)
+        spoil(file)
+        return clusters
+
+    with monkeypatch.context() as patch:
+        patch.setattr(local, "open_clusters", opened)
+        return audit([data])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "status", "complete"),
+    [(_block, Exit.INCOMPLETE, False), (_tear, Exit.FINDINGS, True)],
+    ids=["a pipe", "torn"],
+)
+def test_a_hostile_file_decides_the_exit_status(
+    spark: SparkSession, tmp_path: Path, spoil: Callable[[Path], None], status: Exit, complete: bool
+) -> None:
+    """As in a local audit: 3 where something could not be read, 1 where bytes are damaged."""
+    data, file = _copy(tmp_path / "data")
+    spoil(file)
+    ended = kafkalog("txn-audit", "--engine", "spark", data, "-o", tmp_path / "out")
+    verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
+
+    assert ended.status == verdict["exit_status"] == status
+    assert verdict["complete"] is complete
+    assert (tmp_path / "out" / "_SUCCESS").exists()
+    assert kafkalog("txn-audit", data).status == status
+
+
+def _flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0x10
+    file.write_bytes(content)
+
+
+def _blank(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[64:200] = bytes(136)
+    file.write_bytes(content)
+
+
+PARTITIONS: Final = 1000
+PARTITION_CASES: Final = (
+    "v2.3-txn-java-clean/data/orders-0",
+    "v2.8-hanging/data/ledger-1",
+    "k4-a-interleaved-tv2-killed/data/parcels-parcels.91-0",
+    "made-damaged/data/clicks-coupons.10-1",
+)
+DAMAGE: Final = (_flip, _tear, _blank, _block, _vanish)
+
+
+def test_damaged_partitions_among_a_thousand(spark: SparkSession, tmp_path: Path) -> None:
+    """One in a hundred is damaged, each in its way: the other 990 give what they give without those ten."""
+    data, apart = tmp_path / "data", tmp_path / "apart"
+    damaged = []
+    for number in range(PARTITIONS):
+        partition = data / f"topic-{number}"
+        shutil.copytree(FIXTURES / PARTITION_CASES[number % len(PARTITION_CASES)], partition)
+        if number % 100 == 37 + number // 100:  # each kind of damage meets each of these cases
+            damaged.append(partition)
+            DAMAGE[number // 100 % len(DAMAGE)](min(partition.glob("*.log")))
+    assert len(damaged) == PARTITIONS // 100
+    done = run(spark, [str(data)], tmp_path / "out")
+
+    held(done, tmp_path / "out", audit([data]))
+    assert len(done.summary.logs) == PARTITIONS
+    told = {Path(finding_log).name for finding_log in _column(tmp_path / "out", "findings", "log") if finding_log}
+    assert {partition.name for partition in damaged} <= told
+    apart.mkdir()
+    for partition in damaged:
+        partition.rename(apart / partition.name)
+    alone = audit([data])
+    names = {str(partition) for partition in damaged}
+    for table in ALL_TABLES:
+        at = TABLES[table].names.index("log")
+        others = [row for row in rows_in(tmp_path / "out", table) if row[at] not in names]
+        assert others == rows_of(alone, table), table
+
+
+def _column(folder: Path, table: str, column: str) -> list[Any]:
+    at = TABLES[table].names.index(column)
+    return [row[at] for row in rows_in(folder, table)]

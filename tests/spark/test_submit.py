@@ -1,0 +1,190 @@
+"""What is shipped works: ``spark-submit`` from a directory without the project, on executors that know nothing of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from held import ROOT, home_of_links, rows_in, rows_of
+
+from invoke import Ended, kafkalog
+from kafkalog.audit.run import audit
+from kafkalog.outcome import Exit
+from kafkalog_cli.audit_options import SHOWN
+from kafkalog_cli.bulk import bulk_audit
+from official import FIXTURES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SHIP: Final = ROOT / "spark" / "ship.py"
+SCRIPT: Final = ROOT / "spark" / "bulk_audit.py"
+HEALTHY: Final = str(FIXTURES / "v2.3-txn-java-clean" / "data")
+HANGING: Final = str(FIXTURES / "v2.8-hanging" / "data")
+DAMAGED: Final = str(FIXTURES / "made-damaged" / "data")
+SETTINGS: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+def ship(*arguments: str | Path) -> None:
+    subprocess.run([sys.executable, SHIP, *arguments], check=True, capture_output=True, timeout=300)
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A directory without the project, a Python that does not know it, and a home for Spark."""
+
+    folder: Path
+    python: Path
+
+    def submit(self, *arguments: str | Path, executors: str, driver: str | Path) -> Ended:
+        """Run spark-submit there."""
+        environment = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
+        environment |= {
+            "SPARK_HOME": str(self.folder / "home"),
+            "SPARK_LOCAL_DIRS": str(self.folder),
+            "PYSPARK_PYTHON": executors,
+            "PYSPARK_DRIVER_PYTHON": str(driver),
+        }
+        conf = [part for key, value in SETTINGS.items() for part in ("--conf", f"{key}={value}")]
+        argv = [self.folder / "home" / "bin" / "spark-submit", "--master", "local-cluster[1,1,1024]", *conf, *arguments]
+        ended = subprocess.run(argv, cwd=self.folder, env=environment, capture_output=True, timeout=400, check=False)
+        return Ended(ended.returncode, ended.stdout, ended.stderr.decode())
+
+
+@pytest.fixture(scope="module")
+def elsewhere(needs_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Elsewhere:
+    """Make it: the Python has the packages that this one has, but kafkalog."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    home_of_links(folder)
+    made = folder / "bare"
+    venv.create(made, symlinks=True)
+    (site,) = made.glob("lib/python*/site-packages")
+    (site / "others.pth").write_text(sysconfig.get_path("purelib"))
+    known = subprocess.run([made / "bin" / "python", "-c", "import kafkalog"], cwd=folder, check=False, env={})
+    assert known.returncode != 0
+    shutil.copy(SCRIPT, folder)
+    return Elsewhere(folder, made / "bin" / "python")
+
+
+def _tables(folder: Path, paths: Sequence[str], tables: Sequence[str]) -> None:
+    found = audit(paths)
+    for table in tables:
+        assert rows_in(folder, table) == rows_of(found, table), table
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == sorted(tables)
+
+
+def test_a_zip_of_the_same_source_is_the_same_file(tmp_path: Path) -> None:
+    """Whenever it is made, with all packages and nothing but Python."""
+    for name in ("one.zip", "other.zip"):
+        ship("zip", tmp_path / name)
+
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "other.zip").read_bytes()
+    names = zipfile.ZipFile(tmp_path / "one.zip").namelist()
+    wanted = {"kafkalog/__init__.py", "kafkalog_cli/bulk.py", "kafkalog_spark/tasks.py", "pyspark_kafkalog/__init__.py"}
+    assert wanted <= set(names)
+    assert all(name.endswith(".py") for name in names)
+
+
+def test_a_zip_of_python_files(elsewhere: Elsewhere) -> None:
+    """Executors import kafkalog from it; the configuration tells what options don't, an option goes before it."""
+    ship("zip", elsewhere.folder / "kafkalog.zip")
+    conf = {"spark.kafkalog.split.bytes": "1MiB", "spark.kafkalog.table": "transactions,findings",
+            "spark.kafkalog.fail.on": "error", "spark.kafkalog.hash": "true"}  # fmt: skip
+    ended = elsewhere.submit(
+        *(part for key, value in conf.items() for part in ("--conf", f"{key}={value}")),
+        "--py-files", "kafkalog.zip", "bulk_audit.py", "--input", HANGING, "--input", HEALTHY, "--output", "out",
+        "--fail-on", "warning",
+        executors=str(elsewhere.python), driver=elsewhere.python,
+    )  # fmt: skip
+    out = elsewhere.folder / "out"
+
+    assert ended.status == Exit.FINDINGS, ended.err
+    _tables(out, [HANGING, HEALTHY], ["findings", "transactions"])
+    verdict = json.loads((out / "verdict.json").read_text())
+    assert verdict["exit_status"] == Exit.FINDINGS
+    assert ended.text.splitlines()[-1] == verdict["verdict"]
+    provenance = json.loads((out / "provenance.json").read_text())
+    assert provenance["kernel"] == "interpreted"
+    assert all(len(file["sha256"]) == 64 for file in provenance["files"])
+    assert (out / "_SUCCESS").exists()
+
+
+def test_a_packed_environment(elsewhere: Elsewhere) -> None:
+    """Executors run its Python, with the compiled kernel where the checkout has one."""
+    made = elsewhere.folder / "made"
+    shutil.copytree(elsewhere.folder / "bare", made, symlinks=True)
+    (site,) = made.glob("lib/python*/site-packages")
+    for package in ("kafkalog", "cli/kafkalog_cli", "spark/kafkalog_spark", "spark/pyspark_kafkalog"):
+        shutil.copytree(ROOT / package, site / Path(package).name, ignore=shutil.ignore_patterns("__pycache__", "*.c"))
+    ship("environment", "--of", made, elsewhere.folder / "environment.tar.gz")
+    ended = elsewhere.submit(
+        "--archives", "environment.tar.gz#environment", "bulk_audit.py", "--input", HEALTHY, "--output", "packed",
+        executors="./environment/bin/python", driver=made / "bin" / "python",
+    )  # fmt: skip
+    out = elsewhere.folder / "packed"
+
+    assert ended.status == Exit.FINE, ended.err
+    assert ended.text.startswith("OK: ")
+    _tables(out, [HEALTHY], SHOWN)
+    compiled = any((ROOT / "kafkalog" / "format").glob("kernel*.so"))
+    said = json.loads((out / "provenance.json").read_text())["kernel"]
+    assert said == ("compiled" if compiled else "interpreted")
+
+
+def test_an_output_that_is_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """--overwrite replaces it, with all that was in it."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine").write_text("mine")
+    arguments = ("--input", HEALTHY, "--output", out, "--table", "gaps")
+    refused = kafkalog(*arguments, command=bulk_audit)
+    assert refused.status == Exit.OUTPUT_FAILED
+    assert "--overwrite" in refused.err
+    assert [path.name for path in out.iterdir()] == ["mine"]
+
+    assert kafkalog(*arguments, "--overwrite", command=bulk_audit).status == Exit.FINE
+    assert not (out / "mine").exists()
+    assert (out / "_SUCCESS").exists()
+
+
+@pytest.mark.parametrize("place", [".", "audit", ".."], ids=["the input", "within it", "around it"])
+def test_nothing_is_written_where_evidence_lies(spark: SparkSession, tmp_path: Path, place: str) -> None:
+    """Neither into an input nor over what holds one, not even with --overwrite."""
+    data = tmp_path / "backups" / "broker-1"
+    shutil.copytree(HEALTHY, data)
+    before = sorted(tmp_path.rglob("*"))
+    ended = kafkalog("--input", data, "--output", data / place, "--overwrite", command=bulk_audit)
+
+    assert ended.status == Exit.OUTPUT_FAILED
+    assert "nothing is ever written there" in ended.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_damage_ends_a_job_that_was_told_so(spark: SparkSession, tmp_path: Path) -> None:
+    """--on-corrupt fail leaves no output; by default the job goes on."""
+    arguments = ("--input", DAMAGED, "--table", "gaps")
+    ended = kafkalog(*arguments, "--output", tmp_path / "a", "--on-corrupt", "fail", command=bulk_audit)
+    assert ended.status == Exit.FINDINGS
+    assert "damaged" in ended.err
+    assert not (tmp_path / "a").exists()
+
+    assert kafkalog(*arguments, "--output", tmp_path / "b", command=bulk_audit).status == Exit.FINDINGS
+    assert len(rows_in(tmp_path / "b", "gaps")) == 1

@@ -1,0 +1,129 @@
+"""Records of internal topics with one bit changed, as if their checksums held: nothing made of them ever raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import build
+from kafkalog.audit import metadata_view
+from kafkalog.audit.fates import Fates
+from kafkalog.audit.group_states import GroupRecords
+from kafkalog.audit.internal import TOPICS, Written, internal_row
+from kafkalog.audit.metadata import Metadata
+from kafkalog.audit.moment import Moment
+from kafkalog.audit.offsets import Committed, commit_of, offset_row
+from kafkalog.audit.share_offsets import ShareOffsets
+from kafkalog.audit.transactions import transition_rows
+from kafkalog.format.internal import UnknownTypeError, internal_record
+from kafkalog.format.message import MalformedError
+from kafkalog.log.readers import batches, records
+from kafkalog.tables import TABLES
+from kafkalog.txn import extents
+from kafkalog.txn.columns import Packed
+from official import FIXTURES
+
+Pair = tuple[bytes | None, bytes | None]
+
+
+def pairs(topic: str, least: int) -> list[Pair]:
+    """Return some keys and values that brokers wrote, of every type that is in the fixtures."""
+    found: dict[tuple[int, int, int], Pair] = {}
+    for path in sorted(FIXTURES.glob(f"*/data*/{topic}-*/*.log")):
+        control = {batch.position for batch in batches(path) if batch.is_control}
+        for record in records(path, on_finding=lambda _: None):
+            if record.position not in control:
+                head = (record.value or b"")[:3] if record.key is None else record.key[:2]
+                kind = (int.from_bytes(head, "big"), len(record.key or b""), len(record.value or b""))
+                found.setdefault(kind, (record.key, record.value))
+    assert len(found) >= least
+    return list(found.values())
+
+
+def mutants(topic: str, pair: Pair) -> Iterator[Written]:
+    """Yield the record itself and with each bit of its key and its value changed, where it can still be read."""
+    key, value = pair
+    changed = [pair]
+    changed += [(build.flipped(key, bit), value) for bit in range(len(key or b"") * 8) if key]
+    changed += [(key, build.flipped(value, bit)) for bit in range(len(value or b"") * 8) if value]
+    numbers = count()
+    for one in changed:
+        where = ("7.log", next(numbers), 1000, 0, False, -1)
+        try:
+            content = internal_record(TOPICS[topic], *one)
+        except UnknownTypeError as error:
+            yield Written(*where, error.number, None)
+        except MalformedError:
+            continue
+        else:
+            yield Written(*where, content.type, content)
+
+
+def check(row: tuple[object, ...], table: str) -> None:
+    """Hold a row to its table's columns."""
+    assert len(row) == len(TABLES[table].columns)
+
+
+def test_groups_survive_every_flip() -> None:
+    """Each mutant is a row, a commit, a part of a group, or passed over."""
+    for pair in pairs("__consumer_offsets", 12):
+        group, committed = GroupRecords(), Committed()
+        commit = None
+        for record in mutants("__consumer_offsets", pair):
+            check(internal_row(record, "__consumer_offsets", "d", 0), "internal")
+            commit = commit_of(record, "d", Fates(Packed(extents.COLUMNS)))
+            if commit is None:
+                group.take(record)
+                check(group.row("g", "d", (0, 0), None), "groups")
+            else:
+                committed.take(commit, Moment())
+                check(offset_row(commit, Moment()), "offsets")
+                check(committed.row(("g", "t", 0), "d"), "committed")
+
+
+def test_share_groups_survive_every_flip() -> None:
+    """As above."""
+    offsets = ShareOffsets()
+    for pair in pairs("__share_group_state", 2):
+        for record in mutants("__share_group_state", pair):
+            check(internal_row(record, "__share_group_state", "d", 0), "internal")
+            offsets.take(record)
+    for row in offsets.rows({}, "d"):
+        check(row, "share_offsets")
+
+
+def test_the_metadata_survives_every_flip() -> None:
+    """One replay takes in all mutants of all records, one behind the other, and what holds can still be told."""
+    metadata = Metadata()
+    for pair in pairs("__cluster_metadata", 20):
+        for record in mutants("__cluster_metadata", pair):
+            check(internal_row(record, "__cluster_metadata", "d", 0), "internal")
+            check(metadata_view._record_row(record, "d"), "metadata")
+            metadata.take(record)
+    for moment in (None, Moment(), Moment(5)):
+        for table, rows in {
+            "brokers": metadata_view._brokers(metadata, "d", moment),
+            "features": metadata_view._features(metadata, "d", moment),
+            "topics": metadata_view._topics(metadata, "d", moment, None),
+            "configs": metadata_view._configs(metadata, "d", moment, None),
+            "leadership": metadata_view._leadership(metadata, "d", moment, None),
+        }.items():
+            for row in rows:
+                check(row, table)
+
+
+def test_transactions_survive_every_flip(tmp_path: Path) -> None:
+    """All mutants of a state record as one partition: steps and findings, no exception."""
+    key, value = pairs("__transaction_state", 5)[0]
+    assert key is not None
+    assert value is not None
+    data = [build.record(build.flipped(value, bit), key) for bit in range(len(value) * 8)]
+    data += [build.record(value, build.flipped(key, bit)) for bit in range(len(key) * 8)]
+    folder = tmp_path / "__transaction_state-0"
+    folder.mkdir()
+    whole = b"".join(build.batch(record, base_offset=at) for at, record in enumerate(data))
+    (folder / f"{0:020}.log").write_bytes(whole)
+    items = list(transition_rows([folder]))
+
+    assert len(items) > len(data) // 2

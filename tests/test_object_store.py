@@ -1,0 +1,314 @@
+"""Files in an object store: the answers of local files, for a stated number of requests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import build
+from invoke import PARTITION, SEGMENT, kafkalog
+from kafkalog import UnreadableError
+from kafkalog.audit import run
+from kafkalog.log.files import open_source, read_small
+from kafkalog.log.logdir import Segment, open_log_directory
+from kafkalog.log.readers import segment_chunks
+from kafkalog.log.storage import StorageOptions, exists, expand, is_directory, open_tree, set_storage_options
+from object_store import ENVIRONMENT, ObjectStore, object_store
+from official import FIXTURES
+
+pytest.importorskip("moto", reason="an object store to test with needs moto[server]")
+
+MIB: Final = 1 << 20
+CASES: Final = ("k4-a-interleaved-tv2", "k4-i-retention-delete-records", "made-damaged", "v2.8-hanging", "v0.11-codecs")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ObjectStore]:
+    with object_store() as store:
+        yield store
+
+
+@pytest.fixture
+def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    """The server, as the environment names it."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+    return server
+
+
+@pytest.fixture(scope="module")
+def broker(server: ObjectStore) -> str:
+    """A broker's directory with one partition, in the store."""
+    return server.upload(PARTITION.parent, "broker-1")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_audit_says_the_same_of_both(case: str, store: ObjectStore) -> None:
+    """Every row of every table, but for the paths in it."""
+    local = FIXTURES / case / "data"
+    uri = store.upload(local, f"audit/{case}")
+    options = ("txn-audit", "--format", "ndjson", "--all")
+    here, there = kafkalog(*options, local), kafkalog(*options, uri)
+
+    assert here.out.replace(str(local).encode(), uri.encode()) == there.out
+    assert here.status == there.status
+    assert here.err.replace(str(local), uri) == there.err
+    assert there.rows
+
+
+@pytest.mark.parametrize("options", [(), ("--print-data-log",), ("--format", "ndjson")], ids=str)
+def test_a_dump_shows_the_same_of_both(options: tuple[str, ...], store: ObjectStore, broker: str) -> None:
+    """The tool's text and rows, of a segment and of every file beside it."""
+    names = sorted(path.name for path in PARTITION.iterdir())
+    here = kafkalog("dump", *options, *(PARTITION / name for name in names))
+    there = kafkalog("dump", *options, *(f"{broker}/{PARTITION.name}/{name}" for name in names))
+
+    assert len(here.out) > 1000
+    assert here.out.replace(str(PARTITION.parent).encode(), broker.encode()) == there.out
+    assert (here.status, here.err.replace(str(PARTITION.parent), broker)) == (there.status, there.err)
+
+
+def test_several_processes_read_it_too(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was started from one that has read makes connections of its own."""
+    local = FIXTURES / "k4-i-retention-delete-records" / "data"
+    uri = store.upload(local, "several")
+    alone = kafkalog("txn-audit", "--format", "ndjson", "--all", uri)
+    monkeypatch.setattr(run, "_POOL_BYTES", 0)
+    monkeypatch.setattr(run, "_TASK_BYTES", 1000)
+
+    assert kafkalog("txn-audit", "--format", "ndjson", "--all", "--jobs", "2", uri).out == alone.out
+
+
+@pytest.mark.parametrize("case", ["k4-a-interleaved-tv2", "v0.11-codecs"])
+def test_an_audit_asks_for_each_name_once(case: str, store: ObjectStore) -> None:
+    """One listing; of each file that is read its size, and its bytes if there are any; nothing of what is not there."""
+    local = FIXTURES / case / "data"
+    uri = store.upload(local, f"asked/{case}")
+    read = {path for path in local.rglob("*") if _is_audited(path)}
+    with store.counting() as counts:
+        kafkalog("txn-audit", uri)
+
+    assert counts == {"LIST": 1, "HEAD": len(read), "GET": sum(path.stat().st_size > 0 for path in read)}
+    assert {request.key for request in store.asked if request.kind != "LIST"} == {
+        f"asked/{case}/{path.relative_to(local)}" for path in read
+    }
+
+
+def _is_audited(path: Path) -> bool:
+    return path.is_file() and (
+        path.name in {"meta.properties", "leader-epoch-checkpoint", "partition.metadata"}
+        or path.name.endswith("-offset-checkpoint")
+        or path.suffix in {".log", ".txnindex"}
+    )
+
+
+def test_a_dump_looks_at_the_beginning_and_reads_once(store: ObjectStore, broker: str) -> None:
+    """512 bytes tell whether it is a segment at all; then it comes in one piece."""
+    with store.counting() as counts:
+        kafkalog("dump", f"{broker}/{PARTITION.name}/{SEGMENT.name}")
+
+    assert counts == {"HEAD": 2, "GET": 2}
+
+
+def test_a_big_segment_comes_in_blocks(store: ObjectStore) -> None:
+    """Of 8 MiB, whatever the batches in it; and one more look says whether it is still the same."""
+    batch = build.batch(build.record(bytes(700_000)))
+    data = b"".join(batch[:7] + bytes([number]) + batch[8:] for number in range(27))  # offsets lie outside the CRC
+    store.put("big/orders-0/00000000000000000000.log", data)
+    with store.counting() as counts:
+        chunks = sum(chunk.heads.count for chunk in segment_chunks(store.uri("big/orders-0/00000000000000000000.log")))
+
+    assert chunks == 27
+    assert len(data) > 16 * MIB
+    assert counts == {"HEAD": 2, "GET": -(-len(data) // (8 * MIB))}
+
+
+def test_reading_here_and_there_gives_the_bytes_that_are_there(store: ObjectStore) -> None:
+    """Across the edges of blocks, back and forth, and not behind the end."""
+    data = bytes(range(256)) * (17 * MIB // 256) + b"end"
+    store.put("bytes", data)
+    with closing(open_source(store.uri("bytes"))) as source:
+        for position, size in ((0, 10), (8 * MIB - 5, 10), (len(data) - 3, 9), (3, 9 * MIB), (len(data), 1)):
+            assert source.read(position, size) == data[position : position + size]
+        view = memoryview(bytearray(9 * MIB))
+        got = source.read_into(len(data) - 10, view, 1)
+
+    assert bytes(view[:got]) == data[-10:]
+
+
+def test_a_file_that_grew_is_read_to_its_listed_size(store: ObjectStore) -> None:
+    """What came after the listing is not of it."""
+    first, second, third = build.log(3, 4, 5)
+    store.put("grown/orders-0/00000000000000000000.log", first + second)
+    (directory,) = open_log_directory(store.uri("grown")).partitions
+    (segment,) = directory.segments
+    store.put("grown/orders-0/00000000000000000000.log", first + second + third)
+    batches, found = 0, []
+    for chunk in segment_chunks(segment.path, max_bytes=segment.size):
+        batches += chunk.heads.count
+        found += chunk.findings
+
+    assert segment == Segment(store.uri("grown/orders-0/00000000000000000000.log"), 0, len(first + second))
+    assert (batches, found) == (2, [])
+
+
+def test_a_segment_that_vanished_is_a_finding(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The audit goes on without it, and is incomplete."""
+    uri = store.upload(PARTITION.parent, "vanishing")
+    real = open_log_directory
+
+    def vanishing(path: str) -> object:
+        found = real(path)
+        store.delete(f"vanishing/{PARTITION.name}/{SEGMENT.name}")
+        return found
+
+    monkeypatch.setattr(run, "open_log_directory", vanishing)
+    ended = kafkalog("txn-audit", "--format", "ndjson", uri)
+
+    assert [row["file"] for row in ended.table("findings") if row["code"] == "file-unreadable"] == [
+        f"{uri}/{PARTITION.name}/{SEGMENT.name}"
+    ]
+    assert ended.status == 3
+
+
+def test_a_file_that_is_replaced_between_two_requests_is_a_finding(store: ObjectStore) -> None:
+    """Its blocks may be of two files."""
+    batch = build.batch(build.record(bytes(700_000)))
+    uri = store.uri("replaced/00000000000000000000.log")
+    store.put("replaced/00000000000000000000.log", batch * 14)
+    found = []
+    for chunk in segment_chunks(uri):
+        if not found:
+            store.put("replaced/00000000000000000000.log", batch * 13 + batch[:7] + b"\x09" + batch[8:])
+        found += [finding.code for finding in chunk.findings]
+
+    assert "file-changed" in found
+
+
+def test_what_can_not_be_read_is_told_in_one_line(store: ObjectStore, broker: str) -> None:
+    """A name that is not there, a directory, a bucket that is not there, a store that does not answer."""
+    ended = kafkalog("dump", f"{broker}/none.log", f"{broker}/{PARTITION.name}")
+
+    assert ended.status == 3
+    assert f"error: {broker}/none.log: no such file or directory\n" in ended.err
+    with pytest.raises(UnreadableError, match=r"a directory: did you mean .*txn-audit"):
+        from kafkalog_cli.inputs import check_segment, name_of
+
+        check_segment(f"{broker}/{PARTITION.name}", name_of("0.log"))
+    with pytest.raises(UnreadableError, match=r"s3://nobodys/x: .*NO_SUCH_BUCKET") as raised:
+        open_log_directory("s3://nobodys/x")
+    assert "\n" not in str(raised.value)
+
+
+def test_credentials_in_a_path_are_refused() -> None:
+    """They would stand in every row."""
+    with pytest.raises(UnreadableError, match="credentials") as raised:
+        read_small("s3://key:secret@backups/x")
+
+    assert "secret" not in str(raised.value)
+
+
+def test_s3a_is_s3(store: ObjectStore, broker: str) -> None:
+    """Hadoop's name for it; outputs have the path as it was written."""
+    uri = broker.replace("s3:", "s3a:")
+    (directory,) = open_log_directory(uri).partitions
+
+    assert directory.log == f"{uri}/{PARTITION.name}"
+    assert read_small(f"{uri}/{PARTITION.name}/{SEGMENT.name}") == SEGMENT.read_bytes()
+
+
+def test_a_file_uri_is_the_local_file() -> None:
+    """With all that is true of local files."""
+    ended = kafkalog("txn-audit", "--format", "ndjson", "--all", f"file://{PARTITION.parent}")
+    local = kafkalog("txn-audit", "--format", "ndjson", "--all", PARTITION.parent)
+
+    assert ended.out == local.out.replace(str(PARTITION.parent).encode(), f"file://{PARTITION.parent}".encode())
+    assert expand(f"file://{PARTITION.parent}/parcels*") == [f"file://{PARTITION}"]
+
+
+def test_nothing_is_written_below_a_file_uri(tmp_path: Path) -> None:
+    """As below any input path."""
+    (tmp_path / SEGMENT.name).write_bytes(SEGMENT.read_bytes())
+    ended = kafkalog("dump", f"file://{tmp_path}/{SEGMENT.name}", "-o", tmp_path / "out.txt")
+
+    assert ended.status == 4
+    assert [path.name for path in tmp_path.iterdir()] == [SEGMENT.name]
+
+
+def test_a_partition_alone_learns_what_lies_above_it(store: ObjectStore, broker: str) -> None:
+    """Its checkpoints and the broker's id are in the directory that holds it."""
+    found = open_log_directory(f"{broker}/{PARTITION.name}/")
+    (directory,) = found.partitions
+    (whole,) = open_log_directory(broker).partitions
+
+    assert found.cluster_id == open_log_directory(PARTITION).cluster_id
+    assert (directory.topic, directory.partition, directory.checkpoints) == (
+        whole.topic, whole.partition, whole.checkpoints,
+    )  # fmt: skip
+
+
+def test_patterns_stand_for_what_they_match(store: ObjectStore, broker: str) -> None:
+    """In every part of the path; one that matches nothing stands for itself, a name with brackets for that name."""
+    store.put("globs/broker-1/meta.properties", b"")
+    store.put("globs/broker-2/meta.properties", b"")
+    store.put("globs/other/meta.properties", b"")
+    store.put("globs/[a]/meta.properties", b"")
+
+    assert expand(store.uri("globs/broker-*")) == [store.uri("globs/broker-1"), store.uri("globs/broker-2")]
+    assert expand(store.uri("gl?bs/broker-[2-9]")) == [store.uri("globs/broker-2")]
+    assert expand(store.uri("globs/none-*")) == [store.uri("globs/none-*")]
+    assert expand(store.uri("globs/[a]")) == [store.uri("globs/[a]")]
+
+
+def test_a_directory_is_what_names_make_of_it(store: ObjectStore, broker: str) -> None:
+    """An object store has no directories; a marker object of one is no file in it."""
+    store.put("marked/orders-0/", b"")
+    store.put("marked/orders-0/00000000000000000000.log", b"")
+    tree = open_tree(store.uri("marked"))
+
+    assert [(entry.name, entry.is_directory) for entry in tree.entries(store.uri("marked"))] == [("orders-0", True)]
+    assert [entry.name for entry in tree.entries(store.uri("marked/orders-0"))] == ["00000000000000000000.log"]
+    assert is_directory(broker)
+    assert exists(f"{broker}/meta.properties")
+    assert not exists(f"{broker}/none")
+    with pytest.raises(UnreadableError, match="no such file or directory"):
+        open_tree(store.uri("nothing"))
+
+
+def test_options_take_the_environment_s_place(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that ships work elsewhere says where the store is."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    server.put("named", b"bytes", public=True)
+    server.put("private", b"bytes")
+    set_storage_options(StorageOptions(endpoint=server.endpoint, region="eu-west-1", anonymous=True))
+    try:
+        assert read_small(server.uri("named")) == b"bytes"
+        with pytest.raises(UnreadableError, match="ACCESS_DENIED"):
+            read_small(server.uri("private"))
+    finally:
+        set_storage_options(StorageOptions())
+
+
+def test_without_pyarrow_one_line_says_what_to_install(tmp_path: Path) -> None:
+    """And local files never ask for it."""
+    code = """
+import sys
+sys.modules["pyarrow"] = None
+from kafkalog_cli.main import main
+sys.argv = ["kafkalog", "dump", *sys.argv[1:]]
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "s3://backups/x.log", SEGMENT], capture_output=True, text=True, check=False
+    )
+
+    assert ended.stderr.count("pip install 'kafkalog[parquet]'") == 1
+    assert "baseOffset: 0" in ended.stdout
