@@ -1015,6 +1015,13 @@ CATALOGUE: Final[dict[str, Code]] = {
         "It never reads so far: recovery truncates the log at the damage before it.",
         "Look at it with kafkalog show, and add --include isolated if it belongs to the log.",
     ),
+    "search-over-budget": Code(
+        _WARNING,
+        "Damaged bytes hold so many headers of big batches that not all of their checksums were looked at.",
+        "Certain; a whole batch of more than 4 KiB may be among those that were passed over.",
+        "It never reads so far: recovery truncates the log at the first damage.",
+        "Nobody writes such bytes by chance: look at them with kafkalog show, and at who could write them.",
+    ),
     "metadata-snapshot-incomplete": Code(
         _WARNING,
         "A snapshot of the metadata log has no footer, which is written last: it was not used.",

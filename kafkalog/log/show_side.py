@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -29,7 +30,7 @@ _ENTRIES: Final = {
     FileKind.TIME_INDEX: (TIME_INDEX_ENTRY, "TimeIndex"),
     FileKind.TXN_INDEX: (ABORTED_TXN, "AbortedTxn"),
 }
-_LONGEST_LINE: Final = 64  # bytes of a line's part that are shown
+_LONGEST_LINE: Final = 256  # bytes of a line's part that are shown
 
 Found = Iterator[tuple[str, Field]]
 
@@ -113,17 +114,13 @@ def _line(file: str, data: bytes, position: int) -> Found:
     stop = len(data) if stop < 0 else stop
     number = data.count(b"\n", 0, start) + 1
     names = _parts_of(file, number)
-    at = start
-    parts = data[start:stop].split(None, len(names) - 1) if names else [data[start:stop]]
-    for name, part in zip(names or ["text"], parts, strict=False):
-        at = data.index(part, at) if part else at
-        shown = part.rstrip()
-        yield (
-            file,
-            Field(f"line {number}", name, at, len(part), part[:_LONGEST_LINE],
-                  shown[:256].decode("utf-8", "backslashreplace"), ""),
-        )  # fmt: skip
-        at += len(part)
+    text = data[start : min(stop + 1, len(data))]
+    found = [match.start() for match in re.finditer(rb"\S+", text)][: max(1, len(names))]
+    places = [0, *found[1:], len(text)]
+    for name, at, end in zip(names or ["text"], places, places[1:], strict=False):
+        part = text[at:end]
+        value = part[:_LONGEST_LINE].strip().decode("utf-8", "backslashreplace")
+        yield file, Field(f"line {number}", name, start + at, len(part), part[:_LONGEST_LINE], value, "")
 
 
 def _parts_of(file: str, number: int) -> list[str]:
