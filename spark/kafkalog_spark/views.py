@@ -14,7 +14,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kafkalog.audit.batches import log_batches as audited
+from kafkalog.audit.groups import OFFSETS_TOPIC
+from kafkalog.audit.groups_view import offsets_rows
 from kafkalog.audit.judge import judge
+from kafkalog.audit.metadata_log import METADATA_TOPIC
+from kafkalog.audit.metadata_view import metadata_rows
 from kafkalog.audit.partition import join
 from kafkalog.audit.scan import scan_segment
 from kafkalog.audit.segments import segment_row
@@ -26,7 +30,7 @@ from kafkalog.log.internals import TOPICS
 from kafkalog.log.rows import finding_rows, segment_rows
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
-from kafkalog.tables import Table, audit, dump, internal
+from kafkalog.tables import Table, audit, dump, internal, metadata
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog_spark.columns import batch_columns, gathered, record_columns
 from kafkalog_spark.request import Request
@@ -136,6 +140,23 @@ def _of_logs(table: str) -> LogBatches:
     return batches
 
 
+def _metadata(piece: Piece, request: Request) -> Iterator[Row]:
+    if piece.directory.topic != METADATA_TOPIC:
+        return
+    for item in metadata_rows(piece.segment.path, piece.directory.log, request.options.limits):
+        if not isinstance(item, Finding):
+            yield item[1]
+
+
+def _offsets(logs: list[Log], _around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
+    """Yield the commits in each replica: only a whole log tells how transactional ones ended."""
+    for log in logs:
+        if log.directory.topic == OFFSETS_TOPIC:
+            items = offsets_rows(log.directory.log, request.options.limits)
+            rows = (item[1] for item in items if not isinstance(item, Finding))
+            yield from arrow_batches(rows, arrow_schema(internal.OFFSETS))
+
+
 VIEWS: Final[dict[str, View]] = {
     "transactions": View(audit.TRANSACTIONS, of_logs=_of_logs("transactions")),
     "batches": View(dump.BATCHES, columns=batch_columns),
@@ -144,6 +165,8 @@ VIEWS: Final[dict[str, View]] = {
     "findings": View(audit.FINDINGS, of_logs=_of_logs("findings")),
     "segments": View(audit.SEGMENTS, of_segment=_segment),
     "internal": View(internal.INTERNAL, of_segment=_dumped("internal")),
+    "offsets": View(internal.OFFSETS, of_logs=_offsets),
+    "metadata": View(metadata.METADATA, of_segment=_metadata),
     "gaps": View(audit.GAPS, of_logs=_of_logs("gaps")),
     "producers": View(audit.PRODUCERS, of_logs=_of_logs("producers")),
 }

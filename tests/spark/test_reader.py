@@ -27,7 +27,7 @@ from kafkalog_spark.source import KafkalogSource
 from kafkalog_spark.views import VIEWS as SOURCE_VIEWS
 
 VIEWS = (*OF_LOGS, *OF_SEGMENTS)
-OF_ANY_TOPIC = tuple(view for view in OF_SEGMENTS if view != "internal")
+OF_ANY_TOPIC = tuple(view for view in OF_SEGMENTS if view not in ("internal", "metadata"))
 STATE = str(FIXTURES / "v2.8-hanging" / "data")
 
 
