@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafkalog.audit.atomicity import Judged, against_coordinator, unidentified
-from kafkalog.audit.findings import log_findings, producer_findings
+from kafkalog.audit.findings import located, log_findings, producer_findings
 from kafkalog.audit.gap_policy import by_policy
 from kafkalog.audit.groups import OFFSETS_TOPIC, pending_offsets
 from kafkalog.audit.leaders import with_leader
+from kafkalog.audit.marker_rules import marker_findings
 from kafkalog.audit.metadata_joins import policies
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.audit.replicas import replica_forks
+from kafkalog.audit.side_partition import check_partition
 from kafkalog.audit.surroundings import Surroundings
 from kafkalog.audit.verdicts import Context, Verdicts
 from kafkalog.findings import Finding
@@ -72,6 +74,9 @@ def _judge(
     if directory.topic == OFFSETS_TOPIC:
         partition.of_producers += pending_offsets(directory, verdicts, options.limits)
     findings = log_findings(partition) if share == 0 else []
+    findings += (located(finding, directory) for finding in marker_findings(partition))
+    if of == 1:  # they list the transactions of all producers
+        findings += check_partition(partition)
     findings += producer_findings(partition, verdicts, around.now, options.max_timeout_ms)
     listing = around.listings.get((directory.topic, directory.partition), {})
     if of > 1:

@@ -102,7 +102,8 @@ def _read_entries(directory: PartitionDirectory, scan: SegmentScan, limits: Limi
     """Read what a coordinator wrote."""
     path = scan.segment.path
     try:
-        for record in records(path, limits=limits, on_finding=lambda _: None):  # the scan told them
+        size = scan.segment.size
+        for record in records(path, limits=limits, on_finding=lambda _: None, max_bytes=size):  # the scan told them
             try:
                 state = state_record(record.key, record.value)
             except MalformedError as error:

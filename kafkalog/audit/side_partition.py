@@ -22,7 +22,7 @@ from kafkalog.format.layout import ABORTED_TXN
 from kafkalog.log.files import read_small
 from kafkalog.log.storage import exists
 
-__all__ = ["compare_partition"]
+__all__ = ["check_partition", "compare_partition"]
 
 
 def compare_partition(audit: PartitionAudit, sides: Sequence[SideFiles]) -> Iterator[Finding]:
@@ -37,6 +37,24 @@ def compare_partition(audit: PartitionAudit, sides: Sequence[SideFiles]) -> Iter
     yield from partition.txn_indexes()
     yield from SnapshotChain(audit, sides).compare()
     yield from partition.leader_epochs()
+    yield from partition.log_end()
+
+
+def check_partition(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield what of this bears on an audit's verdicts, and needs no further read of a segment.
+
+    That is what the ``.txnindex`` files say that are there, and who speaks of offsets behind the log's end.
+    """
+    sides = [SideFiles(audit.directory, segment) for segment in audit.directory.segments]
+    if not sides:
+        return
+    torn = {path for path, *_ in audit.damaged}
+    torn |= {finding.file for finding in audit.findings if finding.code in ("tail-preallocated", "batch-truncated")}
+    for side in sides:
+        side.end = 0 if side.segment.path in torn else side.segment.size
+    damaged = LostOffsets(gap for gap in audit.gaps if gap.kind != "legal")
+    partition = _Partition(audit, sides, LostOffsets(audit.gaps), damaged)
+    yield from partition.txn_indexes(missing=False)
     yield from partition.log_end()
 
 
@@ -76,15 +94,18 @@ class _Partition:
                 side.votes += 2
             last = max(last, side.last_offset)
 
-    def txn_indexes(self) -> Iterator[Finding]:
-        """Hold each segment's ``.txnindex`` against the ABORT markers in it."""
+    def txn_indexes(self, *, missing: bool = True) -> Iterator[Finding]:
+        """Hold each segment's ``.txnindex`` against the ABORT markers in it; with `missing` also where none is."""
         aborts = Aborts(self.audit.transactions)
         wrong: list[tuple[SideFiles, list[EntryFault]]] = []
         for number, side in enumerate(self.sides):
             high = self.sides[number + 1].segment.base_offset if number + 1 < len(self.sides) else 2**63 - 1
             path = side.stem + ".txnindex"
+            there = side.segment.base_offset in self.audit.directory.txn_indexes
+            if not there and not missing:
+                continue
             try:
-                data = read_small(path) if exists(path) else b""
+                data = read_small(path) if there else b""
             except UnreadableError as error:
                 yield self.finding("file-unreadable", path, str(error))
                 continue

@@ -82,13 +82,15 @@ def batches(path: PathLike, *, limits: Limits | None = None, on_finding: OnFindi
             report(finding)
 
 
-def records(path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None) -> Iterator[Record]:
+def records(
+    path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None, max_bytes: int | None = None
+) -> Iterator[Record]:
     """Yield each record of a segment or KRaft snapshot, control records included, in file order.
 
-    Raises UnreadableError where the file can't be opened or read.
+    `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
     """
     report = on_finding or _warn
-    for chunk in segment_chunks(path, limits=limits):
+    for chunk in segment_chunks(path, limits=limits, max_bytes=max_bytes):
         for block in chunk.records():
             position = None if block.outer is None else chunk.heads.cell(kernel.POSITION, block.outer)
             for number in range(block.recs.count):
