@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests corpus exhaustive spark-oldest zip environment bench lock clean
+.PHONY: test check format lint types layers tests corpus exhaustive fuzz spark-oldest zip environment bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -61,6 +61,12 @@ zip:
 # What --archives is given: a virtual environment with the compiled kernel.
 environment:
 	$(PYTHON) spark/ship.py environment dist/environment.tar.gz
+
+# Ten minutes a target, guided by coverage where atheris has a wheel; prints how many executions ran.
+FUZZ_SECONDS ?= 600
+fuzz: $(READY)
+	-$(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: atheris
+	$(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 # Side by side with the official tool where KAFKA_TOOLS_JARS names the folder of its jars.
 bench: $(READY)

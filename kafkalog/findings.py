@@ -451,6 +451,20 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Clients can't write control batches; brokers write no other.",
         "Compare with another replica; find what wrote the file.",
     ),
+    "marker-epoch-wrong": Code(
+        _ERROR,
+        "A transaction's marker has an older epoch than the data that it ends.",
+        "Certain: both batches' checksums hold.",
+        "A leader refuses such a marker.",
+        "Compare with another replica; find what wrote the file.",
+    ),
+    "coordinator-epoch-decreasing": Code(
+        _ERROR,
+        "A producer's marker was written by an older coordinator than the marker before it.",
+        "Certain: both batches' checksums hold.",
+        "A leader refuses such a marker.",
+        "Compare with another replica; find what wrote the file.",
+    ),
     "attributes-unused": Code(
         _NOTE,
         "A batch's attributes have bits set that mean nothing.",
@@ -1000,6 +1014,13 @@ CATALOGUE: Final[dict[str, Code]] = {
         "Not sure: it may be the log's, or bytes that a producer wrote inside a record that is damaged.",
         "It never reads so far: recovery truncates the log at the damage before it.",
         "Look at it with kafkalog show, and add --include isolated if it belongs to the log.",
+    ),
+    "search-over-budget": Code(
+        _WARNING,
+        "Damaged bytes hold so many headers of big batches that not all of their checksums were looked at.",
+        "Certain; a whole batch of more than 4 KiB may be among those that were passed over.",
+        "It never reads so far: recovery truncates the log at the first damage.",
+        "Nobody writes such bytes by chance: look at them with kafkalog show, and at who could write them.",
     ),
     "metadata-snapshot-incomplete": Code(
         _WARNING,

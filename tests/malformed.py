@@ -206,7 +206,7 @@ CASES: Final[dict[str, Case]] = {
         batch(record(EPOCH, MARKER), attributes=TRANSACTIONAL | CONTROL, codec=GZIP, producer_id=7, producer_epoch=0),
         "control-batch-compressed",
     ),
-    "a leader change in a transaction": (control(b"\0\0\0\2", bytes(9)), "control-type-transactional"),
+    "a snapshot's footer in a transaction": (control(b"\0\0\0\4", bytes(3)), "control-type-transactional"),
     "a leader change that is cut": (control(b"\0\0\0\2", bytes(3), attributes=CONTROL), "control-record-malformed"),
     # Magic 0 and 1.
     "a message's key longer than it": (message(int32(99) + int32(-1)), "message-key-past-end"),

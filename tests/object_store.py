@@ -45,11 +45,11 @@ class ObjectStore:
     def delete(self, key: str) -> None:
         self._ask("DELETE", f"{BUCKET}/{quote(key)}")
 
-    def upload(self, folder: Path, prefix: str) -> str:
+    def upload(self, folder: Path, prefix: str, *, public: bool = False) -> str:
         """Store all files below a folder; answer the URI that stands for the folder."""
         for path in sorted(folder.rglob("*")):
             if path.is_file():
-                self.put(f"{prefix}/{path.relative_to(folder)}", path.read_bytes())
+                self.put(f"{prefix}/{path.relative_to(folder)}", path.read_bytes(), public=public)
         return self.uri(prefix)
 
     def _ask(self, method: str, path: str, data: bytes = b"", *, public: bool = False) -> None:

@@ -7,7 +7,9 @@ what a scan leaves silent is verified among its side files.
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 import time
 from collections import Counter
@@ -28,8 +30,9 @@ from kafkalog.format.layout import (
 )
 from official import FIXTURES
 
-__all__ = ["NUMBERS", "SIDE_FILES", "Copied", "Tally", "cuts", "field_at", "flips", "kind_of", "publish"]
+__all__ = ["NUMBERS", "SIDE_FILES", "STEP", "Copied", "Tally", "cuts", "field_at", "flips", "kind_of", "publish"]
 
+STEP: Final = int(os.environ.get("KAFKALOG_EVERY", "1"))  # 1: every damage there is
 NUMBERS: Final = FIXTURES.parent / "reliability.json"
 HANG_SECONDS: Final = 5  # of a core, for a file of some hundred bytes
 
@@ -83,9 +86,14 @@ class Tally:
 
 def publish(name: str, tally: Tally) -> None:
     """Put a class's numbers into the file that the docs show."""
-    numbers = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-    numbers[name] = tally.as_json()
-    NUMBERS.write_text(json.dumps(dict(sorted(numbers.items())), indent=1) + "\n")
+    with NUMBERS.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        numbers = json.loads(file.read() or "{}")
+        numbers[name] = {"every": STEP, **tally.as_json()}
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(dict(sorted(numbers.items())), indent=1) + "\n")
 
 
 class Copied:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
+from random import Random
 from typing import Final
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import build
 import kafkalog
 from kafkalog import BytesSource
+from kafkalog.format import kernel
 from scanned import HARMLESS, Scanned, gathered, scanned
 
 LOG: Final = build.log(5, 40, 5, 300, 0, 5, 5, 80, 5, 17)
@@ -187,7 +189,8 @@ def _behind_the_end(size: int) -> bytes:
 
 def _between_batches(size: int) -> bytes:
     pairs = range(size // 133)
-    return b"".join(build.log(1)[0] + _header(size - 133 * at - 81, at) for at in pairs)
+    one = build.log(1)[0]
+    return b"".join(one + _header(size - 133 * at - 81, at) for at in pairs)
 
 
 def _old_to_the_end(size: int) -> bytes:
@@ -200,7 +203,33 @@ def _zeros_between(size: int) -> bytes:
     return (build.log(1)[0] + bytes(64)) * (size // 133)
 
 
-HOSTILE: Final = [_to_the_end, _to_the_next, _behind_the_end, _between_batches, _old_to_the_end, _zeros_between]
+def _far_apart(size: int) -> bytes:
+    random = Random(1)
+    return b"".join(_header(random.randrange(49, max(50, size - at - 12)), at) for at in range(0, size, 64))
+
+
+def _all_over_each_other(size: int) -> bytes:
+    return b"".join(_header(min(20_000, size - at) - 12, at) for at in range(0, size, 64))
+
+
+def _between_many(size: int) -> bytes:
+    one = build.log(1)[0]
+    pairs = range(size // 133)
+    return b"".join((2 * at).to_bytes(8, "big") + one[8:] + _header(size - 133 * at - 81, 2 * at + 1) for at in pairs)
+
+
+def _whole_but_for_lengths(size: int) -> bytes:
+    one = build.batch(build.record())
+    pairs = range(size // (2 * len(one)))
+    return b"".join(
+        (2 * at).to_bytes(8, "big") + one[8:]
+        + (2 * at + 1).to_bytes(8, "big") + (size - (2 * at + 1) * len(one) - 12).to_bytes(4, "big") + one[12:]
+        for at in pairs
+    )  # fmt: skip
+
+
+HOSTILE: Final = [_to_the_end, _to_the_next, _behind_the_end, _between_batches, _old_to_the_end, _zeros_between,
+                  _far_apart, _all_over_each_other, _between_many, _whole_but_for_lengths]  # fmt: skip
 
 
 @pytest.mark.parametrize("begin", [build.log(1)[0], build.message(offset=0), b""], ids=["batch", "message", "nothing"])
@@ -232,3 +261,48 @@ def test_zeros_are_searched_quickly(begin: bytes) -> None:
     data = begin + build.with_field(build.log(1)[0], LENGTH_AT, 99) + bytes(4 << 20) + b"!"
     found = scanned(data)
     assert found.gaps(len(data)) == []
+
+
+BIG: Final = 64 << 20
+DENSE: Final = [_to_the_end, _to_the_next, _behind_the_end, _far_apart, _all_over_each_other, _old_to_the_end]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("hostile", DENSE)
+def test_a_header_every_64_bytes_costs_little_more_than_a_batch(
+    hostile: Callable[[int], bytes], tmp_path: Path
+) -> None:
+    """Of 64 MiB: at most four times a clean segment, and ten seconds; and the batch at the end is found."""
+    path = tmp_path / "00000000000000000000.log"
+    pair = build.log(0, 0)
+    clean, last = pair[1], build.batch(build.record(b"last"), base_offset=2**31 - 1)
+    path.write_bytes(pair[0] + b"".join(at.to_bytes(8, "big") + clean[8:] for at in range(1, BIG // len(clean))))
+    times = []
+    for data in (None, pair[0] + hostile(BIG) + last):
+        if data is not None:
+            path.write_bytes(data)
+        started = time.process_time()
+        offsets = [
+            offset for chunk in kafkalog.segment_chunks(path) for offset in chunk.heads.column(kernel.LAST_OFFSET)
+        ]
+        times.append(time.process_time() - started)
+    assert times[1] <= 4 * times[0] + 10
+    assert hostile in (_to_the_end, _far_apart, _old_to_the_end) or offsets[-1] == 2**31 - 1
+
+
+@pytest.mark.parametrize("count", [1001, 1500])
+def test_behind_a_thousand_damaged_places_batches_are_still_found(count: int) -> None:
+    """What lies between whole batches is one finding then; a forged batch in a payload is still not adopted."""
+    whole = [build.batch(build.record(b"v" * 30), base_offset=at) for at in range(2 * count)]
+    pieces = [piece if at % 2 == 0 else build.flipped(piece, 8 * 70) for at, piece in enumerate(whole)]
+    inside = b"".join(
+        build.batch(build.record(b"forged"), base_offset=2 * count + 1, producer_id=666) for _ in range(2)
+    )
+    outer = build.batch(build.record(b"<" * 50 + inside + b">" * 50), base_offset=2 * count)
+    data = b"".join(pieces) + build.flipped(outer, 8 * 62) + build.batch(build.record(), base_offset=2 * count + 1)
+
+    found = scanned(data)
+    assert found.offsets == [*range(0, 2 * count, 2), 2 * count + 1]
+    assert {batch.producer_id for batch in found.batches} == {-1}
+    assert found.gaps(len(data)) == []
+    assert len(found.codes) <= count + 3

@@ -16,7 +16,9 @@ from kafkalog_cli.exit import Exit
 from official import FIXTURES
 
 ROOT: Final = FIXTURES.parent
-DOCUMENTS: Final = ("README.md", "docs/dump.md", "docs/txn-audit.md", "docs/verify.md", "docs/internal-topics.md")
+DOCUMENTS: Final = (
+    "README.md", "docs/dump.md", "docs/txn-audit.md", "docs/verify.md", "docs/internal-topics.md", "docs/salvage.md",
+)  # fmt: skip
 # The program as this checkout has it; other programs only pass on what they get.
 SHELL: Final = f"""
 set -o pipefail

@@ -416,3 +416,13 @@ def test_the_written_bytes_are_a_brokers(tmp_path: Path) -> None:
     assert table(audit([tmp_path]), "findings") == []
     assert log.file(3).read_bytes() == b"".join(map(as_bytes, THREE[1]))
     shutil.rmtree(log.folder)
+
+
+def test_a_gap_counts_no_more_than_an_offset_can_hold(tmp_path: Path) -> None:
+    """Damaged offsets lie further apart than that; the column is of int64 in every format."""
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    log = build.batch(build.record(), base_offset=-(2**62)) + build.batch(build.record(), base_offset=2**63 - 2)
+    (folder / f"{0:020}.log").write_bytes(log)
+
+    assert [row["count"] for row in table(audit([tmp_path]), "gaps")] == [2**63 - 1]

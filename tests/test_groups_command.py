@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import build
 from invoke import Row, kafkalog
-from kafkalog.audit.groups_view import group_rows
+from kafkalog.audit.groups_view import group_rows, offsets_rows
 from kafkalog.audit.moment import Moment
 from kafkalog.findings import Finding
 from official import CORPUS, FIXTURES
@@ -168,6 +168,8 @@ def test_the_table_of_commits_has_each_with_its_fate(tmp_path: Path) -> None:
         ("", None, T),
     ]
     assert [r["tombstone"] for r in rows] == [False, False, False, False, True]
+    of_library = [item[1] for item in offsets_rows(folder) if not isinstance(item, Finding)]
+    assert of_library == [tuple(row.values()) for row in rows]
 
 
 _WRITES = st.one_of(

@@ -244,10 +244,10 @@ NAMES: Final = (
 def test_any_name_is_a_name(root: Path, engine: str) -> None:
     """Directories and files whose names hold newlines, escape sequences or no UTF-8 are read like any other."""
     before = ENGINES[engine]([root])
-    for name in NAMES:
+    for number, name in enumerate(NAMES):
         folder = root / os.fsdecode(name)
         folder.mkdir()
-        (folder / NAME).write_bytes(b"".join(build.log(9, 9)))
+        (folder / NAME).write_bytes(b"".join(build.log(9, 20 + number)))
         (folder / os.fsdecode(b"00000000000000000000.log.\n\x1b[2J\xff.deleted")).touch()
         (root / os.fsdecode(b"00000000000000000000.log" + name)).touch()
     found = ENGINES[engine]([root])

@@ -9,6 +9,7 @@ import sys
 from array import array
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from random import Random
 from types import ModuleType
 from typing import Any, Final
 from unittest import mock
@@ -398,3 +399,32 @@ def _folded(rows: list[tuple[int, ...]]) -> fold.Stretch:
 def _plain(stretch: fold.Stretch) -> dict[str, Any]:
     found = {name: getattr(stretch, name) for name in fold.Stretch.__slots__}
     return {**found, "finished": [row for rows in stretch.finished.blocks() for row in rows]}
+
+
+def test_both_forms_find_the_same_candidates() -> None:
+    """Whole batches, those that reach too far, and how many were passed over: of every magic, damaged or not."""
+    random = Random(3)
+    pieces = [
+        *build.log(5, 300, 5000, 9),
+        build.message(b"v"),
+        build.message(b"v" * 5000, magic=0),
+        b"!" * 50,
+        bytes(30),
+    ]
+    found = set()
+    for _ in range(150):
+        data = bytearray(b"".join(random.choice(pieces) for _ in range(6)))
+        for _ in range(random.randrange(4)):
+            data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        legacy = random.random() < 0.6
+        answers = []
+        for form in (kernel, PLAIN_KERNEL):
+            state, at, said = array("q", [0, -1, 3, 0]), 0, []
+            while at < len(data):
+                at, what = form.candidate(data, at, len(data), len(data), 1 << 27, legacy, array("Q", [0]), b"", state)
+                said.append((at, what))
+                at += 1
+            answers.append((said, state.tolist()))
+            found |= {what for _, what in said}
+        assert answers[0] == answers[1]
+    assert found == {kernel.NOTHING, kernel.WHOLE, kernel.FAR}

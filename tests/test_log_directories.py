@@ -311,3 +311,30 @@ def test_visible_rows_pass_over_what_cannot_be_read(tmp_path: Path) -> None:
 
     assert ended.status == 3, ended.err
     assert [(row["first_offset"], row["last_offset"]) for row in ended.rows] == [(0, 0), (2, 2)]
+
+
+def test_a_partition_without_a_segment_is_one_without_batches(tmp_path: Path) -> None:
+    """A directory that a broker has just made, or whose segments a copy left out."""
+    (tmp_path / "orders-0").mkdir()
+    ended = kafkalog("txn-audit", "--format", "ndjson", "--all", tmp_path)
+    (row,) = ended.table("partitions")
+
+    assert (row["segments"], row["log_start_offset"], row["log_end_offset"]) == (0, 0, 0)
+    assert ended.status == 0
+
+
+def test_what_lies_above_a_partition_may_be_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The partition is audited; that its checkpoints can't be read is told."""
+    folder = plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "plain")])
+    listing = os.scandir
+
+    def closed(path: str) -> object:
+        if os.fspath(path) == str(tmp_path):
+            raise PermissionError(13, "Permission denied")
+        return listing(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    found = open_log_directory(folder)
+
+    assert [directory.topic for directory in found.partitions] == ["t"]
+    assert [(finding.code, finding.file) for finding in found.findings] == [("file-unreadable", str(tmp_path))]

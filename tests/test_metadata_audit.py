@@ -137,3 +137,23 @@ def test_an_index_without_its_segment_is_a_loss_in_a_compacted_topic_too(holed: 
     (holed / f"{4:020}.index").write_bytes(b"")
 
     assert gaps(holed, "compact")[1] == (4, 5, "damage", "lost-segment")
+
+
+def test_verify_tells_of_absent_partitions_too(copied: Path) -> None:
+    """It is the same finding."""
+    for path in [path for path in copied.iterdir() if path.is_dir() and not path.name.startswith("__")]:
+        shutil.rmtree(path)
+    ended = kafkalog("verify", "--format", "ndjson", copied)
+    told = [row for row in ended.rows if row.get("code") == "partition-absent"]
+    audited = findings("partition-absent", copied)
+    names = ("id", "severity", "message", "file")
+
+    assert len(told) > 1
+    assert [[row[name] for name in names] for row in told] == [[row[name] for name in names] for row in audited]
+
+
+def test_another_clusters_metadata_says_nothing(tmp_path: Path) -> None:
+    """Two clusters have nodes of one number, and other topics."""
+    ended = kafkalog("verify", "--format", "ndjson", WHOLE, FIXTURES / "k4-c-group-offsets-tv0" / "data")
+
+    assert [row for row in ended.rows if row.get("code") in ("partition-absent", "topic-id-differs")] == []

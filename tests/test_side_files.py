@@ -15,7 +15,7 @@ from kafkalog.findings import Severity
 from kafkalog.format import kernel
 from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.log.readers import batches
-from official import CORPUS, FIXTURES, cases, materialize
+from official import CORPUS, FIXTURES, cases, left_out, materialize
 
 DAMAGED: Final = "made-damaged"
 
@@ -25,7 +25,8 @@ def test_healthy_side_files_say_what_the_logs_say(case: Path, tmp_path: Path) ->
     """Brokers of every line wrote them: whatever they are not, they are no findings above a note."""
     root = materialize(case, tmp_path)
 
-    assert [str(f) for f in told(*sorted(root.glob("data*"))) if f.severity > Severity.NOTE] == []
+    serious = [f for f in told(*sorted(root.glob("data*"))) if f.severity > Severity.NOTE]
+    assert [str(f) for f in serious if f.code not in left_out(case)] == []
 
 
 @pytest.mark.corpus
@@ -98,6 +99,18 @@ def torn(number: int) -> Callable[[Path], object]:
     return change
 
 
+def overwritten(number: int) -> Callable[[Path], object]:
+    """Other bytes in the place of the second batch."""
+
+    def change(folder: Path) -> None:
+        segment = segments(folder)[number]
+        second = list(batches(segment))[1]
+        data = segment.read_bytes()
+        segment.write_bytes(data[: second.position] + b"x" * second.size + data[second.position + second.size :])
+
+    return change
+
+
 def snapshot_entry(field: str, more: int = 1) -> Callable[[Path], object]:
     """One field of a snapshot's first entry is another number; the checksum is made anew."""
 
@@ -163,6 +176,8 @@ DAMAGE: Final[dict[str, tuple[Callable[[Path], object], list[str]]]] = {
     "last batch of an inner segment cut off": (cut(1), ["log-cut-short"]),
     "last batch of the log torn": (torn(-1), []),
     "last batch of an inner segment torn": (torn(2), []),
+    "a batch of the log overwritten": (overwritten(-1), []),
+    "a batch of an inner segment overwritten": (overwritten(1), []),
     "a snapshot's producer": (snapshot_entry("producer_id", 40), ["snapshot-mismatch"]),
     "a snapshot's epoch": (snapshot_entry("producer_epoch"), ["snapshot-mismatch"]),
     "a snapshot's sequence": (snapshot_entry("last_sequence"), ["snapshot-mismatch"]),

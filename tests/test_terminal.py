@@ -12,37 +12,12 @@ from pathlib import Path
 import pytest
 
 from handmade import batch, each, one, record, segment
+from hostile import HOSTILE
 from invoke import PARTITION, SEGMENT, kafkalog, processed
 from kafkalog.tables import TABLES
 from kafkalog_cli.render.escape import escape, escape_bytes
 from pseudo import FOREIGN, acting, on_terminal, plain
 
-HOSTILE: dict[str, bytes] = {
-    "colour": FOREIGN.encode() + b"red\x1b[0m",
-    "clear": b"\x1b[2J\x1b[H",
-    "title": b"\x1b]0;owned\x07",
-    "link": b"\x1b]8;;http://example.com\x1b\\click\x1b]8;;\x1b\\",
-    "clipboard": b"\x1b]52;c;cm0gLXJmIC8=\x07",
-    "device-status": b"\x1b[6n\x1b[c\x05",
-    "c1-csi": "\x9b31m".encode(),
-    "c1-osc": "\x9d0;x\x9c".encode(),
-    "raw-c1": b"\x9b31m\x90\x9d",
-    "bidi": "\u202edcba\u202c\u2066x\u2069\u061c".encode(),
-    "zero-width": "a\u200b\u200d\u2060\ufeffb\u00ad".encode(),
-    "line-ends": b"a\nkafkalog: error: forged\r\x0b\x0c\x85b",
-    "separators": "a\u2028b\u2029c\u00a0d".encode(),
-    "backspace": b"visible\x08\x08\x08hidden\x7f",
-    "nul": b"a\0b",
-    "tab": b"a\tb",
-    "shift-out": b"\x0e\x0f",
-    "surrogate": b"\xed\xa0\x80",
-    "no-utf-8": b"\xff\xfe\xc3(",
-    "tags": "\U000e0041\U000e007f".encode(),
-    "private": "\ue000\U0010ffff".encode(),
-    "markup": b"[red]x[/red][link=http://x]y[/link]",
-    "format": b"%s{{}}${x}",
-    "backslash": b"\\x1b\\",
-}
 FORMS = ("kafka", "table", "ndjson", "json", "csv")
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -218,6 +221,8 @@ def test_rows_are_chosen_by_id_and_state(tmp_path: Path) -> None:
     chosen = transitions(folder, "--transactional-id", "x", "--state", "ongoing", "--state", "tombstone")
 
     assert [(row["transactional_id"], row["offset"]) for row in chosen] == [("x", 2), ("x", 3)]
+    ended = kafkalog("transactions", "--format", "ndjson", "--table", "internal", "--transactional-id", "x", folder)
+    assert [(row["offset"], row["tombstone"]) for row in ended.table("internal")] == [(0, False), (2, False), (3, True)]
 
 
 def test_an_id_that_was_forgotten_is_created_again(tmp_path: Path) -> None:
@@ -281,3 +286,33 @@ def test_every_format_has_the_steps_and_nothing_acts_on_a_terminal(form: str, tm
     assert ended.status == 0
     assert b"created" in ended.out
     assert (b"\x1b" in ended.out) == (form == "csv")
+
+
+@pytest.mark.parametrize("command", ["transactions", "groups", "metadata"])
+def test_nothing_is_written_below_an_input(command: str, tmp_path: Path) -> None:
+    """Whether it is named as a path or as a URI; beside it a file is whole, in the format of its suffix."""
+    evidence = Path(shutil.copytree(FIXTURES / "k4-c-group-offsets-tv0" / "data", tmp_path / "data"))
+    before = sorted(evidence.rglob("*"))
+    for name in (evidence, f"file://{evidence}"):
+        assert kafkalog(command, "-o", evidence / "out.json", name).status == 4
+    ended = kafkalog(command, "-o", tmp_path / "out.json", evidence)
+
+    assert ended.status == 0
+    assert "findings" in json.loads((tmp_path / "out.json").read_text())
+    assert sorted(evidence.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", ["transactions", "groups", "metadata"])
+def test_help_needs_no_numpy(command: str) -> None:
+    """A command is loaded lazily, and reads files only when it is run."""
+    program = f"import sys; from kafkalog_cli.group import cli; cli.get_command(None, {command!r}); print('numpy' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"False\n"
+
+
+def test_a_csv_holds_one_table() -> None:
+    """Groups have several: one must be chosen."""
+    folder = FIXTURES / "k4-c-group-offsets-tv0" / "data"
+
+    assert kafkalog("groups", "--format", "csv", folder).status == 2
+    assert kafkalog("groups", "--format", "csv", "--table", "committed", folder).status == 0

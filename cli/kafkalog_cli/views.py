@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from kafkalog import Finding, Severity
+from kafkalog.log.names import local_path
+from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Table
 from kafkalog.tables.audit import FINDINGS
 from kafkalog_cli.exit import Outcome
@@ -49,42 +49,30 @@ class View:
         self, rows: Iterable[tuple[Table, Row] | Finding], test: Callable[[Table, Row], bool] = lambda *_: True
     ) -> int:
         """Write the rows of the wanted tables that pass `test`, findings as rows or to standard error."""
+        from kafkalog_cli.render.sinks import sink_of
+
         outcome = Outcome(Severity[self.fail_on.upper()])
         wanted = self.names
-        with data_stream(self.output, [Path(path) for path in self.paths]) as stream:
-            sink = self._sink(stream)
+        distinct = DistinctIds()
+        with data_stream(self.output, [Path(local_path(path)) for path in self.paths]) as stream:
+            terminal = self.output is None and is_terminal()
+            tables = [*(table.name for table in self.tables), FINDINGS.name]
+            sink = sink_of(self.form, stream, self.columns, tables, terminal=terminal)
             for item in rows:
                 if isinstance(item, Finding):
-                    self._finding(item, sink, outcome)
+                    self._finding(item, sink, outcome, distinct)
                 elif item[0].name in wanted and test(*item):
                     sink.row(*item)
             sink.close()
         return outcome.status(exit_zero=self.exit_zero)
 
-    def _finding(self, finding: Finding, sink: RowSink, outcome: Outcome) -> None:
-        from kafkalog.log.rows import finding_row
-
+    def _finding(self, finding: Finding, sink: RowSink, outcome: Outcome, distinct: DistinctIds) -> None:
         outcome.count(finding.severity)
         outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
         if self.form in ("ndjson", "json"):
-            sink.row(FINDINGS, finding_row(finding))
+            sink.row(FINDINGS, distinct(finding_row(finding)))
         elif finding.severity > Severity.NOTE:
             say(str(finding))
-
-    def _sink(self, stream: BinaryIO) -> RowSink:
-        from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink
-        from kafkalog_cli.render.table import TableSink
-
-        terminal = self.output is None and is_terminal()
-        if self.form == "ndjson":
-            return NdjsonSink(stream, self.columns)
-        if self.form == "json":
-            return JsonSink(stream, self.columns, [*(table.name for table in self.tables), FINDINGS.name])
-        if self.form == "csv":
-            return CsvSink(stream, self.columns, self.tables[0], escaped=terminal)
-        color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        width = shutil.get_terminal_size().columns if terminal else None
-        return TableSink(stream, self.columns, color=color, width=width)
 
 
 def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[[_Command], _Command]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from kafkalog.audit.metadata import Metadata
 from kafkalog.audit.metadata_joins import Assigned, absent_partitions
@@ -13,13 +15,17 @@ from kafkalog.log.logdir import LogDirectory
 __all__ = ["absent_findings"]
 
 
-def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int) -> Iterator[Finding]:
+_COPY_MS: Final = 600_000  # how long a copy takes, where nobody says
+
+
+def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int | None = None) -> Iterator[Finding]:
     """Yield a finding for each partition that is missing on a node whose log directories are at hand.
 
     It is a note where nothing can be lost: the checkpoints know the partition as empty, or it was assigned after the
-    time `late` (ms), so that a copy of a running broker may have missed it. Nothing can be missed where only
-    directories of single partitions were named.
+    time `late` (ms), so that a copy of a running broker may have missed it; without one, in the last minutes of the
+    metadata. Nothing can be missed where only directories of single partitions were named.
     """
+    late = metadata.newest - _COPY_MS if late is None else late
     of_node: dict[int, list[LogDirectory]] = {}
     for node in nodes:
         if node.node_id is not None and node.node_id.isdecimal():
@@ -48,7 +54,7 @@ def _finding(place: str, node: int, absent: Assigned, offset: int | None) -> Fin
     reached = "no checkpoint names it" if offset is None else f"by the checkpoints it had reached offset {offset}"
     return Finding.of(
         "partition-absent",
-        place,
+        os.path.join(place, f"{absent.topic}-{absent.partition}"),
         f"{absent.topic}-{absent.partition} (topic id {absent.topic_id}) is assigned to node {node} since"
         f" {iso(absent.since)} and does not lie here; {reached}",
         topic=absent.topic,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, Final
 
+import numpy as np
+
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
@@ -72,11 +74,16 @@ class FileFacts:
     def chunk(self, chunk: Chunk) -> None:
         """Count a segment's next batches, and what was found behind them."""
         heads = chunk.heads
-        self.batches = self.batches or 0
-        self.records = self.records or 0
-        for row, valid in enumerate(heads.column(kernel.VALID)):
-            if valid:
-                self._batch(*(heads.cell(column, row) for column in _COUNTED))
+        table = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+        whole = table[:, table[kernel.VALID] != 0]
+        self.batches = (self.batches or 0) + whole.shape[1]
+        self.records = (self.records or 0) + int(np.maximum(whole[kernel.COUNT], 0).sum())
+        self.good += int(whole[kernel.SIZE].sum())
+        if whole.shape[1]:
+            first = int(whole[kernel.BASE_OFFSET, 0])
+            if self.first_offset is None:
+                self.first_offset = int(whole[kernel.LAST_OFFSET, 0]) if first == kernel.NONE else first
+            self.last_offset = int(whole[kernel.LAST_OFFSET, -1])
         for finding in chunk.findings:
             length = finding.length or 0
             if finding.code in _DAMAGED:
@@ -85,16 +92,6 @@ class FileFacts:
                 self.preallocated += length
             elif finding.code == "batch-truncated":
                 self.trailing += length
-
-    def _batch(self, size: int, first: int, last: int, count: int) -> None:
-        assert self.batches is not None
-        assert self.records is not None
-        self.good += size
-        self.batches += 1
-        self.records += max(count, 0)
-        if self.first_offset is None:
-            self.first_offset = last if first == kernel.NONE else first
-        self.last_offset = last
 
     def end(self, source: SizedSource | HashedSource) -> None:
         """Take down what became of the file, and its checksum if it was asked for."""
@@ -116,9 +113,6 @@ class FileFacts:
     def rest_is_damaged(self) -> None:
         """Count what is not accounted for as damaged: bytes that could not be read, or went away."""
         self.damaged += self.size - self.good - self.damaged - self.preallocated - self.trailing
-
-
-_COUNTED: Final = (kernel.SIZE, kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.COUNT)
 
 
 def is_segment(kind: FileKind) -> bool:

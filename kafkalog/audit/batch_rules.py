@@ -6,7 +6,6 @@ by something else, or changed and signed again. What brokers were seen to store 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +28,7 @@ __all__ = ["HEADER_CODES", "check_headers", "check_records"]
 _HEADER: Final = 61
 _METADATA: Final = "__cluster_metadata"
 _LAST_YEAR: Final = 253_402_300_799_999  # the end of the year 9999, in ms
-_DECODING: Final = range(kernel.SECTION_START, kernel.ERROR_POSITION + 1)
+_DECODING: Final = slice(kernel.SECTION_START, kernel.ERROR_POSITION + 1)
 
 
 class _Heads:
@@ -168,8 +167,8 @@ def check_records(chunk: Chunk) -> Iterator[Finding]:
     heads = chunk.heads
     if not heads.count:
         return
-    before = [array("q", heads.column(number)) for number in _DECODING]
+    decoding = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[_DECODING, : heads.count]
+    before = decoding.copy()
     for block in StrictDecoder(chunk.file, heads, chunk.limits.max_decompressed_bytes).blocks(chunk.buf):
         yield from block.findings
-    for number, column in zip(_DECODING, before, strict=True):
-        heads.column(number)[:] = memoryview(column)
+    decoding[:] = before

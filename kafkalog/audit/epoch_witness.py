@@ -54,20 +54,26 @@ def epoch_faults(
 
     `runs` are ``epoch_runs``. Entries that begin behind `log_end` are not judged here.
     """
+    # Where the format went back to one without epochs, brokers cleared the file: it begins behind the last such batch.
+    old = max((number for number, run in enumerate(runs) if run.epoch < 0), default=-1)
+    cleared = runs[old].first if old >= 0 else 0
+    runs = runs[old + 1 :]
     for number, ((epoch, start), (later, behind)) in enumerate(pairwise(entries), 1):
         if later <= epoch or behind <= start:
             message = f"epoch {later} from offset {behind} stands behind epoch {epoch} from offset {start}"
             return [EpochFault(number, behind, start + 1, behind, message)]
-    found = [_fault(number, *entry, runs, log_start, log_end) for number, entry in enumerate(entries)]
+    found = [
+        _fault(number, *entry, runs, log_start, log_end)
+        for number, entry in enumerate(entries)
+        if not 0 <= entry[1] < cleared
+    ]
     return [fault for fault in [*found, _missing(entries, runs)] if fault is not None]
 
 
 def _missing(entries: Sequence[tuple[int, int]], runs: Sequence[EpochRun]) -> EpochFault | None:
-    if runs and runs[-1].epoch < 0:  # the format went back to one without epochs: brokers then clear the file
-        return None
     known = {epoch for epoch, _ in entries}
     for run in runs:
-        if run.epoch >= 0 and run.epoch not in known:
+        if run.epoch not in known:
             message = f"batches from offset {run.first} on have epoch {run.epoch}, which the checkpoint does not have"
             return EpochFault(None, run.first, run.epoch, None, message)
     return None

@@ -30,8 +30,8 @@ _FOLLOWS: Final = frozenset(
 _DOUBTS: Final = _FOLLOWS - {"checkpoint-ahead", "checkpoint-wrong"} | {"segment-foreign"}
 # What one wrong field outside the checksum is told by.
 _FIELDS: Final = {
-    "base-offset-wrong": _FOLLOWS - {"leader-epoch-decreasing"} | {"segment-foreign"},
-    "leader-epoch-wrong": frozenset({"leader-epoch-decreasing", "leader-epochs-mismatch"}),
+    "base-offset-wrong": _FOLLOWS - {"leader-epoch-decreasing"} | {"offset-overflow", "segment-foreign"},
+    "leader-epoch-wrong": frozenset({"leader-epoch-below-none", "leader-epoch-decreasing", "leader-epochs-mismatch"}),
 }
 _OF_LOG: Final = frozenset(
     {

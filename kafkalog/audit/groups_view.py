@@ -20,7 +20,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 
-__all__ = ["GROUP_TABLES", "group_rows"]
+__all__ = ["GROUP_TABLES", "group_rows", "offsets_rows"]
 
 GROUP_TABLES: Final = tuple(table.name for table in (GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL))
 
@@ -81,6 +81,14 @@ def group_rows(
         yield from _offsets_log(log, chosen, limits, topics)
     for log in share_logs:
         yield from _share_log(log, chosen, limits, topics)
+
+
+def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Item]:
+    """Yield the rows of the table ``offsets`` of one partition's directory, and every finding.
+
+    A segment alone can't tell: the marker that decides may stand in another one.
+    """
+    return group_rows([path], limits=limits, tables=(OFFSETS.name,))
 
 
 def _offsets_log(log: TopicLog, chosen: _Chosen, limits: Limits, topics: dict[str, str]) -> Iterator[Item]:

@@ -11,25 +11,19 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.control import ControlType
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.names import FileKind, FileName, parse_name
 from kafkalog.log.readers import control_records
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.storage import exists, open_tree
 
-__all__ = ["bootstrap_snapshot", "kraft_snapshots"]
+__all__ = ["bootstrap_snapshot", "kraft_snapshots", "snapshot_offsets"]
 
 
 def kraft_snapshots(audit: PartitionAudit) -> Iterator[Finding]:
     """Yield what is wrong with the snapshots in a metadata log's directory; damaged batches have their own findings."""
     directory = audit.directory
-    try:
-        names = sorted(entry.name for entry in open_tree(directory.log, deep=False).entries(directory.log))
-    except UnreadableError:
-        return
-    for name in names:
-        parsed = parse_name(name)
-        if parsed.kind is not FileKind.KRAFT_SNAPSHOT or parsed.removed or not name.endswith(".checkpoint"):
-            continue
+    for name, parsed in _listed(directory):
         path = os.path.join(directory.log, name)
         try:
             message = _wrong(path, parsed.epoch) or _outside(audit, parsed.offset, parsed.epoch)
@@ -41,6 +35,22 @@ def kraft_snapshots(audit: PartitionAudit) -> Iterator[Finding]:
                 "kraft-snapshot-wrong", path, message, offset=parsed.offset,
                 log=directory.log, topic=directory.topic, partition=directory.partition,
             )  # fmt: skip
+
+
+def snapshot_offsets(directory: PartitionDirectory) -> set[int]:
+    """Return the end offsets of the snapshots in a metadata log's directory."""
+    return {parsed.offset for _, parsed in _listed(directory) if parsed.offset is not None}
+
+
+def _listed(directory: PartitionDirectory) -> Iterator[tuple[str, FileName]]:
+    try:
+        names = sorted(entry.name for entry in open_tree(directory.log, deep=False).entries(directory.log))
+    except UnreadableError:
+        return
+    for name in names:
+        parsed = parse_name(name)
+        if parsed.kind is FileKind.KRAFT_SNAPSHOT and not parsed.removed and name.endswith(".checkpoint"):
+            yield name, parsed
 
 
 def bootstrap_snapshot(home: str) -> Iterator[Finding]:

@@ -88,10 +88,12 @@ class Metadata:
     configs: dict[tuple[int, str, str], list[Span]] = field(default_factory=dict)
     features: dict[str, list[Span]] = field(default_factory=dict)
     producer_ids: list[Span] = field(default_factory=list)  # the first one that is not allocated
+    newest: int = -1  # the time of the newest record
     _held_back: list[Written] | None = None  # records of a metadata transaction that has not ended
 
     def take(self, record: Written) -> None:
         """Take in the next record; those of a metadata transaction when it ends, or not at all."""
+        self.newest = max(self.newest, record.timestamp)
         if record.type == _BEGIN:
             self._held_back = []
         elif record.type == _END:

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from kafkalog.audit.lost_offsets import LostOffsets
 from kafkalog.audit.partition import PartitionAudit, join
-from kafkalog.audit.replica_rows import BASE, CRC, EPOCH, LAST, VALID, Batches
+from kafkalog.audit.replica_rows import BASE, CRC, EPOCH, LAST, Batches
 from kafkalog.audit.scan import scan_segment
 from kafkalog.audit.side_node import compare_nodes
 from kafkalog.errors import UnreadableError
@@ -177,9 +177,7 @@ def _differ(pair: Pair, sides: tuple[Batches, Batches]) -> None:
     """Judge two batches that lie at the same offsets and are not the same."""
     one, other = sides
     cleaned_to = max(pair.one.audit.cleaned_to, pair.other.audit.cleaned_to)
-    if not one[VALID] or not other[VALID]:  # what stands in a damaged header says nothing
-        pair.damaged += [(which, side[BASE]) for which, side in enumerate(sides) if not side[VALID]]
-    elif one[BASE] == other[BASE] and one.is_same_written(other) and one[LAST] < cleaned_to:
+    if one[BASE] == other[BASE] and one.is_same_written(other) and one[LAST] < cleaned_to:
         pair.cleaned_batches += 1
     else:
         _diverge(pair, sides)

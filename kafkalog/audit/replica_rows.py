@@ -23,12 +23,12 @@ _TAKEN: Final = (
     kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH, kernel.CRC, kernel.SIZE, kernel.VALID,
     kernel.PRODUCER_ID, kernel.PRODUCER_EPOCH, kernel.BASE_SEQUENCE, kernel.ATTRIBUTES,
 )  # fmt: skip
-_ALL: Final = slice(BASE, VALID + 1)  # what the same batch has the same
+_ALL: Final = slice(BASE, SIZE + 1)  # what the same batch has the same
 _CODEC_TYPE_FLAGS: Final = 0x38  # timestamp type, transactional, control: what cleaning leaves
 
 
 class Batches:
-    """The batches of one replica from an offset on, to be taken from the front."""
+    """The whole batches of one replica from an offset on, to be taken from the front."""
 
     def __init__(self, directory: PartitionDirectory, start: int, limits: Limits | None = None) -> None:
         self._tables = _tables(directory, start, limits)
@@ -55,10 +55,10 @@ class Batches:
                 return
 
     def same(self, other: Batches) -> int:
-        """Say how many batches in front are the same in both and whole, byte for byte."""
+        """Say how many batches in front are the same in both, byte for byte."""
         count = min(len(self), len(other))
         mine, theirs = self.table[:count], other.table[:count]
-        equal = (mine[:, _ALL] == theirs[:, _ALL]).all(axis=1) & (mine[:, VALID] != 0)
+        equal = (mine[:, _ALL] == theirs[:, _ALL]).all(axis=1)
         return count if equal.all() else int(np.argmin(equal))
 
     def is_same_written(self, other: Batches) -> bool:
@@ -80,6 +80,6 @@ def _tables(directory: PartitionDirectory, start: int, limits: Limits | None) ->
                     chunk.open_wrappers()
                 columns = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
                 table = columns[list(_TAKEN)].T
-                yield table[table[:, LAST] >= start]
+                yield table[(table[:, LAST] >= start) & (table[:, VALID] != 0)]
         except UnreadableError:  # it is told when the segment is scanned
             continue

@@ -64,6 +64,7 @@ def _cells(column: NDArray[Any]) -> list[Any]:
     return cells if column.dtype == object else [None if cell == NONE else cell for cell in cells]
 
 
+_MOST: Final = 2**63 - 1  # damaged offsets may lie further apart
 _AS_THEY_ARE: Final = (
     "first_offset", "last_offset", "marker_offset", "marker_epoch", "coordinator_epoch", "batches", "records", "size",
     "min_timestamp", "max_timestamp", "marker_timestamp",
@@ -100,7 +101,7 @@ def partition_row(summary: LogSummary) -> Row:
 
 def _gaps(log: LogAudit) -> Iterator[Row]:
     for gap in log.partition.gaps:
-        count = gap.last_offset - gap.first_offset + 1
+        count = min(gap.last_offset - gap.first_offset + 1, _MOST)
         yield (*_where(log), gap.first_offset, gap.last_offset, count, gap.kind, gap.cause, gap.file, gap.position)
 
 

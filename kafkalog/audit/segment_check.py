@@ -96,10 +96,10 @@ def check_batches(
             facts.size = source.size
             facts.batches = facts.records = 0
             for chunk in chunks_of_source(source, facts.file, limits=options.limits):
-                facts.chunk(chunk)
                 chunk.findings += check_headers(chunk, topic, records=records)
                 if records:
                     chunk.findings += check_records(chunk)
+                facts.chunk(chunk)  # behind the records, which tell what old compressed messages hold
                 look(chunk)
                 yield chunk
             facts.end(source)

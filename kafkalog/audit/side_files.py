@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EpochRun", "SideFiles", "StatePiece"]
 
-_KEPT_ROWS: Final = 1 << 16  # of producers' events, until they are joined
+_KEPT_ROWS: Final = 1 << 13  # of producers' events, until they are joined: in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,7 @@ class SideFiles:
         )
         self._events: list[list[Columns]] = [[] for _ in range(len(self._stops) + 1)]
         self._kept = 0
+        self._joined = 0
         self._types, self._coordinator_epochs = array("q"), array("q")
 
     @property
@@ -110,6 +111,11 @@ class SideFiles:
         if not heads.count:
             return
         table = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+        whole = table[kernel.VALID] != 0  # what a damaged header says is nothing
+        if not whole.all():
+            table = table[:, whole]
+        if not table.shape[1]:
+            return
         position, size = table[kernel.POSITION], table[kernel.SIZE]
         last = table[kernel.LAST_OFFSET]
         self._find_holes(position, size, last)
@@ -211,7 +217,7 @@ class SideFiles:
         for piece in np.unique(pieces).tolist():
             self._events[piece].append(rows.take(pieces == piece) if len(self._stops) else rows)
         self._kept += len(rows)
-        if self._kept > _KEPT_ROWS:
+        if self._kept > max(_KEPT_ROWS, 2 * self._joined):
             self._join_events()
 
     def _join_events(self) -> None:
@@ -220,6 +226,7 @@ class SideFiles:
                 joined = Columns.concat(parts, producer_states.COLUMNS)
                 self._events[number] = [producer_states.collapse(joined)]
         self._kept = 0
+        self._joined = sum(len(parts[0]) for parts in self._events if parts)
 
     def _in_hole(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
         if not self.holes:

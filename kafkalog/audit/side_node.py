@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
+from kafkalog.audit.absent import absent_findings
 from kafkalog.audit.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
+from kafkalog.audit.metadata import Metadata
 from kafkalog.audit.metadata_log import METADATA_TOPIC, cluster_metadata
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import Finding, Where
+from kafkalog.findings import Finding, Severity, Where
 from kafkalog.format.checkpoint import PartitionOffset
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.readers import read_checkpoint, read_properties
@@ -57,8 +59,20 @@ def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterat
 
 
 def compare_nodes(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
-    """Yield where the directories of one cluster contradict each other, or its metadata log: topic ids, duplicates."""
-    yield from _topic_ids(nodes)
+    """Yield where the directories of a cluster contradict each other, or its metadata log.
+
+    Topic ids, partitions that are there twice, those that are assigned to a node and are not there.
+    """
+    clusters: dict[str, list[LogDirectory]] = {}
+    for node in nodes:
+        clusters.setdefault(node.cluster_id or f"\0{node.path}", []).append(node)
+    for of_one in clusters.values():
+        yield from _compare_cluster(of_one)
+
+
+def _compare_cluster(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
+    metadata = cluster_metadata(nodes)
+    yield from _topic_ids(nodes, metadata)
     places: dict[tuple[str | None, str, int], str] = {}
     for node in nodes:
         for directory in node.partitions:
@@ -71,6 +85,8 @@ def compare_nodes(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
                     f"node {node.node_id} has the partition in {places[key]} too",
                 )  # fmt: skip
     yield from _directory_ids(nodes)
+    if metadata is not None:
+        yield from absent_findings(nodes, metadata)
 
 
 def _of(directory: PartitionDirectory, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
@@ -88,6 +104,8 @@ def _meta_properties(path: str) -> Iterator[Finding]:
         yield Finding.of("meta-properties-wrong", path, f"the version is {version}", needed="0 or 1", found=version)
         return
     needed = ("cluster.id", "node.id") if version == "1" else ()
+    if version == "0" and "node.id" in values:
+        yield Finding.of("meta-properties-wrong", path, "version 0 has no node.id", needed="broker.id", found="node.id")
     for key in needed:
         if key not in values:
             yield Finding.of("meta-properties-wrong", path, f"{key} is missing", needed=key)
@@ -102,7 +120,8 @@ def _meta_properties(path: str) -> Iterator[Finding]:
             )
     unknown = sorted(values.keys() - {"version", "cluster.id", "node.id", "broker.id", "directory.id"})
     if unknown:
-        yield Finding.of("meta-properties-wrong", path, f"Kafka has no key {unknown[0]}", found=unknown[0])
+        finding = Finding.of("meta-properties-wrong", path, f"Kafka has no key {unknown[0]}", found=unknown[0])
+        yield finding._replace(severity=Severity.NOTE)  # others than Kafka may have written it
 
 
 def _checkpoint(
@@ -206,9 +225,8 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
         yield _of(directory, "quorum-state-wrong", path, message, needed=newest, found=epoch)
 
 
-def _topic_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
+def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
     """Hold topic ids against each other and against the metadata log's, where that is at hand."""
-    metadata = cluster_metadata(nodes)
     known = {} if metadata is None else {name: set(ids) for name, ids in metadata.ids.items()}
     told: dict[str, list[PartitionDirectory]] = {}
     for node in nodes:

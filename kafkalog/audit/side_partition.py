@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from kafkalog.audit.epoch_witness import epoch_faults, epoch_runs
+from kafkalog.audit.kraft_snapshot import snapshot_offsets
 from kafkalog.audit.lost_offsets import LostOffsets
+from kafkalog.audit.metadata_log import METADATA_TOPIC
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.audit.side_files import SideFiles
 from kafkalog.audit.snapshot_chain import SnapshotChain
@@ -105,7 +107,7 @@ class _Partition:
         return Reach(
             lambda offset: offset in self.lost or offset >= audit.log_end_offset,
             max(begin, audit.cleaned_to, self.lost.end_before(high)),
-            self.damaged.end_before(high),
+            max(self.damaged.end_before(high), audit.log_start_offset if audit.log_start_offset > begin else 0),
         )
 
     def of_entry(self, path: str, faults: list[EntryFault]) -> Finding:
@@ -129,14 +131,15 @@ class _Partition:
         """Hold the leader epochs' checkpoint against those of the batches."""
         audit, directory = self.audit, self.audit.directory
         path = os.path.join(directory.log, "leader-epoch-checkpoint")
-        runs = epoch_runs(self.sides, audit.log_start_offset)
+        log_start = self.first_epoch_offset()
+        runs = epoch_runs(self.sides, log_start)
         if not exists(path):
             if any(run.epoch >= 0 for run in runs):
                 yield self.finding("side-file-missing", path, "there is no leader-epoch-checkpoint beside the segments")
             return
         if any(finding.code == "checkpoint-malformed" and finding.file == path for finding in audit.findings):
             return
-        faults = epoch_faults(directory.leader_epochs, runs, audit.log_start_offset, audit.log_end_offset)
+        faults = epoch_faults(directory.leader_epochs, runs, log_start, audit.log_end_offset)
         if not faults:
             return
         fault = faults[0]
@@ -149,6 +152,16 @@ class _Partition:
             side.doubted for side in self.sides
         )
         yield finding._replace(severity=Severity.NOTE) if excused else finding
+
+    def first_epoch_offset(self) -> int:
+        """Return the log's start as the leader epochs know it."""
+        directory, start = self.audit.directory, self.audit.log_start_offset
+        if directory.topic == METADATA_TOPIC and directory.leader_epochs:
+            # It is a snapshot's offset, which nothing else tells once the log was cut there.
+            first = directory.leader_epochs[0][1]
+            return first if first > start and first in snapshot_offsets(directory) else start
+        # With tiered storage the log begins in front of the first segment that is here.
+        return min(start, directory.checkpoints.get("log_start", start))
 
     def log_end(self) -> Iterator[Finding]:
         """Tell of files that speak of offsets behind the log's end."""

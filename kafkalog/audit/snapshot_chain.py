@@ -107,7 +107,9 @@ class SnapshotChain:
     def _unknown_below(self, offset: int, known: _Known) -> int | None:
         """Return the offset below which the log can't tell everything about producers, None where it can."""
         since = known.since
-        lost = max(self.begin if since is None else 0, self.audit.cleaned_to, self.lost.end_before(offset))
+        # Up to 2.3 brokers forgot producers whose last batch fell below the log's start.
+        begin = max(self.begin if since is None else 0, min(self.audit.log_start_offset, offset))
+        lost = max(begin, self.audit.cleaned_to, self.lost.end_before(offset))
         return lost if lost > (since or 0) else None
 
     def _read(self, path: str) -> ProducerSnapshot | Finding:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from kafkalog.audit.internal import internal_row, of_directory, split
 from kafkalog.audit.moment import Moment
 from kafkalog.audit.scan import STATE_TOPIC
 from kafkalog.audit.topic_logs import clusters_of, topic_logs
@@ -13,7 +14,7 @@ from kafkalog.findings import Finding
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
 from kafkalog.log.chunk import Limits
 from kafkalog.tables.column import Table
-from kafkalog.tables.internal import TRANSITIONS
+from kafkalog.tables.internal import INTERNAL, TRANSITIONS
 from kafkalog.txn.coordinator import Coordinator, Entry
 
 __all__ = ["Step", "steps", "transition_rows"]
@@ -39,21 +40,28 @@ class Step(NamedTuple):
 
 
 def transition_rows(
-    paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None
-) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
+    paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
+    tables: Container[str] = (TRANSITIONS.name,),
+) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
     """Yield each step of each transactional id as a row, ids in order, and every finding.
 
-    With a moment, only the step is given that each id was in then.
+    With a moment, only the step is given that each id was in then. `tables` may name ``internal``, too: the records.
     """
     findings: list[Finding] = []
     report = findings.append
     clusters: dict[int, Coordinator] = {}
-    for log in topic_logs(clusters_of(paths, report), STATE_TOPIC, limits or Limits(), report):
+    limits = limits or Limits()
+    logs = topic_logs(clusters_of(paths, report), STATE_TOPIC, limits, report)
+    for log in logs:
         coordinator = clusters.setdefault(log.cluster, Coordinator())
         for scan in log.scans:
             coordinator.add(scan.entries)
             findings += scan.malformed
     yield from findings
+    for directory in (log.partition.directory for log in logs if INTERNAL.name in tables):
+        for record in split(of_directory(directory, limits), []):
+            if moment is None or moment.holds(record.offset, record.timestamp):
+                yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
     for coordinator in clusters.values():
         for _, entries in sorted(coordinator.timelines.items()):
             yield from ((TRANSITIONS, _row(step)) for step in _chosen(entries, moment))

@@ -6,114 +6,36 @@ Says nothing of transactions that hang: that is `kafkalog.audit.run`'s, whose fi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from kafkalog.audit.accounting import FileFacts, account_side_file, is_segment
 from kafkalog.audit.findings import located, log_findings
-from kafkalog.audit.foreign import Log, settle
+from kafkalog.audit.foreign import settle
 from kafkalog.audit.left_over import left_over
+from kafkalog.audit.marker_rules import marker_findings
 from kafkalog.audit.partition import join
 from kafkalog.audit.replica_compare import compare_replicas
 from kafkalog.audit.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
 from kafkalog.audit.side_node import compare_node, compare_nodes
 from kafkalog.audit.side_partition import compare_partition
-from kafkalog.audit.summary import Summary, count_of
+from kafkalog.audit.verification import LogFacts, Verification
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.files import open_source
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
-from kafkalog.log.names import FileKind
-from kafkalog.log.rows import DistinctIds, finding_row, side_file_rows
+from kafkalog.log.names import FileKind, local_path
+from kafkalog.log.rows import side_file_rows
 from kafkalog.log.storage import is_directory
 from kafkalog.log.walk import Found, walk
 
-__all__ = ["LogFacts", "Verification", "VerifyOptions", "VerifySummary", "verify"]
+__all__ = ["Verification", "VerifyOptions", "verify"]
 
 _POOL_BYTES: Final = 64 << 20  # below, starting processes costs more than they save
-_SUMMED: Final = ("size", "batches", "records", "damaged")
-_BYTES: Final = ("size", "good", "damaged", "preallocated", "trailing")
 _KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown"})
 _READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
-
-
-@dataclass(slots=True)
-class LogFacts(Log):
-    """A log, and what its segments come to."""
-
-    node: LogDirectory
-    segments: list[FileFacts]
-
-
-@dataclass(slots=True)
-class Verification:
-    """What was found in all inputs.
-
-    `unreadable` are arguments that could not be read at all, `replicas` rows of the table of that name.
-    """
-
-    files: list[FileFacts] = field(default_factory=list)
-    logs: list[LogFacts] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-    replicas: list[tuple[object, ...]] = field(default_factory=list)
-    told: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
-
-    def tell(self, findings: Iterable[Finding], node: str | None = None) -> None:
-        """Take findings about a broker's files; what two checks found of one place is told once."""
-        for finding in findings:
-            place = (finding.code, finding.file, finding.position, finding.offset, finding.last_offset,
-                     finding.producer_id)  # fmt: skip
-            self.told.setdefault(place, (node, finding))
-
-    def findings(self) -> Iterator[Finding]:
-        """Yield every finding once."""
-        for _, finding in self.told.values():
-            yield finding
-
-    def summary(self) -> VerifySummary:
-        """Sum up."""
-        summary = VerifySummary(files=self.files, unreadable=list(self.unreadable))
-        summary.count(self.findings())
-        return summary
-
-    def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of one of the verification's tables."""
-        if table == "findings":
-            distinct = DistinctIds()
-            for node, finding in self.told.values():
-                yield distinct(finding_row(finding, node))
-        elif table == "files":
-            for facts in self.files:
-                yield facts.row()
-        elif table == "replicas":
-            yield from self.replicas
-        else:
-            for log in self.logs:
-                yield _log_row(log)
-
-
-@dataclass(slots=True)
-class VerifySummary(Summary):
-    """What a verification comes to."""
-
-    files: list[FileFacts] = field(default_factory=list)
-
-    def fine(self) -> str:
-        """Say what is in order where all is."""
-        return f"{count_of(len(self.files), 'file')} whole"
-
-    def totals(self) -> str:
-        """Return one line of totals."""
-        sizes = {name: sum(getattr(facts, name) for facts in self.files) for name in _BYTES}
-        parts = [
-            count_of(len(self.files), "file"),
-            count_of(sum(facts.batches or 0 for facts in self.files), "batch", "batches"),
-            count_of(sum(facts.records or 0 for facts in self.files if facts.batches is not None), "record"),
-            f"{sizes['size']} bytes: " + ", ".join(f"{sizes[name]} {name}" for name in _BYTES[1:]),
-        ]
-        return ", ".join(parts)
 
 
 def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | None = None) -> Verification:
@@ -192,7 +114,8 @@ def _log(node: LogDirectory, directory: PartitionDirectory, checks: dict[str, Se
         check.facts.preallocated = 0
     findings = [
         *log_findings(partition),
-        *(finding for check in found for finding in check.findings),
+        *(located(finding, directory) for finding in marker_findings(partition)),
+        *(located(finding, directory) for check in found for finding in (*check.findings, *check.scan.malformed)),
         *compare_partition(partition, [check.side for check in found]),
     ]
     return LogFacts(partition, [check.content for check in found], findings, node, [check.facts for check in found])
@@ -298,7 +221,8 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     facts = FileFacts.of(path)
     home = os.path.dirname(path) or os.curdir
     node = open_log_directory(home)
-    directory = next((found for found in node.partitions if not found.suffix), None)
+    here = (found for found in node.partitions if not found.suffix and _is_same(found.log, home))
+    directory = next(here, None)
     if directory is None or facts.removed:
         facts.input = path
         result.files.append(facts)
@@ -319,20 +243,18 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
     settle(part.logs)
     part.tell(part.logs[0].findings, node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, part)
-    same = [found for found in part.files if os.path.samefile(found.file, path)]
+    same = [found for found in part.files if _is_same(found.file, path)]
     result.files += [replace(found, file=path, input=path) for found in same]
     if facts.kind is FileKind.LOG:
         result.logs += part.logs
     for number, finding in part.told.values():
-        if os.path.exists(finding.file) and os.path.samefile(finding.file, path):
+        if _is_same(finding.file, path):
             result.tell([finding._replace(file=path)], number)
 
 
-def _log_row(log: LogFacts) -> tuple[Any, ...]:
-    directory = log.partition.directory
-    sums = (sum(getattr(facts, name) or 0 for facts in log.segments) for name in _SUMMED)
-    return (
-        directory.log, directory.topic, directory.partition, log.node.cluster_id, log.node.node_id, directory.topic_id,
-        log.partition.log_start_offset, log.partition.log_end_offset, len(log.segments), *sums,
-        sum(finding.severity > Severity.NOTE for finding in log.findings),
-    )  # fmt: skip
+def _is_same(one: str, other: str) -> bool:
+    """Say whether two paths are of one file."""
+    try:
+        return os.path.samefile(local_path(one), local_path(other))
+    except OSError:  # it vanished, or lies in an object store
+        return one == other

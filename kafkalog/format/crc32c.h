@@ -59,12 +59,19 @@ static uint32_t kafkalog_multiply(uint32_t a, uint32_t b, uint32_t polynomial) {
     return product;
 }
 
-static uint32_t kafkalog_shift_by(uint32_t crc, uint64_t n) {
+static uint32_t kafkalog_powers[64]; /* x^(8 * 2^k) */
+
+static void kafkalog_fill_powers(void) {
     uint32_t power = 0x00800000u; /* x^8 */
-    for (; n; n >>= 1) {
-        if (n & 1) crc = kafkalog_multiply(power, crc, KAFKALOG_CASTAGNOLI);
+    for (int k = 0; k < 64; k++) {
+        kafkalog_powers[k] = power;
         power = kafkalog_multiply(power, power, KAFKALOG_CASTAGNOLI);
     }
+}
+
+static uint32_t kafkalog_shift_by(uint32_t crc, uint64_t n) {
+    for (int k = 0; n; k++, n >>= 1)
+        if (n & 1) crc = kafkalog_multiply(kafkalog_powers[k], crc, KAFKALOG_CASTAGNOLI);
     return crc;
 }
 
@@ -126,6 +133,7 @@ KAFKALOG_TARGET static uint32_t kafkalog_instruction(uint32_t start, const uint8
 #endif
 
 static void kafkalog_prepare(void) {
+    kafkalog_fill_powers();
     kafkalog_fill(&kafkalog_castagnoli, KAFKALOG_CASTAGNOLI);
     kafkalog_fill(&kafkalog_ieee, KAFKALOG_IEEE);
 #ifdef KAFKALOG_TARGET

@@ -7,6 +7,7 @@ metadata record (``AbstractApiMessageSerde``) has no key, and a frame of frame v
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from importlib import import_module
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ __all__ = ["Internal", "InternalRecord", "UnknownTypeError", "internal_record", 
 
 _FRAME_VERSION: Final = 1
 _LARGEST: Final = 0x7FFF
+_LONGEST_KEPT: Final = 512
 
 
 class Internal(StrEnum):
@@ -105,14 +107,9 @@ def _type(internal: Internal, number: int, release: Release, kafka: str) -> Reco
 def _keyed(internal: Internal, key: bytes | None, value: bytes | None, release: Release, text: Text) -> InternalRecord:
     if key is None:
         raise MalformedError("the key is null, which says of what kind the record is")
-    number = _version(key, "key")
-    kind = _type(internal, number, release, f"Unknown record type {number}")
-    assert kind.key is not None  # coordinators' records are keyed
-    try:
-        fields, taken, _ = decode(kind.key, 0, key[2:], release=release, text=text)
-    except MalformedError as error:
-        raise _wrapped(error, number, "key") from error
-    remarks = _left("key", len(key) - 2 - taken)
+    read_key = _key if len(key) <= _LONGEST_KEPT else _key.__wrapped__
+    kind, fields, remarks = read_key(internal, key, release, text)
+    number = kind.number
     if value is None:
         return InternalRecord(number, kind.name, fields, None, None, remarks)
     version = _version(value, "value")
@@ -125,6 +122,21 @@ def _keyed(internal: Internal, key: bytes | None, value: bytes | None, release: 
         raise _wrapped(error, version, "value") from error
     remarks = (*remarks, *decoded.remarks, *_left("value", len(value) - 2 - decoded.taken))
     return InternalRecord(number, kind.name, fields, version, decoded.fields, remarks)
+
+
+@lru_cache(maxsize=4096)
+def _key(
+    internal: Internal, key: bytes, release: Release, text: Text
+) -> tuple[RecordType, dict[str, Value], tuple[str, ...]]:
+    """Read a key; most keys come again and again."""
+    number = _version(key, "key")
+    kind = _type(internal, number, release, f"Unknown record type {number}")
+    assert kind.key is not None  # coordinators' records are keyed
+    try:
+        fields, taken, _ = decode(kind.key, 0, key[2:], release=release, text=text)
+    except MalformedError as error:
+        raise _wrapped(error, number, "key") from error
+    return kind, fields, _left("key", len(key) - 2 - taken)
 
 
 def _version(data: bytes, what: str) -> int:

@@ -54,6 +54,11 @@ DONE: int
 NO_ROOM: int
 PACKED: int
 
+NOTHING: int
+WHOLE: int
+FAR: int
+BLOCK: Final = 4096
+NEAR: Final = 4096
 OVERLONG: int
 DROPPED: int
 ATTRIBUTES_SET: int
@@ -65,6 +70,17 @@ def form() -> str: ...
 def crc32c(buf: Bytes, start: int, stop: int, crc: int = 0) -> int: ...
 def crc32(buf: Bytes, start: int, stop: int, crc: int = 0) -> int: ...
 def shift(crc: int, length: int) -> int: ...
+def candidate(
+    buf: Bytes,
+    start: int,
+    stop: int,
+    room: int,
+    limit: int,
+    legacy: bool,
+    sums: array[int],
+    tail: Bytes,
+    state: array[int],
+) -> tuple[int, int]: ...
 def order(heads: Cells, capacity: int, row: int, stop_row: int, state: array[int]) -> tuple[int, int]: ...
 def headers(
     buf: Bytes, start: int, stop: int, position: int, heads: Cells, capacity: int, row: int

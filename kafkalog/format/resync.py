@@ -1,15 +1,20 @@
 """Finding the next whole batch behind damaged bytes, in time linear in what is searched.
 
 A candidate is a header that is plausible and whose checksum holds over its whole extent. Checking each from scratch
-would be quadratic for bytes made to look like headers; sums of prefixes, one for each 4 KiB, give the sum of any
-extent in constant time (``kernel.shift``).
+would be quadratic for bytes made to look like headers, so:
+
+- small extents are summed where they are met (``kernel.candidate``);
+- sums of prefixes, one for each 4 KiB, give the sum of any other extent in constant time (``kernel.shift``);
+- there may be one such far extent for every 64 bytes, on average, and one in 128 bytes that ends in another block than
+  the one before; those above that are passed over, and it is told;
+- answers are kept, and where the bytes were searched several times over, offsets no longer narrow the search.
 """
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -20,15 +25,17 @@ __all__ = ["Extent", "Resync"]
 
 Read = Callable[[int, int], bytes | bytearray | memoryview]
 
-_BLOCK: Final = 4096
+_BLOCK: Final = kernel.BLOCK
 _PIECE: Final = 1 << 20
 _CRC_FROM: Final = 21  # of a magic 2 batch
 _SMALLEST_MESSAGE: Final = 26
-# Of each byte that can tell a header of magic 2: length at most 128 MiB, magic, attributes, last offset delta, count.
-# They begin with the magic, because a search for a literal is fast; what lies before it is looked back at.
-_MAGIC_AT: Final = 16
-_PLAUSIBLE: Final = re.compile(rb"(?s)\x02(?<=[\x00-\x08].{8})(?=.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
-_PLAUSIBLE_LEGACY: Final = re.compile(rb"(?s)[\x00\x01](?=[\x00-\x0f])(?<=(?!\x00{4})[\x00-\x08].{8})")
+_BYTES_FOR_FAR: Final = 64  # bytes searched for each far extent that may be looked at
+_BYTES_FOR_LOAD: Final = 128  # the same where another end must be read for it
+_FAR_AT_FIRST: Final = 4096
+_ANSWERS: Final = 80
+_AGAIN: Final = 8  # times that bytes are searched for batches above an offset
+_FREE: Final = 64 << 20  # bytes that may be searched however often
+_ENDLESS: Final = 1 << 62
 _HINTS: Final = 64  # positions of other files that are tried before bytes are searched
 _LEGACY_WORK: Final = 256 << 20  # bytes of old messages whose checksums are tried in one file
 _LEGACY_EXTENTS: Final = 4 << 30  # the same of extents that a damaged or big old message may have
@@ -45,20 +52,28 @@ class Extent(NamedTuple):
 
 
 class Resync:
-    """Searches one file, whose bytes `read(position, size)` gives (fewer at its end).
+    """Searches one file, whose bytes `read(position, size)` gives; `end()` is where it ends, None if not known yet.
 
     `hints` are positions, in order, where other files say that batches start.
     """
 
-    def __init__(self, read: Read, max_batch_bytes: int, hints: Sequence[int] = ()) -> None:
+    def __init__(
+        self, read: Read, end: Callable[[], int | None], max_batch_bytes: int, hints: Sequence[int] = ()
+    ) -> None:
         self._read = read
+        self._end = end
         self._max = max_batch_bytes
         self._hints = hints
         self._anchor = 0
         self._prefixes = array("Q", [0])  # CRC-32C from the anchor on up to each block
         self._legacy_work = _LEGACY_WORK
         self._legacy_extents = _LEGACY_EXTENTS
-        self._answer: tuple[int, int, int | None, bool, Extent | None] | None = None
+        self._answers: deque[_Answer] = deque(maxlen=_ANSWERS)
+        self._blocks: list[tuple[int, bytes]] = [(-1, b""), (-1, b"")]  # read last: of a start and of an end
+        self._state = array("q", [0, -1, _FAR_AT_FIRST, 0])  # the kernel's; see candidate
+        self._tail = b""
+        self._loads = _FAR_AT_FIRST
+        self._searched = 0
 
     def whole(self, position: int, *, legacy: bool = True) -> Extent | None:
         """Return the batch at `position` if it is whole and its checksum holds."""
@@ -89,26 +104,34 @@ class Resync:
             crc = kernel.crc32(data, 0, len(data), crc)
         return crc == int.from_bytes(self._read(position + 12, 4), "big")
 
+    def reaches(self, stop: int) -> bool:
+        """Say whether the file has all bytes up to `stop`."""
+        end = self._end()
+        return len(self._read(stop - 1, 1)) == 1 if end is None else stop <= end
+
     def forget(self, position: int) -> None:
-        """Say that nothing before `position` will be asked for again."""
+        """Say that nothing before `position` will be asked for again; a block before it may be read still."""
+        while self._answers and (oldest := self._answers[-1].extent) is not None and oldest.position < position:
+            self._answers.pop()
         blocks = (position - self._anchor) // _BLOCK
         if position > self._anchor + (len(self._prefixes) - 1) * _BLOCK:  # the sums do not reach so far
             self._anchor, self._prefixes = position, array("Q", [0])
+            self._state[1] = -1
         elif 2 * blocks > len(self._prefixes):
             del self._prefixes[:blocks]
             self._anchor += blocks * _BLOCK
+            self._state[1] = -1
 
     def next_whole(self, start: int, stop: int, above: int | None, *, legacy: bool) -> Extent | None:
         """Find the first whole batch that begins in [`start`, `stop`) and whose offsets lie above `above`."""
-        if self._answer is not None:
-            low, high, old_above, old_legacy, extent = self._answer
-            if low <= start and stop <= high and old_above == above and old_legacy == legacy:
-                if extent is None:
-                    return None
-                if start <= extent.position:
-                    return extent if extent.position < stop else None
+        if self._searched > _AGAIN * start + _FREE:
+            above = None
+        for answer in self._answers:
+            if answer.low <= start and stop <= answer.high and answer.legacy == legacy and answer.serves(start, above):
+                found = answer.extent
+                return found if found is not None and found.position < stop else None
         extent = self._search(start, stop, above, legacy)
-        self._answer = (start, stop, above, legacy, extent)
+        self._answers.appendleft(_Answer(start, stop, above, legacy, extent))
         return extent
 
     def _search(self, start: int, stop: int, above: int | None, legacy: bool) -> Extent | None:
@@ -126,31 +149,66 @@ class Resync:
     def _scan(self, start: int, stop: int, above: int | None, legacy: bool) -> Extent | None:
         step = _BLOCK  # pieces grow, so that many small damages cost little
         while start < stop:
-            piece = bytes(self._read(start, min(step, stop - start) + RECORD_BATCH.size))
-            if not piece:
+            before = (start - self._anchor) % _BLOCK
+            piece = bytes(self._read(start - before, before + min(step, stop - start) + kernel.NEAR))
+            if len(piece) <= before:
                 return None
-            best: Extent | None = None
-            for match in _PLAUSIBLE.finditer(piece, _MAGIC_AT):
-                at = match.start() - _MAGIC_AT
-                if at >= step or start + at >= stop:
+            end = self._end()
+            room = _ENDLESS if end is None else end - (start - before)
+            self._state[0] = (start - before - self._anchor) // _BLOCK
+            self._state[2] += (min(step, stop - start)) // _BYTES_FOR_FAR
+            self._loads += (min(step, stop - start)) // _BYTES_FOR_LOAD
+            at, last = before, before + min(step, stop - start)
+            while at < last:
+                at, what = kernel.candidate(
+                    piece, at, last, room, self._max, legacy, self._prefixes, self._tail, self._state
+                )
+                if what == kernel.NOTHING:
                     break
-                best = self._usable(self._batch(start + at, piece[at : at + RECORD_BATCH.size]), above)
-                if best is not None:
-                    break
-            if legacy and piece.count(0) != len(piece):
-                limit = best.position if best is not None else stop
-                for match in _PLAUSIBLE_LEGACY.finditer(piece, _MAGIC_AT):
-                    at = match.start() - _MAGIC_AT
-                    if at >= step or start + at >= limit:
-                        break
-                    found = self._usable(self._message(start + at, piece[at : at + RECORD_BATCH.size]), above)
-                    if found is not None:
-                        return found
-            if best is not None:
-                return best
+                position = start - before + at
+                head = piece[at : at + RECORD_BATCH.size]
+                if what == kernel.FAR and head[16] == 2:
+                    if self._loads <= 0:
+                        self._state[3] += 1
+                        at += 1
+                        continue
+                    self._loads -= 1
+                    if self._near_its_end(position, head):
+                        continue  # the kernel knows the sums now
+                found = self._usable(self._decided(position, head, what), above)
+                if found is not None:
+                    self._searched += at
+                    return found
+                at += 1
+            self._searched += last
             start += step
             step = min(2 * step, _PIECE)
         return None
+
+    def _near_its_end(self, position: int, head: bytes) -> bool:
+        """Give the kernel the block in which a batch ends; answers False where the file has not all of it."""
+        stop = position + int.from_bytes(head[8:12], "big") + kernel.LOG_OVERHEAD
+        if not self.reaches(stop):
+            return False
+        self._prefix(stop, 1)
+        block = (stop - self._anchor) // _BLOCK
+        self._state[1], self._tail = block, self._blocks[1][1]
+        return block < len(self._prefixes) and stop - self._anchor - block * _BLOCK <= len(self._tail)
+
+    @property
+    def passed_over(self) -> int:
+        """Return how many headers were not looked at, because there were so many."""
+        return self._state[3]
+
+    def _decided(self, position: int, head: bytes, what: int) -> Extent | None:
+        """Return the batch that the kernel found to be whole, or that is by a far checksum."""
+        if what == kernel.WHOLE and head[16] == 2:
+            base, length, *_, delta, _, _, _, _, _, _ = RECORD_BATCH.packed.unpack(head)
+            return Extent(position, length + kernel.LOG_OVERHEAD, 2, base, base + delta)
+        if what == kernel.WHOLE:
+            offset, length, _, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
+            return Extent(position, length + kernel.LOG_OVERHEAD, magic, None if attributes & 7 else offset, offset)
+        return self._batch(position, head) if head[16] == 2 else self._message(position, head)
 
     def _batch(self, position: int, head: bytes) -> Extent | None:
         if len(head) < RECORD_BATCH.size:
@@ -159,7 +217,7 @@ class Resync:
         size = length + kernel.LOG_OVERHEAD
         if magic != 2 or not RECORD_BATCH.size <= size <= self._max or attributes & 7 > 4:
             return None
-        if delta < 0 or not 0 <= count <= delta + 1 or not self._read(position + size - 1, 1):
+        if delta < 0 or not 0 <= count <= delta + 1 or not self.reaches(position + size):
             return None
         if self._crc32c(position + _CRC_FROM, position + size) != crc:
             return None
@@ -190,16 +248,13 @@ class Resync:
         if stop - start <= 4 * _BLOCK:
             data = self._read(start, stop - start)
             return int(kernel.crc32c(data, 0, len(data)))
-        edge = start + (self._anchor - start) % _BLOCK
-        data = self._read(start, edge - start)
-        return int(
-            self._prefix(stop) ^ kernel.shift(self._prefix(edge) ^ kernel.crc32c(data, 0, len(data)), stop - edge)
-        )
+        before = self._prefix(start, 0)
+        return int(self._prefix(stop, 1) ^ kernel.shift(before, stop - start))
 
-    def _prefix(self, stop: int) -> int:
-        """Return the CRC-32C of everything from the anchor to `stop`."""
-        blocks = (stop - self._anchor) // _BLOCK
-        while len(self._prefixes) <= blocks:
+    def _prefix(self, stop: int, slot: int) -> int:
+        """Return the CRC-32C of everything from the anchor to `stop`; `slot` says which block was read last."""
+        number = (stop - self._anchor) // _BLOCK
+        while len(self._prefixes) <= number:
             at = self._anchor + (len(self._prefixes) - 1) * _BLOCK
             data = self._read(at, _PIECE)
             whole = len(data) // _BLOCK
@@ -209,6 +264,26 @@ class Resync:
             for block in range(whole):
                 crc = kernel.crc32c(data, block * _BLOCK, (block + 1) * _BLOCK, crc)
                 self._prefixes.append(crc)
-        at = self._anchor + blocks * _BLOCK
-        data = self._read(at, stop - at)
-        return int(kernel.crc32c(data, 0, len(data), self._prefixes[min(blocks, len(self._prefixes) - 1)]))
+        begin = self._anchor + number * _BLOCK
+        if self._blocks[slot][0] != begin:
+            self._blocks[slot] = begin, bytes(self._read(begin, _BLOCK))
+        data = self._blocks[slot][1]
+        return int(kernel.crc32c(data, 0, stop - begin, self._prefixes[min(number, len(self._prefixes) - 1)]))
+
+
+class _Answer(NamedTuple):
+    """What a search of [`low`, `high`) gave."""
+
+    low: int
+    high: int
+    above: int | None
+    legacy: bool
+    extent: Extent | None
+
+    def serves(self, start: int, above: int | None) -> bool:
+        """Say whether a search from `start` on would give the same."""
+        if self.above is not None and (above is None or above < self.above):
+            return False
+        if self.extent is None:
+            return True
+        return start <= self.extent.position and (above is None or self.extent.last_offset > above)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Damage"]
 
 _SHORTEST: Final = 17  # bytes that hold a length and a magic
+_MANY: Final = 100  # damaged places behind which fewer ends are tried
+_FEWER_TRIES: Final = 4
 _TRIES: Final = 64  # whole batches behind a broken one that its checksum is tried up to
 
 
@@ -38,11 +40,14 @@ class Damage:
         """Tell what is wrong at the next batch, and where reading goes on behind it."""
         here = self.scan.window.here
         self.scan.resync.forget(here)
+        self.scan.damages += 1
+        self.scan.heads.count = 0
+        if self.scan.is_crowded:
+            return self.passed(here)
         head = self.scan.source.read(here, RECORD_BATCH.size)
         size = self.scan.window.next_size()
         magic = head[16] if len(head) >= _SHORTEST else -1
         whole = size > 0 and len(self.scan.source.read(here + size - 1, 1)) == 1
-        self.scan.heads.count = 0
         if magic in (0, 1):
             self.scan.legacy = True
         over = size > self.scan.limits.max_batch_bytes
@@ -62,6 +67,54 @@ class Damage:
         if magic < 0 or size < smallest:
             return self.unreadable(here, head)
         return self.broken(here, size, head, whole)
+
+    def passed(self, here: int) -> Chunk:
+        """Pass over all that is no whole batch, as one; an end that is believed is still not looked behind."""
+        zeros = self.zeros(here) if not any(self.scan.source.read(here, RECORD_BATCH.size)) else None
+        if zeros is not None:
+            return resumed(self.lone(self.preallocated(here, zeros)), here + zeros)
+        at, found, expected = here, self.next_whole(here + 1), None
+        while True:
+            stop = self.end_of_file() if found is None else found.position
+            at = self.hop(at, stop)
+            head = self.scan.source.read(at, RECORD_BATCH.size)
+            end = at + self.declared(head)
+            is_batch = at < end and found is not None and self.scan.resync.reaches(end)
+            if at >= stop or not is_batch or not self.end_is_believed(end, head):
+                break
+            expected = self.expected(head)
+            at, found = end, self.next_whole(end)
+        code = "bytes-unreadable"
+        told = self.scan.finding(
+            code,
+            f"{stop - here} bytes that are no batch, in a file of so many damaged places that each is not looked at",
+            position=here,
+            length=stop - here,
+            needed="a batch",
+        )
+        return resumed(self.lone(told), stop, is_proved=at == stop and expected is not None, expected=expected)
+
+    @staticmethod
+    def declared(head: bytes) -> int:
+        """Return the size that a header says, 0 where that is none."""
+        if len(head) < _SHORTEST:
+            return 0
+        size = int.from_bytes(head[8:12], "big", signed=True) + kernel.LOG_OVERHEAD
+        return size if size >= (RECORD_BATCH.size if head[16] >= 2 else 26 + 8 * head[16]) else 0
+
+    def hop(self, at: int, stop: int) -> int:
+        """Go from header to header by the sizes that they say, as long as these do not lead behind `stop`."""
+        while at < stop:
+            piece = self.scan.source.read(at, min(WINDOW, stop - at))
+            inside = 0
+            while size := self.declared(piece[inside : inside + _SHORTEST]):
+                if at + inside + size > stop:
+                    return at + inside
+                inside += size
+            if not inside:
+                return at
+            at += inside
+        return at
 
     def lone(self, finding: Finding | None) -> Chunk:
         """Make a chunk of no batch."""
@@ -237,7 +290,7 @@ class Damage:
 
     def real_size(self, here: int, declared: int, *, legacy: bool) -> int | None:
         """Return the size up to the file's end or to a whole batch behind, over which the checksum holds."""
-        start, tries = here + 1, 0
+        start, tries = here + 1, 0 if self.scan.damages < _MANY else _TRIES - _FEWER_TRIES
         while tries < _TRIES and (found := self.next_whole(start)) is not None:
             size = found.position - here
             if size > self.scan.limits.max_batch_bytes:

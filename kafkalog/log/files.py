@@ -127,11 +127,12 @@ class FileSource:
         return self._size
 
     def read_into(self, position: int, view: memoryview, least: int, /) -> int:
-        view = view[: max(0, self._size - position)]
-        done = 0
-        while done < min(least, len(view)):
+        if len(view) > self._size - position:
+            view = view[: max(0, self._size - position)]
+        done, least = 0, min(least, len(view))
+        while done < least:
             try:
-                got = os.preadv(self._descriptor, [view[done:]], position + done)
+                got = os.preadv(self._descriptor, [view[done:] if done else view], position + done)
             except OSError as error:
                 raise UnreadableError(f"{self.name}: reading at {position + done}: {error.strerror}") from error
             if not got:
@@ -141,7 +142,8 @@ class FileSource:
 
     def read(self, position: int, size: int) -> bytes:
         data = bytearray(max(0, min(size, self._size - position)))
-        return bytes(memoryview(data)[: self.read_into(position, memoryview(data), size)])
+        got = self.read_into(position, memoryview(data), size) if data else 0
+        return bytes(data) if got == len(data) else bytes(data[:got])
 
     def release(self, position: int) -> None: ...
 

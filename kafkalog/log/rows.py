@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from kafkalog.findings import Finding, numbered_id
@@ -161,6 +161,7 @@ def segment_rows(
 def _record_rows(
     file: str, chunk: Chunk, batches: list[Batch], wanted: set[str], selection: Selection, internal: Internal | None
 ) -> Iterator[tuple[Table, Row] | Finding]:
+    decoded = _internal_rows(file, internal) if "internal" in wanted else None
     told = -1  # the last batch whose row was given because a record of it is selected
     for block in chunk.records():
         for number in selection.numbers(block):
@@ -174,22 +175,30 @@ def _record_rows(
                 yield _control_row(file, batch, record)
             if "records" in wanted:
                 yield tables.RECORDS, _record_row(file, batch, record)
-            if internal and "internal" in wanted and not batch.is_control:
-                yield from _internal_rows(file, batch, record, internal)
+            if decoded and not batch.is_control:
+                yield from decoded(batch, record)
         yield from block.findings
 
 
 def _internal_rows(
-    file: str, batch: Batch, record: Record, internal: Internal
-) -> Iterator[tuple[Table, Row] | Finding]:
+    file: str, internal: Internal | None
+) -> Callable[[Batch, Record], Iterator[tuple[Table, Row] | Finding]] | None:
+    """Make what gives the rows of a record of an internal topic, by the topic's and the directory's name."""
+    if internal is None:
+        return None
     from kafkalog.log.internals import TOPICS, internal_row, read_internal
 
-    log, directory = os.path.dirname(file), os.path.basename(os.path.dirname(file))
+    log = os.path.dirname(file)
     topic = next(name for name, held in TOPICS.items() if held is internal)
+    directory = os.path.basename(log)
     number = directory.removeprefix(f"{topic}-")
     partition = int(number) if number != directory and number.isdecimal() else None
-    for item in read_internal(file, batch, record, internal):
-        yield item if isinstance(item, Finding) else (INTERNAL, internal_row(item, topic, log, partition))
+
+    def rows(batch: Batch, record: Record) -> Iterator[tuple[Table, Row] | Finding]:
+        for item in read_internal(file, batch, record, internal):
+            yield item if isinstance(item, Finding) else (INTERNAL, internal_row(item, topic, log, partition))
+
+    return rows
 
 
 def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tuple[Table, Row] | Finding]:

@@ -11,7 +11,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.files import FileSource, Source
+from kafkalog.log.files import Source, open_source
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.segment import batch_positions, scan_source
 from kafkalog.log.stretches import Stretch, stretches
@@ -51,7 +51,7 @@ def salvage(
     name = parse_name(Path(path).name)
     base_offset = name.offset if name.kind is FileKind.LOG else None
     hints = batch_positions(path)
-    source = FileSource(path)
+    source = open_source(path)
     try:
         chunks = scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: hints)
         for item in stretches(chunks, size=source.size, base_offset=base_offset, hints=hints):

@@ -23,6 +23,8 @@ __all__ = ["batch_positions", "chunks_of_source", "scan", "scan_source", "segmen
 
 _CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
 _SMALLEST_BATCH: Final = 26  # a message of magic 0
+_EACH: Final = 1000  # damaged places of a file that are each looked at closely; behind them what is together is one
+_DOUBTED: Final = 1 << 16  # bytes of a batch that is summed by its prefixes first, in a file of more damage than that
 _INDEX_BYTES: Final = 16 << 20  # of an offset index that are looked at; a broker's has 10 MiB
 _INT64: Final = (-(2**63), 2**63 - 1)
 
@@ -73,27 +75,33 @@ class Scan:
         self.state = array("q", [kernel.NONE, -1, low, min(high, _INT64[1]), 0, 0, 0])
         self.make_hints = hints
         self.made_resync: Resync | None = None
+        self.damages = 0
         self.legacy = True  # may old messages lie here: until batches of magic 2 were seen and none of the others
 
     @property
     def resync(self) -> Resync:
         if self.made_resync is None:
-            self.made_resync = Resync(self.source.read, self.limits.max_batch_bytes, self.make_hints())
+            self.made_resync = Resync(
+                self.source.read, lambda: self.source.size, self.limits.max_batch_bytes, self.make_hints()
+            )
         return self.made_resync
 
     def chunks(self) -> Iterator[Chunk]:
         window = self.window
         window.fill(0)
         while True:
+            start, stop = window.start, self.reach()
             rows, at, why = kernel.headers(
-                window.buffer, window.start, window.stop, window.position, self.heads.cells, self.heads.capacity, 0
+                window.buffer, window.start, stop, window.position, self.heads.cells, self.heads.capacity, 0
             )
             if rows:
                 window.start = at
                 self.heads.count = rows
                 self.legacy = self.heads.cell(kernel.MAGIC, rows - 1) < 2 or self.heads.cell(kernel.MAGIC, 0) < 2
                 yield self.ordered(self.chunk())
-            if why == kernel.END and not window.at_end:
+            if rows and why == kernel.END and stop < window.stop:
+                continue
+            if why == kernel.END and stop > start and not window.at_end:
                 if self.next_fits():
                     window.fill(window.next_size())
                     continue
@@ -110,6 +118,27 @@ class Scan:
                     if window.here <= before:
                         break
         yield from self.closing()
+
+    @property
+    def is_crowded(self) -> bool:
+        """Say whether the file has so many damaged places that each costs as little as it can."""
+        return self.damages > _EACH
+
+    def reach(self) -> int:
+        """Return how far in the window batches may be read; its start where the next is none by its checksum.
+
+        Where there is much damage a big batch is read only once its sum is known to hold: many that are none would
+        have the same bytes read again and again.
+        """
+        window = self.window
+        if not self.is_crowded:
+            return window.stop
+        size = window.next_size()
+        if size <= _DOUBTED:
+            return min(window.stop, window.start + _DOUBTED)
+        is_old = window.buffer[window.start + 16] < 2
+        holds = self.resync.holds_message if is_old else self.resync.holds
+        return window.stop if self.next_fits() and holds(window.here, size) else window.start
 
     def chunk(self, buf: bytearray | None = None, position: int | None = None) -> Chunk:
         """Make a chunk of the rows in the table; their bytes are the window's if no other are given."""
@@ -193,6 +222,15 @@ class Scan:
                     position=position,
                     needed=0,
                     found=missing,
+                )
+            )
+        if self.made_resync is not None and self.made_resync.passed_over:
+            chunk.findings.append(
+                self.finding(
+                    "search-over-budget",
+                    f"{self.made_resync.passed_over} headers of big batches were not looked at: too many of them"
+                    " behind damage",
+                    found=self.made_resync.passed_over,
                 )
             )
         if changes := self.source.changes():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from kafkalog.errors import UnreadableError
@@ -24,7 +25,8 @@ from kafkalog.format.layout import (
 )
 from kafkalog.format.meanings import codec
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.files import FileSource, Source
+from kafkalog.log.files import Source, open_source
+from kafkalog.log.names import parse_name
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.show import outside
 from kafkalog.log.show_side import held
@@ -66,7 +68,7 @@ def show_batch(file: str, position: int | None, offset: int | None, limits: Limi
 
     Raises UnreadableError where there is none.
     """
-    with contextlib.closing(FileSource(file)) as source:
+    with contextlib.closing(open_source(file)) as source:
         if position is not None and not 0 <= position < source.size:
             raise outside(file, position, source.size)
         found = _find(file, position, offset, limits)
@@ -81,7 +83,8 @@ def show_batch(file: str, position: int | None, offset: int | None, limits: Limi
 
 
 def _find(file: str, position: int | None, offset: int | None, limits: Limits) -> _Found:
-    before: int | None = None
+    base = parse_name(Path(file).name).offset
+    before = None if base is None else base - 1
     for chunk in segment_chunks(file, limits=limits):
         row = _row_at(chunk, position) if offset is None else _row_of(chunk, offset, before)
         if row is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from kafkalog.errors import UnreadableError
@@ -19,8 +20,8 @@ from kafkalog.format.layout import (
     TIME_INDEX_ENTRY,
     Layout,
 )
-from kafkalog.log.files import FileSource, read_small
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.files import open_source, read_small
+from kafkalog.log.names import FileKind, parse_name, sibling
 
 __all__ = ["show_entry"]
 
@@ -29,7 +30,7 @@ _ENTRIES: Final = {
     FileKind.TIME_INDEX: (TIME_INDEX_ENTRY, "TimeIndex"),
     FileKind.TXN_INDEX: (ABORTED_TXN, "AbortedTxn"),
 }
-_LONGEST_LINE: Final = 64  # bytes of a line's part that are shown
+_LONGEST_LINE: Final = 256  # bytes of a line's part that are shown
 
 Found = Iterator[tuple[str, Field]]
 
@@ -60,7 +61,7 @@ def _index_entry(file: str, data: bytes, position: int, layout: Layout, structur
     if len(entry) < layout.size:
         yield file, Field(structure, "rest", at, len(entry), entry, None, f"no entry: it needs {layout.size} bytes")
         return
-    base = parse_name(Path(file).name).offset
+    base = parse_name(os.path.basename(file)).offset
     preallocated = not any(data[at:]) and layout is not ABORTED_TXN
     for field in fields_of(layout, structure, entry, at):
         said = field.meaning
@@ -72,17 +73,17 @@ def _index_entry(file: str, data: bytes, position: int, layout: Layout, structur
             said = "where the batch begins in the segment"
         yield file, field._replace(structure=f"{structure} entry {number}", meaning=said)
     if layout is OFFSET_INDEX_ENTRY and not preallocated:
-        yield from _batch_there(Path(file), OFFSET_INDEX_ENTRY.packed.unpack(entry)[1])
+        yield from _batch_there(file, OFFSET_INDEX_ENTRY.packed.unpack(entry)[1])
 
 
-def _batch_there(index: Path, position: int) -> Found:
+def _batch_there(index: str, position: int) -> Found:
     """Show the header that an entry points at, if the segment is beside the index."""
-    segment = index.with_name(index.name.partition(".")[0] + ".log")
-    with contextlib.suppress(UnreadableError), contextlib.closing(FileSource(segment)) as source:
+    segment = sibling(index, os.path.basename(index).partition(".")[0] + ".log")
+    with contextlib.suppress(UnreadableError), contextlib.closing(open_source(segment)) as source:
         head = source.read(position, RECORD_BATCH.size) if position >= 0 else b""
         if len(head) == RECORD_BATCH.size and head[16] == 2:
             for field in fields_of(RECORD_BATCH, "RecordBatch", head, position):
-                yield str(segment), field
+                yield segment, field
 
 
 def _snapshot_entry(file: str, data: bytes, position: int) -> Found:
@@ -113,21 +114,17 @@ def _line(file: str, data: bytes, position: int) -> Found:
     stop = len(data) if stop < 0 else stop
     number = data.count(b"\n", 0, start) + 1
     names = _parts_of(file, number)
-    at = start
-    parts = data[start:stop].split(None, len(names) - 1) if names else [data[start:stop]]
-    for name, part in zip(names or ["text"], parts, strict=False):
-        at = data.index(part, at) if part else at
-        shown = part.rstrip()
-        yield (
-            file,
-            Field(f"line {number}", name, at, len(part), part[:_LONGEST_LINE],
-                  shown[:256].decode("utf-8", "backslashreplace"), ""),
-        )  # fmt: skip
-        at += len(part)
+    text = data[start : min(stop + 1, len(data))]
+    found = [match.start() for match in re.finditer(rb"\S+", text)][: max(1, len(names))]
+    places = [0, *found[1:], len(text)]
+    for name, at, end in zip(names or ["text"], places, places[1:], strict=False):
+        part = text[at:end]
+        value = part[:_LONGEST_LINE].strip().decode("utf-8", "backslashreplace")
+        yield file, Field(f"line {number}", name, start + at, len(part), part[:_LONGEST_LINE], value, "")
 
 
 def _parts_of(file: str, number: int) -> list[str]:
-    kind = parse_name(Path(file).name).kind
+    kind = parse_name(os.path.basename(file)).kind
     if kind not in (FileKind.OFFSET_CHECKPOINT, FileKind.LEADER_EPOCH_CHECKPOINT):
         return []
     if number <= 2:

@@ -56,7 +56,7 @@ class Window:
         view[:kept] = rest
         self.position += self.start
         self.start = 0
-        self.source.release(self.position)
+        self.source.release(max(0, self.position - kernel.BLOCK))  # checksums begin at blocks; see format.resync
         least = max(needed, _SHORTEST, kept + 1) - kept
         got = self.source.read_into(self.position + kept, view[kept:want], least)
         self.stop = kept + got

@@ -38,6 +38,10 @@ COLUMNS: Final = (
     "timestamp",  # of its last one
     "current_txn_first_offset",  # of the transaction that is open at the stretch's end, if it began in it
 )
+_TAKEN: Final = (
+    kernel.PRODUCER_ID, kernel.PRODUCER_EPOCH, kernel.LAST_SEQUENCE, kernel.BASE_OFFSET, kernel.LAST_OFFSET,
+    kernel.MAX_TIMESTAMP, kernel.ATTRIBUTES,
+)  # fmt: skip
 
 
 def events(heads: Block, types: array[int], coordinator_epochs: array[int]) -> Columns:
@@ -53,31 +57,31 @@ def events(heads: Block, types: array[int], coordinator_epochs: array[int]) -> C
         & (~control | (kinds >= 0))
     )  # fmt: skip
     rows = np.flatnonzero(wanted)
-    table, marker = table[:, rows], control[rows]
-    last, epoch = table[kernel.LAST_OFFSET], table[kernel.PRODUCER_EPOCH]
-    opens = (table[kernel.ATTRIBUTES] & TRANSACTIONAL != 0) & ~marker
-
-    def of_data(values: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.where(marker, NONE, values)
-
-    return Columns(
-        {
-            "producer_id": table[kernel.PRODUCER_ID].copy(),
-            "first_epoch": epoch.copy(),
-            "producer_epoch": epoch.copy(),
-            "epoch_changes": np.zeros(len(rows), np.int64),
-            "last_sequence": of_data(table[kernel.LAST_SEQUENCE]),
-            "last_offset": of_data(last),
-            "offset_delta": of_data(last - table[kernel.BASE_OFFSET]),
-            "data_timestamp": of_data(table[kernel.MAX_TIMESTAMP]),
-            "coordinator_epoch": np.where(marker, np.frombuffer(coordinator_epochs, np.int64)[rows], NONE),
-            "marker_offset": np.where(marker, last, NONE),
-            "first_offset": table[kernel.BASE_OFFSET].copy(),
-            "newest_offset": last.copy(),
-            "timestamp": table[kernel.MAX_TIMESTAMP].copy(),
-            "current_txn_first_offset": np.where(opens, table[kernel.BASE_OFFSET], NONE),
-        }
-    )
+    producer, epoch, sequence, base, last, newest, attributes = (table[column][rows] for column in _TAKEN)
+    marker = control[rows]
+    absent = np.full(len(rows), NONE)
+    transactional = (attributes & TRANSACTIONAL) != 0
+    columns = {
+        "producer_id": producer,
+        "first_epoch": epoch,
+        "producer_epoch": epoch,
+        "epoch_changes": np.zeros(len(rows), np.int64),
+        "last_sequence": sequence,
+        "last_offset": last,
+        "offset_delta": last - base,
+        "data_timestamp": newest,
+        "coordinator_epoch": absent,
+        "marker_offset": absent,
+        "first_offset": base,
+        "newest_offset": last,
+        "timestamp": newest,
+        "current_txn_first_offset": np.where(transactional & ~marker, base, NONE),
+    }
+    if marker.any():
+        columns |= {name: np.where(marker, NONE, columns[name]) for name in _DATA}
+        columns["coordinator_epoch"] = np.where(marker, np.frombuffer(coordinator_epochs, np.int64)[rows], NONE)
+        columns["marker_offset"] = np.where(marker, last, NONE)
+    return Columns(columns)
 
 
 def collapse(rows: Columns) -> Columns:

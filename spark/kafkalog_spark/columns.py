@@ -91,12 +91,14 @@ def _as(column: Any, kind: pa.DataType) -> pa.Array:
     if isinstance(column, pa.Array):
         return column
     values, null = column if isinstance(column, tuple) else (column, None)
-    if kind != pa.int64() and kind != pa.bool_():
+    if kind == pa.int64():
+        values = values.copy()  # of a table that is used again
+    elif kind != pa.bool_():
         bits = np.iinfo(kind.to_pandas_dtype())
         beyond = (values < bits.min) | (values > bits.max)  # no header has such a value
         null = beyond if null is None else null | beyond
         values = values.astype(kind.to_pandas_dtype())
-    return pa.array(values.copy(), kind, mask=null)  # else it would look at a table that is used again
+    return pa.array(values, kind, mask=null)
 
 
 class _Heads:

@@ -11,15 +11,16 @@ from typing import Any
 from pyspark.sql.datasource import InputPartition
 
 from kafkalog.audit.metadata_log import METADATA_TOPIC
-from kafkalog.audit.partition import join
+from kafkalog.audit.partition import PartitionAudit, join
 from kafkalog.audit.run import Cluster, open_clusters
-from kafkalog.audit.scan import STATE_TOPIC, scan_segment
+from kafkalog.audit.scan import STATE_TOPIC, SegmentScan, scan_segment
 from kafkalog.audit.surroundings import StateLog, Surroundings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
-from kafkalog.log.rows import finding_row
+from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import expand, set_storage_options
+from kafkalog.txn.fold import Stretch
 from kafkalog_spark.request import Request
 from kafkalog_spark.splits import Log, Piece, logs_of, packed_tasks, pieces_of
 
@@ -62,12 +63,12 @@ def log_tasks(request: Request, clusters: Sequence[Cluster], unreadable: Iterabl
     """Share partitions out to tasks, each with all its replicas; the first has what was found on the way."""
     around: dict[int, Surroundings] = {}
     told: list[Finding] = [Finding.of("file-unreadable", _path_of(line), line) for line in unreadable]
-    rows = [finding_row(finding) for finding in told]
+    rows = list(finding_rows(told))
     for number, cluster in enumerate(clusters):
         around[number] = _surroundings(cluster, request)
         for node in cluster.nodes:
-            rows += [finding_row(finding, node.node_id) for finding in node.findings]
-        rows += [finding_row(finding) for finding in around[number].findings]
+            rows += finding_rows(node.findings, node.node_id)
+        rows += finding_rows(around[number].findings)
         around[number].findings = []
     packed = {number: zlib.compress(pickle.dumps(one), 1) for number, one in around.items()}
     groups: dict[int, list[Log]] = {}
@@ -115,16 +116,27 @@ def _surroundings(cluster: Cluster, request: Request) -> Surroundings:
     nodes: list[LogDirectory] = cluster.nodes
     if sum(directory.size for directory in others) > left:
         told.append(_not_read(cluster, METADATA_TOPIC, request))
-        nodes = [replace(node, partitions=[]) for node in nodes]
-    logs = []
+        nodes, others = [_without_metadata(node) for node in nodes], []
+    logs: list[StateLog] = []
     for node, directory in states:
-        scans = [scan_segment(directory, segment, request.options.limits) for segment in directory.segments]
+        scans = _scanned(directory, request)
         logs.append(StateLog.of(node, join(directory, scans), scans))
-    newest = max((log.partition.newest for log in logs), default=-1)
-    newest_broker = max((log.partition.newest_broker for log in logs), default=-1)
+    # A controller writes into the metadata log all the time: it tells when the copy was taken.
+    clocks: list[PartitionAudit | Stretch] = [log.partition for log in logs]
+    clocks += [scan.stretch for directory in others for scan in _scanned(directory, request)]
+    newest = max((clock.newest for clock in clocks), default=-1)
+    newest_broker = max((clock.newest_broker for clock in clocks), default=-1)
     around = Surroundings.of(nodes, logs, newest, newest_broker, request.options)
     around.findings += told
     return around
+
+
+def _without_metadata(node: LogDirectory) -> LogDirectory:
+    return replace(node, partitions=[one for one in node.partitions if one.topic != METADATA_TOPIC])
+
+
+def _scanned(directory: PartitionDirectory, request: Request) -> list[SegmentScan]:
+    return [scan_segment(directory, segment, request.options.limits) for segment in directory.segments]
 
 
 def _not_read(cluster: Cluster, topic: str, request: Request) -> Finding:

@@ -19,7 +19,7 @@ from kafkalog.log.storage import StorageOptions
 from kafkalog.tables import Table
 from kafkalog_spark.splits import SPLIT_BYTES
 
-__all__ = ["Request"]
+__all__ = ["OPTIONS", "Request"]
 
 _STATE_BYTES: Final = 64 << 20
 _SIZE: Final = re.compile(r"(\d+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
@@ -54,9 +54,9 @@ class Request:
         if not paths:
             raise UnsupportedError('no path: .load("/backups/broker-1") names a log directory, or several')
         for name in given:
-            if name not in _READ:
-                close = difflib.get_close_matches(name, _READ, 1)
-                hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(_READ))}"
+            if name not in OPTIONS:
+                close = difflib.get_close_matches(name, OPTIONS, 1)
+                hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(OPTIONS))}"
                 raise UnsupportedError(f"there is no option {name!r}: {hint}")
         told = {name: _value(name, given[name]) for name in given}
         view = told.get("view", "transactions")
@@ -121,7 +121,7 @@ def _numbers(text: str) -> frozenset[int]:
     return frozenset(int(part) for part in _list(text))
 
 
-_READ: Final[dict[str, Callable[[str], Any]]] = {
+OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "anonymous": _yes,
     "columns": _list,
     "copyminutes": _minutes,
@@ -144,7 +144,7 @@ _READ: Final[dict[str, Callable[[str], Any]]] = {
 
 def _value(name: str, text: str) -> Any:
     try:
-        return _READ[name](text)
+        return OPTIONS[name](text)
     except ValueError as error:
         raise UnsupportedError(f"option {name} is {text!r}: {error}") from error
 

@@ -13,19 +13,24 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kafkalog.audit.batches import log_batches as audited
+from kafkalog.audit.groups import OFFSETS_TOPIC
+from kafkalog.audit.groups_view import offsets_rows
 from kafkalog.audit.judge import judge
+from kafkalog.audit.metadata_log import METADATA_TOPIC
+from kafkalog.audit.metadata_view import metadata_rows
 from kafkalog.audit.partition import join
-from kafkalog.audit.rows import log_rows
 from kafkalog.audit.scan import scan_segment
 from kafkalog.audit.segments import segment_row
 from kafkalog.audit.surroundings import Surroundings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Chunk
-from kafkalog.log.rows import finding_row, segment_rows
+from kafkalog.log.internals import TOPICS
+from kafkalog.log.rows import finding_rows, segment_rows
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
-from kafkalog.tables import Table, audit, dump
+from kafkalog.tables import Table, audit, dump, internal, metadata
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog_spark.columns import batch_columns, gathered, record_columns
 from kafkalog_spark.request import Request
@@ -36,17 +41,21 @@ __all__ = ["VIEWS", "View", "log_batches", "schema_of", "segment_batches", "told
 Row = tuple[Any, ...]
 Columns = Callable[[str, Iterable[Chunk], pa.Schema, Selection], Iterator[pa.RecordBatch]]
 SegmentRows = Callable[[Piece, Request], Iterable[Row]]
-LogRows = Callable[[list[Log], Surroundings, Request], Iterable[Row]]
+LogBatches = Callable[[list[Log], Surroundings, Request], Iterable[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A table with one of the ways to make its rows: of a segment's chunks, of a segment, or of a partition's logs."""
+    """A table with one of the ways to make its rows.
+
+    `columns` makes those that are asked for of a segment's chunks. `of_segment` makes whole rows of a segment,
+    `of_logs` whole batches of a partition's logs: columns are left out afterwards.
+    """
 
     table: Table
     columns: Columns | None = None
     of_segment: SegmentRows | None = None
-    of_logs: LogRows | None = None
+    of_logs: LogBatches | None = None
 
 
 def schema_of(view: View, names: Iterable[str]) -> pa.Schema:
@@ -72,7 +81,7 @@ def log_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one partition's logs."""
     if view.of_logs is not None:
-        yield from _batches(view, view.of_logs(logs, around, request), schema)
+        yield from (batch.select(schema.names) for batch in view.of_logs(logs, around, request))
 
 
 def told_batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -90,22 +99,29 @@ def _batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.
     yield from gathered(arrow_batches(chosen, schema))
 
 
-def _control(piece: Piece, request: Request) -> Iterator[Row]:
-    path = piece.segment.path
-    chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
-    for item in segment_rows(path, chunks, {"control"}, request.selection):
-        if not isinstance(item, Finding):
-            yield item[1]
+def _dumped(table: str) -> SegmentRows:
+    """Return what makes one of the tables of a dump."""
+
+    def rows(piece: Piece, request: Request) -> Iterator[Row]:
+        path, internal = piece.segment.path, TOPICS.get(piece.directory.topic)
+        if table == "internal" and internal is None:
+            return
+        chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
+        for item in segment_rows(path, chunks, {table}, request.selection, internal):
+            if not isinstance(item, Finding):
+                yield item[1]
+
+    return rows
 
 
 def _segment(piece: Piece, request: Request) -> Iterator[Row]:
     yield segment_row(piece.directory, scan_segment(piece.directory, piece.segment, request.options.limits))
 
 
-def _of_logs(table: str) -> LogRows:
+def _of_logs(table: str) -> LogBatches:
     """Return what makes a table's rows by the audit of a partition."""
 
-    def rows(logs: list[Log], around: Surroundings, request: Request) -> Iterator[Row]:
+    def batches(logs: list[Log], around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
         limits = request.options.limits
         replicas = []
         for log in logs:
@@ -117,20 +133,40 @@ def _of_logs(table: str) -> LogRows:
             now = max([now, *(partition.newest_broker for _, partition in replicas)])
         judgement = judge(replicas, replace(around, newest=newest, now=now))
         if table == "findings":
-            yield from map(finding_row, judgement.findings)
+            yield from arrow_batches(finding_rows(judgement.findings), arrow_schema(audit.FINDINGS))
         for found in judgement.logs:
-            yield from log_rows(found, table)
+            yield from audited(found, table)
 
-    return rows
+    return batches
+
+
+def _metadata(piece: Piece, request: Request) -> Iterator[Row]:
+    if piece.directory.topic != METADATA_TOPIC:
+        return
+    for item in metadata_rows(piece.segment.path, piece.directory.log, request.options.limits):
+        if not isinstance(item, Finding):
+            yield item[1]
+
+
+def _offsets(logs: list[Log], _around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
+    """Yield the commits in each replica: only a whole log tells how transactional ones ended."""
+    for log in logs:
+        if log.directory.topic == OFFSETS_TOPIC:
+            items = offsets_rows(log.directory.log, request.options.limits)
+            rows = (item[1] for item in items if not isinstance(item, Finding))
+            yield from arrow_batches(rows, arrow_schema(internal.OFFSETS))
 
 
 VIEWS: Final[dict[str, View]] = {
     "transactions": View(audit.TRANSACTIONS, of_logs=_of_logs("transactions")),
     "batches": View(dump.BATCHES, columns=batch_columns),
     "records": View(dump.RECORDS, columns=record_columns),
-    "control": View(dump.CONTROL, of_segment=_control),
+    "control": View(dump.CONTROL, of_segment=_dumped("control")),
     "findings": View(audit.FINDINGS, of_logs=_of_logs("findings")),
     "segments": View(audit.SEGMENTS, of_segment=_segment),
+    "internal": View(internal.INTERNAL, of_segment=_dumped("internal")),
+    "offsets": View(internal.OFFSETS, of_logs=_offsets),
+    "metadata": View(metadata.METADATA, of_segment=_metadata),
     "gaps": View(audit.GAPS, of_logs=_of_logs("gaps")),
     "producers": View(audit.PRODUCERS, of_logs=_of_logs("producers")),
 }

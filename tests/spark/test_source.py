@@ -1,69 +1,147 @@
-"""``spark.read.format("kafkalog")``: every view gives what the library gives without Spark."""
+"""``spark.read.format("kafkalog")`` in a session: every view gives what the library gives without Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from sourced import DIRECTORIES, OF_LOGS, OF_SEGMENTS, in_order, library_rows
 
-from kafkalog.audit.rows import audit_rows
-from kafkalog.audit.run import audit, open_clusters
-from kafkalog.audit.scan import scan_segment
-from kafkalog.audit.segments import segment_row
-from kafkalog.log.rows import segment_rows
-from kafkalog.log.segment import segment_chunks
-from kafkalog.log.selection import Selection
+from invoke import PARTITION, SEGMENT
 from kafkalog.tables import TABLES
-from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from object_store import object_store
 from official import FIXTURES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.usefixtures("spark")
-
-OF_LOGS: Final = ("transactions", "findings", "gaps", "producers")
-OF_SEGMENTS: Final = ("batches", "records", "control", "segments")
-# No broker's: directories that hold several data directories are several inputs.
-DIRECTORIES: Final = [str(path) for path in sorted(FIXTURES.glob("*/data*")) if path.is_dir()]
-
-Row = tuple[Any, ...]
+HANGING = str(FIXTURES / "v2.8-hanging" / "data")
 
 
-def in_order(rows: Iterable[Row]) -> list[Row]:
-    return sorted(map(tuple, rows), key=repr)
-
-
-def read(spark: SparkSession, view: str, *paths: str, **options: object) -> DataFrame:
-    return spark.read.format("kafkalog").options(view=view, **options).load(list(paths))
-
-
-def local_rows(view: str, *paths: str) -> list[Row]:
-    """The same by the library alone, in Arrow's types."""
-    rows = audit_rows(audit(paths), view) if view in OF_LOGS else _of_segments(view, paths)
-    return in_order(
-        tuple(row.values()) for batch in arrow_batches(rows, arrow_schema(TABLES[view])) for row in batch.to_pylist()
-    )
-
-
-def _of_segments(view: str, paths: tuple[str, ...]) -> Iterator[Row]:
-    for cluster in open_clusters(paths)[0]:
-        for _, directory in cluster.wanted():
-            for segment in directory.segments:
-                if view == "segments":
-                    yield segment_row(directory, scan_segment(directory, segment))
-                    continue
-                chunks = segment_chunks(segment.path, max_bytes=segment.size)
-                for item in segment_rows(segment.path, chunks, {view}, Selection()):
-                    if isinstance(item[0], type(TABLES[view])):
-                        yield item[1]
+def read(spark: SparkSession, *paths: str, **options: Any) -> DataFrame:
+    return spark.read.format("kafkalog").options(**options).load(list(paths))
 
 
 @pytest.mark.parametrize("view", [*OF_LOGS, *OF_SEGMENTS])
-def test_every_fixture_at_once_gives_the_local_rows(view: str, spark: SparkSession) -> None:
-    """Of each view, all clusters side by side, several segments and logs to a task."""
-    found = read(spark, view, *DIRECTORIES)
+def test_every_fixture_at_once_gives_the_library_s_rows(view: str, spark: SparkSession) -> None:
+    """All clusters side by side, several segments and logs to a task."""
+    found = read(spark, *DIRECTORIES, view=view)
 
-    assert in_order(found.collect()) == local_rows(view, *DIRECTORIES)
+    assert in_order(found.collect()) == library_rows(view, *DIRECTORIES)
     assert tuple(found.columns) == TABLES[view].names
+
+
+def test_a_directory_alone_shows_its_transactions(spark: SparkSession) -> None:
+    """The view that nobody names; Spark filters, sorts and counts as it does elsewhere."""
+    found = spark.read.format("kafkalog").load(HANGING)
+    expected = [row for row in library_rows("transactions", HANGING) if "hanging" in row]
+
+    assert in_order(found.where("state = 'hanging'").collect()) == expected
+    assert expected
+    assert found.schema["producer_id"].metadata["comment"] == "the producer"
+
+
+def test_only_the_columns_that_are_named_are_made(spark: SparkSession) -> None:
+    """In their order; a view has them by name, whatever it would have else."""
+    found = read(spark, *DIRECTORIES, view="batches", columns="producer_id, file,crc_holds")
+    whole = library_rows("batches", *DIRECTORIES)
+    places = [TABLES["batches"].names.index(name) for name in ("producer_id", "file", "crc_holds")]
+
+    assert found.columns == ["producer_id", "file", "crc_holds"]
+    assert in_order(found.collect()) == in_order([row[place] for place in places] for row in whole)
+
+
+def test_one_task_for_each_segment_gives_the_same(spark: SparkSession) -> None:
+    """Where a task's share is next to nothing."""
+    case = str(FIXTURES / "k4-i-retention-delete-records" / "data")
+    found = read(spark, case, view="records", splitBytes="1")
+
+    assert found.rdd.getNumPartitions() == len(list(Path(case).glob("*-*/*.log")))
+    assert in_order(found.collect()) == library_rows("records", case)
+
+
+def test_patterns_and_topics_choose(spark: SparkSession) -> None:
+    """Paths with stars in them, and of what lies there the topics that are asked for."""
+    found = read(spark, f"{FIXTURES}/v?.8-codecs/da*", view="segments", topic="append-*")
+    case = str(FIXTURES / "v2.8-codecs" / "data")
+    expected = [row for row in library_rows("segments", case) if row[1].startswith("append-")]
+
+    assert in_order(found.collect()) == expected
+    assert expected
+
+
+def test_filters_go_down_where_the_session_lets_them(spark: SparkSession) -> None:
+    """The rows are the same with and without; a session that does not let them never sees the reader that takes them."""
+    case = str(PARTITION.parent)
+    offset, producer = (TABLES["records"].names.index(name) for name in ("offset", "producer_id"))
+    someone = next(row[producer] for row in library_rows("records", case) if row[offset] == 20)
+    condition = f"offset >= 10 and offset < 30 and producer_id = {someone}"
+    without = in_order(read(spark, case, view="records").where(condition).collect())
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        pushed = read(spark, case, view="records", pushdown="true").where(condition)
+        assert in_order(pushed.collect()) == without
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    assert without
+
+
+def test_what_can_not_be_read_is_a_row_and_no_end(spark: SparkSession, tmp_path: Path) -> None:
+    """A link that leads nowhere, a FIFO, garbage: the job goes on, and the view of findings tells."""
+    copy = tmp_path / "data"
+    shutil.copytree(PARTITION.parent, copy)
+    for name in ("gone-0", "pipe-0", "noise-0"):
+        (copy / name).mkdir()
+    (copy / "gone-0" / SEGMENT.name).symlink_to(tmp_path / "nowhere")
+    os.mkfifo(copy / "pipe-0" / SEGMENT.name)
+    (copy / "noise-0" / SEGMENT.name).write_bytes(bytes(range(256)) * 8)
+    told = read(spark, str(copy), view="findings", columns="code,file").collect()
+    rows = read(spark, str(copy), view="batches", columns="base_offset").count()
+
+    codes = {(row.code, Path(row.file).parent.name) for row in told}
+    assert {("file-unreadable", "gone-0"), ("file-unreadable", "pipe-0")} <= codes
+    assert [code for code, name in codes if name == "noise-0"]
+    assert rows == len(library_rows("batches", str(PARTITION.parent)))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"view": "batch"}, "there is no view 'batch': there are transactions, batches"),
+        ({"view": "batches", "columns": "producer"}, "batches has no column 'producer': there are producer_id"),
+        ({"colums": "file"}, "there is no option 'colums': did you mean columns?"),
+        ({"splitBytes": "much"}, "option splitbytes is 'much': no number of bytes"),
+    ],
+    ids=str,
+)
+def test_what_can_not_be_asked_is_told(options: dict[str, str], said: str, spark: SparkSession) -> None:
+    """Before anything is read, with what could have been meant."""
+    with pytest.raises(Exception, match=said):
+        read(spark, str(PARTITION), **options)
+
+
+def test_a_path_that_is_not_there_ends_the_query(spark: SparkSession, tmp_path: Path) -> None:
+    """None of several, too; an empty answer would look like an empty log. Among findings it is one."""
+    with pytest.raises(Exception, match="no such file or directory"):
+        read(spark, str(tmp_path / "none")).collect()
+    (row,) = read(spark, str(tmp_path / "none"), view="findings").collect()
+
+    assert (row.code, row.file) == ("file-unreadable", str(tmp_path / "none"))
+
+
+def test_an_object_store_gives_the_same(spark: SparkSession) -> None:
+    """Tasks find it by the options; each of them makes connections of its own."""
+    local = str(PARTITION.parent)
+    with object_store() as store:
+        uri = store.upload(PARTITION.parent, "broker-1", public=True)
+        where = {"endpoint": store.endpoint, "region": "us-east-1", "anonymous": "true", "splitBytes": "1"}
+        for view in ("transactions", "records"):
+            found = in_order(read(spark, uri, view=view, **where).collect())
+            expected = in_order(
+                tuple(cell.replace(local, uri) if isinstance(cell, str) else cell for cell in row)
+                for row in library_rows(view, local)
+            )
+            assert found == expected

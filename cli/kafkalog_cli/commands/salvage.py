@@ -51,8 +51,8 @@ def salvage(
     """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and say what is left out.
 
     \b
-        kafkalog salvage 00000000000000000000.log -o salvaged/00000000000000000000.log
-        kafkalog salvage --format ndjson x.log -o salvaged/x.log | jq 'select(.taken == false)'
+        kafkalog salvage 00000000000000000000.log -o ../salvaged/00000000000000000000.log
+        kafkalog salvage --format ndjson x.log -o ../salvaged.log | jq 'select(.taken == false)'
     """
     if form == "csv" and len(tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")

@@ -9,25 +9,26 @@ import click
 
 from kafkalog.audit.moment import Moment
 from kafkalog.tables import Table
-from kafkalog.tables.internal import TRANSITION_STATES, TRANSITIONS
+from kafkalog.tables.internal import INTERNAL, TRANSITION_STATES, TRANSITIONS
 from kafkalog_cli.views import View, view_options
 
 __all__ = ["transactions"]
 
 _ID: Final = TRANSITIONS.names.index("transactional_id")
+_KEY: Final = INTERNAL.names.index("key")
 _STATE: Final = TRANSITIONS.names.index("state")
 
 
 @click.command("transactions")
 @click.option("--transactional-id", help="Only this transactional id.")
 @click.option("--state", multiple=True, type=click.Choice(TRANSITION_STATES), help="Only steps into this state.")
-@view_options((TRANSITIONS,), (TRANSITIONS,))
+@view_options((TRANSITIONS, INTERNAL), (TRANSITIONS,))
 def transactions(
     paths: tuple[str, ...], view: View, at: Moment | None, transactional_id: str | None, state: tuple[str, ...]
 ) -> int:
     """Show each step of each transactional id under DIRs: begun, decided, ended, fenced, under which producer id.
 
-    With --at only the step is shown that each id was in then.
+    With --at only the step is shown that each id was in then. The table internal has the records.
 
     \b
         kafkalog transactions /copy/of/log.dirs
@@ -35,7 +36,10 @@ def transactions(
     """
     from kafkalog.audit.transactions import transition_rows  # numpy, which --help can do without
 
-    def test(_table: Table, row: Sequence[Any]) -> bool:
+    def test(table: Table, row: Sequence[Any]) -> bool:
+        if table is INTERNAL:
+            key = row[_KEY] or {}
+            return transactional_id is None or key.get("transactionalId") == transactional_id
         return (transactional_id is None or row[_ID] == transactional_id) and (not state or row[_STATE] in state)
 
-    return view.write(transition_rows(paths, at), test)
+    return view.write(transition_rows(paths, at, tables=view.names), test)

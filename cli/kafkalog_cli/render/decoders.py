@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from kafkalog import MalformedError, Record
@@ -16,6 +17,7 @@ __all__ = ["DIALECTS", "Shown", "shown"]
 
 # The official tools' versions whose text can be had, and the schemas that they know.
 DIALECTS: Final[dict[str, Release]] = {"4.3": (4, 3), "4.2": (4, 2), "4.4": (4, 4)}
+_LONGEST_KEPT: Final = 512
 _STATES_BY_NAME: Final[Release] = (4, 4)  # from here on states of transactions are written as names
 
 
@@ -34,23 +36,38 @@ def shown(internal: Internal, record: Record, dialect: str) -> Shown:
         return _keyed(internal, record, release)
     where = f"{record.offset}" if internal is Internal.CLUSTER_METADATA else f"offset {record.offset}"
     try:
-        read = internal_record(internal, None, record.value, release=release, text=java_text)
+        read = internal_record(internal, None, record.value, release=release, text=_java)
         text = _metadata(read) if internal is Internal.CLUSTER_METADATA else _remote(read)
         return Shown(None, text, bool(read.remarks))
     except MalformedError as error:
         return Shown(None, f"Error at {where}, skipping. {error.kafka}", doubtful=True)
 
 
+def _java(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return java_text(data)
+
+
+@lru_cache(maxsize=4096)
+def _key_text(internal: Internal, key: bytes, release: Release) -> str:
+    """Write a key, which comes again and again."""
+    read = internal_record(internal, key, None, release=release, text=_java)
+    return kafka_json({"type": str(read.type), "data": read.key})
+
+
 def _keyed(internal: Internal, record: Record, release: Release) -> Shown:
     if record.key is None:
         return Shown(None, None, doubtful=True)
     try:
-        read = internal_record(internal, record.key, record.value, release=release, text=java_text)
+        read = internal_record(internal, record.key, record.value, release=release, text=_java)
     except MalformedError as error:
         if not isinstance(error, UnknownTypeError) or error.name:
             return Shown(f"Error at offset {record.offset}, skipping. {error.kafka}", None, doubtful=True)
         return Shown(f"Unknown record type {error.number} at offset {record.offset}, skipping.", None, doubtful=True)
-    key = kafka_json({"type": str(read.type), "data": read.key})
+    written = _key_text if len(record.key) <= _LONGEST_KEPT else _key_text.__wrapped__
+    key = written(internal, record.key, release)
     if read.value is None:
         return Shown(key, "<DELETE>", bool(read.remarks))
     value = kafka_json({"version": str(read.version), "data": _value(internal, read, release)})
@@ -64,7 +81,7 @@ def _value(internal: Internal, read: InternalRecord, release: Release) -> dict[s
     if read.name == "GroupMetadata":
         from kafkalog.format.records.consumer_offsets import with_protocol
 
-        return with_protocol(fields, java_text)
+        return with_protocol(fields, _java)
     return fields
 
 

@@ -268,7 +268,7 @@ class KafkaText:
         options = self.options
         heads, recs = block.heads, block.recs
         by_kernel = not (options.escape or options.internal) and options.key_decoder is options.value_decoder is _STRING
-        number = 0
+        number, at = 0, -1
         while number < recs.count:
             if by_kernel and block.outer is None:
                 number, self.used, row, why = lines.record_lines(
@@ -284,14 +284,16 @@ class KafkaText:
                 while row <= recs.cell(kernel.BATCH, number):
                     self.batch(chunk, row)
                     row += 1
-            self.record(block, number)
+            if recs.cell(kernel.BATCH, number) != at:
+                at = recs.cell(kernel.BATCH, number)
+                batch = Batch.of(heads, at)
+            self.record(block, number, batch)
             number += 1
         return row
 
-    def record(self, block: RecordBlock, number: int) -> None:
+    def record(self, block: RecordBlock, number: int, batch: Batch | None = None) -> None:
         """Write one record's line the long way."""
-        heads = block.heads
-        batch = Batch.of(heads, block.recs.cell(kernel.BATCH, number))
+        batch = batch or Batch.of(block.heads, block.recs.cell(kernel.BATCH, number))
         record = block.record(number)
         text = "" if self.options.skip_record_metadata else self.metadata(batch, record)
         if not batch.is_control:

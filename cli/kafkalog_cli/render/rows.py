@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog_cli.render.escape import escape
@@ -25,9 +25,12 @@ class RowSink(Protocol):
     def close(self) -> None: ...
 
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # dumps makes one for every call
+
+
 def as_json(value: Any) -> str:
     """Write a value as JSON in ASCII, so that nothing in it acts on a terminal, an HTML page or a line reader."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 class Columns:
@@ -57,12 +60,11 @@ class NdjsonSink:
         self._lines: list[str] = []
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
-        names = table.names
         kept = self._columns.of(table)
         if not kept:  # none of the columns asked for
             return
         head = {"table": table.name, "schema_version": SCHEMA_VERSION}
-        self._lines.append(as_json({**head, **{names[i]: row[i] for i in kept}}))
+        self._lines.append(as_json({**head, **{table.columns[i].name: row[i] for i in kept}}))
         if len(self._lines) >= 1000:
             self._write()
 

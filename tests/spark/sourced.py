@@ -1,0 +1,69 @@
+"""What the data source's views must give: the library's own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from kafkalog.audit.groups_view import group_rows
+from kafkalog.audit.metadata_view import metadata_rows
+from kafkalog.audit.rows import audit_rows
+from kafkalog.audit.run import audit, open_clusters
+from kafkalog.audit.scan import scan_segment
+from kafkalog.audit.segments import segment_row
+from kafkalog.findings import Finding
+from kafkalog.log.internals import TOPICS
+from kafkalog.log.rows import segment_rows
+from kafkalog.log.segment import segment_chunks
+from kafkalog.log.selection import Selection
+from kafkalog.tables import TABLES
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from official import FIXTURES
+
+OF_LOGS: Final = ("transactions", "findings", "gaps", "producers", "offsets")
+OF_SEGMENTS: Final = ("batches", "records", "control", "segments", "internal", "metadata")
+DIRECTORIES: Final = [str(path) for path in sorted(FIXTURES.glob("*/data*")) if path.is_dir()]
+
+Row = tuple[Any, ...]
+
+
+def in_order(rows: Iterable[Iterable[Any]]) -> list[Row]:
+    """Sort rows, whatever is in them."""
+    return sorted(map(tuple, rows), key=repr)
+
+
+def library_rows(view: str, *paths: str) -> list[Row]:
+    """The rows of a view without Spark, as values of the types that Arrow makes of them."""
+    if view == "offsets":
+        rows = _offsets(paths)
+    else:
+        rows = audit_rows(audit(paths), view) if view in OF_LOGS else _of_segments(view, paths)
+    batches = arrow_batches(rows, arrow_schema(TABLES[view]))
+    return in_order(row.values() for batch in batches for row in batch.to_pylist())
+
+
+def _offsets(paths: tuple[str, ...]) -> Iterator[Row]:
+    for cluster in open_clusters(paths)[0]:
+        for _, directory in cluster.wanted():
+            if directory.topic == "__consumer_offsets":
+                for item in group_rows([directory.log], tables=("offsets",)):
+                    if not isinstance(item, Finding):
+                        yield item[1]
+
+
+def _of_segments(view: str, paths: tuple[str, ...]) -> Iterator[Row]:
+    for cluster in open_clusters(paths)[0]:
+        for _, directory in cluster.wanted():
+            for segment in directory.segments:
+                if view == "segments":
+                    yield segment_row(directory, scan_segment(directory, segment))
+                    continue
+                if view == "metadata":
+                    if directory.topic == "__cluster_metadata":
+                        found = metadata_rows(segment.path, directory.log)
+                        yield from (item[1] for item in found if not isinstance(item, Finding))
+                    continue
+                chunks = segment_chunks(segment.path, max_bytes=segment.size)
+                for item in segment_rows(segment.path, chunks, {view}, Selection(), TOPICS.get(directory.topic)):
+                    if not isinstance(item, Finding):
+                        yield item[1]

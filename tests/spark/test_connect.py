@@ -1,0 +1,49 @@
+"""The data source under Spark Connect: a client that shares nothing with the server but the connection."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from sourced import library_rows
+
+from official import FIXTURES
+
+HANGING = str(FIXTURES / "v2.8-hanging" / "data")
+CLIENT = """
+import sys
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.remote("local[2]")
+for setting in sys.argv[2:]:
+    builder = builder.config(*setting.split("=", 1))
+spark = builder.getOrCreate()
+assert ".connect." in type(spark).__module__
+for view in ("transactions", "records"):
+    print(view, spark.read.format("kafkalog").option("view", view).load(sys.argv[1]).count())
+found = spark.read.format("kafkalog").load(sys.argv[1]).where("state = 'hanging'").collect()
+print(sorted((row.topic, row.partition, row.first_offset) for row in found))
+spark.stop()
+"""
+SETTINGS = (
+    "spark.driver.host=127.0.0.1",
+    "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions=2",
+    "spark.ui.enabled=false",
+)
+
+
+def test_a_connected_client_gets_the_same(needs_spark: None) -> None:
+    """A server on this machine finds the source by its name, and its workers import it."""
+    pytest.importorskip("grpc", reason="Spark Connect needs pyspark[connect]")
+    ended = subprocess.run(
+        [sys.executable, "-c", CLIENT, HANGING, *SETTINGS], capture_output=True, text=True, timeout=300, check=False
+    )
+    rows = {view: library_rows(view, HANGING) for view in ("transactions", "records")}
+    hanging = sorted((row[1], row[2], row[7]) for row in rows["transactions"] if "hanging" in row)
+
+    assert ended.stdout.splitlines() == [
+        *(f"{view} {len(of_view)}" for view, of_view in rows.items()),
+        str(hanging),
+    ], ended.stderr
+    assert hanging

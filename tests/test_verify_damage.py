@@ -1,0 +1,188 @@
+"""One damage, one finding: what follows from it is a note, and the finding names its witness."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import build
+from kafkalog.findings import Finding
+from kafkalog.log.readers import batches
+from official import FIXTURES, materialize
+from test_side_files import CASE, DAMAGE, LOG
+from verified import codes, serious, verified
+
+# What the scan of the log tells of the damages of which side files say nothing.
+BY_THE_LOG: Final = {
+    "inner segment removed": ["offset-gap-lost"],
+    "last batch of the log torn": ["batch-truncated"],
+    "last batch of an inner segment torn": ["batch-truncated"],
+    "a batch of the log overwritten": ["batch-length-wrong"],
+    "a batch of an inner segment overwritten": ["batch-length-wrong"],
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_one_damage_gives_one_finding(what: str, tmp_path: Path) -> None:
+    """A segment removed or put in, an index of another one, a snapshot's entry, a marker cut off, a checkpoint ahead."""
+    damage, expected = DAMAGE[what]
+    root = materialize(FIXTURES / CASE, tmp_path) / "data"
+    damage(root / LOG)
+
+    assert codes(serious(verified(root))) == BY_THE_LOG.get(what, expected)
+
+
+# Segments of another partition.
+
+
+def only(found: list[Finding], code: str) -> Finding:
+    """The one serious finding, which is of this code."""
+    (finding,) = found
+    assert finding.code == code, str(finding)
+    return finding
+
+
+PAIRS: Final = [
+    ("k4-c-group-offsets-tv0", 6),
+    ("k4-h-upgraded", 6),
+    ("v0.11-mixed-magic", 6),
+    ("v2.8-codecs", 6),
+    ("v3.9-codecs", 6),
+]
+
+
+@pytest.mark.parametrize(("case", "most"), PAIRS, ids=str)
+def test_a_segment_of_another_partition_is_told(case: str, most: int, tmp_path: Path) -> None:
+    """Copied over one of its own, a segment is told as foreign, with the partition that has it too; nothing else is."""
+    (root,) = sorted(materialize(FIXTURES / case, tmp_path).glob("data*"))
+    segments = [path for path in sorted(root.glob("*/*.log")) if path.stat().st_size and "__" not in path.parent.name]
+    pairs = [(here, there) for here in segments for there in segments if here.parent != there.parent][:most]
+    assert pairs
+    for here, there in pairs:
+        own = here.read_bytes()
+        here.write_bytes(there.read_bytes())
+        finding = only(serious(verified(root)), "segment-foreign")
+        assert finding.file == str(here)
+        assert f"those of {there.parent.name}: " in finding.message
+        here.write_bytes(own)
+
+
+def test_a_segment_that_was_moved_is_told(tmp_path: Path) -> None:
+    """Where the other partition lacks it, the hole there and its producers say where it belongs."""
+    root = materialize(FIXTURES / CASE, tmp_path) / "data"
+    other = root / "trades-sensors.68-0"
+    here, there = sorted((root / LOG).glob("*.log"))[1], sorted(other.glob("*.log"))[1]
+    there.replace(here)
+    told = {(finding.code, Path(finding.file).parent.name) for finding in serious(verified(root))}
+
+    assert told == {("segment-foreign", LOG), ("offset-gap-lost", other.name)}
+    (finding,) = [one for one in verified(root).findings() if one.code == "segment-foreign"]
+    assert f"fill the hole in {other.name} from offset" in finding.message
+
+
+def test_two_partitions_alike_are_told_where_nothing_says_which(tmp_path: Path) -> None:
+    """Without side files that tell, both partitions hold what one of them must have got from the other."""
+    data = b"".join(build.log(10, 20, 30))
+    for name in ("a-0", "b-0"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{0:020}.log").write_bytes(data)
+    assert only(serious(verified(tmp_path)), "segments-alike").file.endswith(f"b-0/{0:020}.log")
+
+    (tmp_path / "b-0").rename(tmp_path / "b-0.0dc3a58e6bb548a38f9a45f0bcfe9e70-delete")
+    assert serious(verified(tmp_path)) == []
+
+
+def test_replicas_of_one_partition_are_no_foreigners(tmp_path: Path) -> None:
+    """Two brokers' directories hold the same segments: that is what they are for."""
+    root = materialize(FIXTURES / CASE, tmp_path) / "data"
+    shutil.copytree(root, tmp_path / "other")
+    about = tmp_path / "other" / "meta.properties"
+    about.write_text(about.read_text().replace("node.id=1", "node.id=2"))
+
+    assert [finding for finding in serious(verified(root, tmp_path / "other")) if "segment" in finding.code] == []
+
+
+# Fields outside the checksum.
+
+FLIPPED: Final = [
+    ("k4-a-interleaved-tv2", "parcels-riders.94-0"),
+    (CASE, LOG),
+    ("k4-i-retention-delete-records", None),
+]
+
+
+def segment_of(case: str, log: str | None, folder: Path) -> tuple[Path, Path]:
+    """A case's directory, and a segment in it with batches to choose from."""
+    root = materialize(FIXTURES / case, folder) / "data"
+    found = [path for path in sorted(root.glob(f"{log or '*'}/*.log")) if path.parent.name[0] != "_"]
+    return root, max(found, key=lambda path: path.stat().st_size)
+
+
+@pytest.mark.parametrize(("case", "log"), FLIPPED)
+@pytest.mark.parametrize("bit", [0, 1, 4, 13, 31, 47, 62, 63])
+def test_a_wrong_base_offset_is_told_by_its_neighbours(case: str, log: str | None, bit: int, tmp_path: Path) -> None:
+    """Whichever bit of it is flipped in the middle of a segment: one finding, which knows the offset that fits."""
+    root, segment = segment_of(case, log, tmp_path)
+    whole, rows = segment.read_bytes(), list(batches(segment))
+    batch = rows[len(rows) // 2]
+    segment.write_bytes(build.flipped(whole, 8 * (batch.position + 7 - bit // 8) + bit % 8))
+    finding = only(serious(verified(root)), "base-offset-wrong")
+
+    assert (finding.position, finding.needed) == (batch.position, batch.base_offset)
+    assert f"the batch before it ends at {rows[len(rows) // 2 - 1].last_offset}" in finding.message
+
+
+@pytest.mark.parametrize(("case", "log"), FLIPPED)
+@pytest.mark.parametrize("bit", [0, 1, 9, 30, 31])
+def test_a_wrong_leader_epoch_is_told_by_its_neighbours(case: str, log: str | None, bit: int, tmp_path: Path) -> None:
+    """Between two batches of one epoch there is no other."""
+    root, segment = segment_of(case, log, tmp_path)
+    whole, rows = segment.read_bytes(), list(batches(segment))
+    batch = rows[len(rows) // 2]
+    segment.write_bytes(build.flipped(whole, 8 * (batch.position + 15 - bit // 8) + bit % 8))
+    finding = only(serious(verified(root)), "leader-epoch-wrong")
+
+    assert (finding.position, finding.needed) == (batch.position, batch.partition_leader_epoch)
+
+
+def test_a_last_batch_has_the_epoch_checkpoint_for_witness(tmp_path: Path) -> None:
+    """Behind it nothing stands; leader-epoch-checkpoint knows the epoch."""
+    root, segment = segment_of(CASE, LOG, tmp_path)
+    segment = max(segment.parent.glob("*.log"))
+    whole, rows = segment.read_bytes(), list(batches(segment))
+    segment.write_bytes(build.flipped(whole, 8 * (rows[-1].position + 15)))
+
+    assert only(serious(verified(root)), "leader-epochs-mismatch").file.endswith("leader-epoch-checkpoint")
+
+
+# Markers.
+
+
+def marked(tmp_path: Path, *markers: bytes) -> list[Finding]:
+    """What is said of a producer's data of epoch 1 and the markers behind it."""
+    fields = {"producer_id": 7, "producer_epoch": 1, "base_sequence": 0, "attributes": build.TRANSACTIONAL}
+    home = tmp_path / "t-0"
+    home.mkdir()
+    (home / f"{0:020}.log").write_bytes(build.batch(build.record(), **fields) + b"".join(markers))
+    return serious(verified(home))
+
+
+def marker(offset: int, epoch: int, coordinator: int) -> bytes:
+    """A marker of the producer."""
+    return build.marker(base_offset=offset, producer_id=7, producer_epoch=epoch, coordinator_epoch=coordinator)
+
+
+def test_markers_epochs_do_not_fall(tmp_path: Path) -> None:
+    """A marker is of its data's epoch or a newer one, and its coordinator not older than the one before."""
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    assert marked(tmp_path / "a", marker(1, 1, 3), marker(2, 2, 3)) == []
+
+    finding = only(marked(tmp_path / "b", marker(1, 0, 3)), "marker-epoch-wrong")
+    assert (finding.offset, finding.needed, finding.found) == (1, 1, 0)
+
+    finding = only(marked(tmp_path / "c", marker(1, 1, 3), marker(2, 1, 2)), "coordinator-epoch-decreasing")
+    assert (finding.offset, finding.needed, finding.found) == (2, 3, 2)
