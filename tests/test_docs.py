@@ -42,6 +42,9 @@ def _shown() -> list[tuple[str, str, str | None]]:
     return found
 
 
+MAKE_BEFORE = "kafkalog verify --hash sha256 --format ndjson -o before DIR"
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a folder in which the files are that the commands name."""
@@ -65,6 +68,8 @@ def test_every_document_shows_commands() -> None:
 def test_a_command_does_what_is_shown(document: str, command: str, output: str | None, folder: Path) -> None:
     """It runs as it is written, with findings or without; an output that ends in … is the beginning of what is printed."""
     script = SHELL + command.replace(" /copy/", " copy/")
+    if "before/" in command and not (folder / "before").exists():  # what the command shown above it makes
+        subprocess.run(["bash", "-c", SHELL + MAKE_BEFORE], cwd=folder, capture_output=True, timeout=60, check=False)
     ended = subprocess.run(
         ["bash", "-c", script], cwd=folder, capture_output=True, encoding="utf-8", timeout=60, check=False
     )

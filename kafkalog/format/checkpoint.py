@@ -64,7 +64,8 @@ def _checkpoint(data: bytes, columns: int, make: type[Any]) -> Checkpoint:
     if not lines:
         return Checkpoint(None, [], [])
     wrong: list[tuple[int, str]] = []
-    version = int(lines[0]) if _INT.fullmatch(lines[0].strip()) else None
+    first = lines[0].strip()  # of more than int() itself takes for white space
+    version = int(first) if _INT.fullmatch(first) else None
     if version != 0:
         wrong.append((1, f"the version is {lines[0]!r}, not 0"))
     rows = []
