@@ -45,7 +45,7 @@ from kafkalog_spark.splits import SHARE_BYTES, SPLIT_BYTES, Log, logs_of, pieces
 __all__ = ["BulkAudit", "CorruptInputError", "bulk_audit"]
 
 _JUDGE_BYTES: Final = 256 << 20
-_FILE_BYTES: Final = 128 << 20
+_FILE_BYTES: Final = 64 << 20  # of rows as tasks pack them; a file has a fifth of it
 _WRITERS: Final = 4
 _BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "visible", "findings"})
 

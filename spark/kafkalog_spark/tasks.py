@@ -200,7 +200,8 @@ class Judge:
 
 
 def _ipc(batch: pa.RecordBatch) -> bytes:
-    """Return a batch with its schema as bytes."""
+    """Return a batch as bytes, with names and types and no more of its schema."""
+    batch = batch.replace_schema_metadata(None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -212,7 +213,7 @@ def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for (content,) in _flat(batches, "content"):
         with pa.ipc.open_stream(content) as reader:
             for batch in reader:
-                yield batch.replace_schema_metadata(None)
+                yield batch
 
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
