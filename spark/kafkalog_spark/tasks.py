@@ -212,8 +212,7 @@ def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table that ``Judge`` packed."""
     for (content,) in _flat(batches, "content"):
         with pa.ipc.open_stream(content) as reader:
-            for batch in reader:
-                yield batch
+            yield from reader
 
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
