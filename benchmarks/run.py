@@ -41,6 +41,7 @@ from goals import (
 )
 from kafka_tool import NoJarsError, dump_command, same_output
 from measure import CandidateError, Sample, Samples, command, library, per_round, rounds
+from offsets import offsets
 from report import Result, facts, page
 from shapes import CODECS, Layout, parse_size, size_text
 
@@ -69,9 +70,12 @@ class Bench:
     """The files and the official tool that measuring needs."""
 
     def __init__(
-        self, data: Path, size: int, tool_size: int, audit_size: int, bulk_size: int, number: int, tool: list[str] | str
-    ) -> None:
+        self, data: Path, size: int, tool_size: int, audit_size: int, bulk_size: int, offsets_size: int, number: int,
+        tool: list[str] | str,
+    ) -> None:  # fmt: skip
         self._files = Files(data)
+        self._data = data
+        self._offsets_size = offsets_size
         self._size = size
         self._tool_size = min(size, tool_size)
         self._audit_size = audit_size
@@ -155,6 +159,11 @@ class Bench:
         """Measure the bulk audit on Spark beside the local engine."""
         _say(f"bulk audit {size_text(self._bulk_size)}")
         return bulk(self._files, self._bulk_size, self._rounds)
+
+    def offsets(self) -> list[Result]:
+        """Measure the decoding of an internal topic."""
+        _say(f"__consumer_offsets {size_text(self._offsets_size)}")
+        return offsets(self._data, self._offsets_size, self._rounds, self._tool)
 
     def _check(self, directory: Path) -> int:
         """Hold what an audit says of a log directory against what was written; return how many transactions it has.
@@ -260,7 +269,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=parse_size, default="256MiB", help="of each file (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
-    only = "rows whose name or file holds NAME; memory, start-up, output, audit, bulk"
+    only = "rows whose name or file holds NAME; memory, start-up, output, audit, bulk, offsets"
     parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
     parser.add_argument("--kafka-tools", type=Path, metavar="DIR", help="jars of kafka-dump-log, or KAFKA_TOOLS_JARS")
@@ -271,6 +280,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--audit-size", type=parse_size, default="1GiB", help=audited)
     bulked = "of each log directory for the bulk audit on Spark, which needs Java 17 (%(default)s)"
     parser.add_argument("--bulk-size", type=parse_size, default="4GiB", help=bulked)
+    parser.add_argument(
+        "--offsets-size", type=parse_size, default="256MiB", help="of __consumer_offsets, decoded (%(default)s)"
+    )
     parser.add_argument("-o", "--output", type=Path, default=HERE / "RESULTS.md", metavar="FILE")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
@@ -292,13 +304,15 @@ def main() -> None:
         tool, release = str(error), None
     with tempfile.TemporaryDirectory() as temporary:
         data = asked.data or Path(temporary)
-        bench = Bench(data, asked.size, asked.kafka_size, asked.audit_size, asked.bulk_size, asked.rounds, tool)
+        sizes = (asked.size, asked.kafka_size, asked.audit_size, asked.bulk_size, asked.offsets_size)
+        bench = Bench(data, *sizes, asked.rounds, tool)
         speed = bench.speed([row for row in ROWS if wanted(f"{row.what} {row.batches}")])
         parts = {
             "start-up": bench.start,
             "memory": bench.memory,
             "audit: memory and growth": bench.growth,
             "bulk": bench.bulk,
+            "offsets": bench.offsets,
         }
         others = [result for name, measure in parts.items() if wanted(name) for result in measure()]
         outputs = bench.outputs() if wanted("output") else []

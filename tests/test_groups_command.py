@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -319,3 +320,19 @@ def test_a_damaged_batch_costs_its_own_commits(tmp_path: Path) -> None:
 
     assert {row["partition"] for row in ended.table("committed")} >= {0, 2}
     assert [row["code"] for row in ended.table("findings")] == ["crc-mismatch"]
+
+
+def test_tables_as_parquet(tmp_path: Path) -> None:
+    """A name without a suffix is a new directory; one that is there is left alone."""
+    (tmp_path / "logs").mkdir()
+    folder = write_offsets(tmp_path / "logs", Write(commit_key("g"), commit_value(7)))
+    ended = kafkalog("groups", folder, "--table", "committed", "--table", "groups", "-o", tmp_path / "out")
+    lines = table("committed", folder)
+
+    assert ended.status == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["committed", "findings", "groups"]
+    found = pq.read_table(tmp_path / "out" / "committed").to_pylist()
+    assert found == [{name: row[name] for name in found[0]} for row in lines]
+    assert pq.read_table(tmp_path / "out" / "findings").num_rows == 0
+    assert kafkalog("groups", folder, "-o", tmp_path / "out").status == 4
+    assert kafkalog("groups", folder, "--format", "parquet").status == 2

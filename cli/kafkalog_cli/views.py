@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["View", "view_options"]
 
-_FORMATS: Final = ("table", "ndjson", "json", "csv")
+_FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 Row = Sequence[Any]
 
@@ -49,15 +50,10 @@ class View:
         self, rows: Iterable[tuple[Table, Row] | Finding], test: Callable[[Table, Row], bool] = lambda *_: True
     ) -> int:
         """Write the rows of the wanted tables that pass `test`, findings as rows or to standard error."""
-        from kafkalog_cli.render.sinks import sink_of
-
         outcome = Outcome(Severity[self.fail_on.upper()])
         wanted = self.names
         distinct = DistinctIds()
-        with data_stream(self.output, [Path(local_path(path)) for path in self.paths]) as stream:
-            terminal = self.output is None and is_terminal()
-            tables = [*(table.name for table in self.tables), FINDINGS.name]
-            sink = sink_of(self.form, stream, self.columns, tables, terminal=terminal)
+        with self._sink() as sink:
             for item in rows:
                 if isinstance(item, Finding):
                     self._finding(item, sink, outcome, distinct)
@@ -66,10 +62,26 @@ class View:
             sink.close()
         return outcome.status(exit_zero=self.exit_zero)
 
+    @contextmanager
+    def _sink(self) -> Iterator[RowSink]:
+        """Give what takes the rows; an output appears when all of them were taken."""
+        if self.form == "parquet" and self.output is not None:
+            from kafkalog_cli.render.parquet import ParquetSink, new_directory
+
+            with new_directory(self.output, self.paths) as folder:
+                yield ParquetSink(folder, [*self.tables, FINDINGS])
+            return
+        from kafkalog_cli.render.sinks import sink_of
+
+        with data_stream(self.output, [Path(local_path(path)) for path in self.paths]) as stream:
+            terminal = self.output is None and is_terminal()
+            tables = [*(table.name for table in self.tables), FINDINGS.name]
+            yield sink_of(self.form, stream, self.columns, tables, terminal=terminal)
+
     def _finding(self, finding: Finding, sink: RowSink, outcome: Outcome, distinct: DistinctIds) -> None:
         outcome.count(finding.severity)
         outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
-        if self.form in ("ndjson", "json"):
+        if self.form in ("ndjson", "json", "parquet"):
             sink.row(FINDINGS, distinct(finding_row(finding)))
         elif finding.severity > Severity.NOTE:
             say(str(finding))
@@ -87,10 +99,12 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
             paths: tuple[str, ...], form: str | None, names: tuple[str, ...], columns: tuple[str, ...],
             output: Path | None, fail_on: str, exit_zero: bool, **own: Any,
         ) -> int:  # fmt: skip
-            form = form or ("table" if output is None else form_of(output, {"": "table", ".txt": "table"}))
+            form = form or ("table" if output is None else form_of(output, {"": "parquet", ".txt": "table"}))
             chosen = tuple(by_name[name] for name in names) or tuple(default)
             if form == "csv" and len(chosen) != 1:
                 raise click.UsageError("--format csv takes exactly one --table.")
+            if form == "parquet" and (output is None or columns):
+                raise click.UsageError("--format parquet needs a new directory, -o DIR, and takes no --columns.")
             view = View(paths, form, chosen, columns, output, fail_on, exit_zero)
             return int(command(paths=paths, view=view, **own))
 
@@ -104,11 +118,13 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
     options: tuple[Callable[[Any], Any], ...] = (
         click.argument("paths", nargs=-1, required=True, metavar="DIR..."),
         click.option("--at", type=At(), help="As it was at this offset, or at this time; offsets count in each log."),
-        click.option("--format", "form", type=click.Choice(_FORMATS), help="[default: table, or by -o's suffix]"),
+        click.option("--format", "form", type=click.Choice(_FORMATS),
+                     help="[default: table, or by -o's suffix: none is parquet]"),
         click.option("--table", "names", multiple=True, type=click.Choice(tuple(by_name)),
                      help=f"Which tables, may be given again.  [default: {shown}]"),
         click.option("--columns", callback=names_of(columns), metavar="A,B", help="Which columns, in this order."),
-        click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, whole or not at all."),
+        click.option("-o", "--output", type=click.Path(path_type=Path),
+                     help="A file, whole or not at all, or a new directory for Parquet."),
         click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="warning",
                      show_default=True, help="From which findings on the exit status is 1."),
         click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found."),

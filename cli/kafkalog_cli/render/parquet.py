@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -22,12 +23,13 @@ from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog_cli.exit import OutputError
 from kafkalog_cli.output import refuse_evidence
 
-__all__ = ["parquet_engine", "write_audit", "write_directory", "write_parquet"]
+__all__ = ["ParquetSink", "new_directory", "parquet_engine", "write_audit", "write_directory", "write_parquet"]
 
 
 Row = Sequence[Any]
 
 _GROUP_ROWS: Final = 1 << 17
+_KEPT_ROWS: Final = 1 << 16
 
 
 def write_audit(
@@ -64,6 +66,19 @@ def write_directory(
     Everything is written beside it first and appears under its name at the end. Raises OutputError where that can't be
     done.
     """
+    with new_directory(output, paths) as folder:
+        write(folder)
+        (folder / VERDICT).write_text(as_text(verdict_of(summary, status)))
+        (folder / PROVENANCE).write_text(as_text(origin()))
+        (folder / SUCCESS).touch()
+
+
+@contextmanager
+def new_directory(output: Path, paths: Sequence[str]) -> Iterator[Path]:
+    """Give a directory that is renamed to `output` when all is in it, or is gone.
+
+    Raises OutputError where that can't be done, or would lie where `paths` are read.
+    """
     target = output.absolute()
     if target.exists():
         raise OutputError(f"{output}: is there already")
@@ -73,10 +88,7 @@ def write_directory(
     except OSError as error:
         raise OutputError(f"{output}: {error.strerror}") from error
     try:
-        write(temporary)
-        (temporary / VERDICT).write_text(as_text(verdict_of(summary, status)))
-        (temporary / PROVENANCE).write_text(as_text(origin()))
-        (temporary / SUCCESS).touch()
+        yield temporary
         temporary.chmod(0o755)
         os.rename(temporary, target)
     except OSError as error:
@@ -125,6 +137,45 @@ def _bigger(batches: Iterable[Any]) -> Iterator[Any]:
             some = []
     if some:
         yield pa.Table.from_batches(some)
+
+
+class ParquetSink:
+    """Takes rows in the order in which they come: each table is a directory of one Parquet file."""
+
+    def __init__(self, folder: Path, tables: Iterable[Table]) -> None:
+        parquet_engine()
+        self._folder = folder
+        self._rows: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in tables}
+        self._writers: dict[str, Any] = {}
+
+    def row(self, table: Table, row: Row) -> None:
+        """Keep a row until there are some thousand of its table."""
+        rows = self._rows.setdefault(table.name, [])
+        rows.append(tuple(row))
+        if len(rows) == _KEPT_ROWS:
+            self._write(table)
+
+    def flush(self) -> None:
+        """Show nothing before the end."""
+
+    def close(self) -> None:
+        """Write what is left; a table without rows is a file with its columns."""
+        for name in self._rows:
+            self._write(TABLES[name])
+            self._writers[name].add_key_value_metadata(arrow_schema(TABLES[name]).metadata)
+            self._writers[name].close()
+
+    def _write(self, table: Table) -> None:
+        import pyarrow.parquet as pq
+
+        schema = arrow_schema(table)
+        if table.name not in self._writers:
+            (self._folder / table.name).mkdir()
+            file = self._folder / table.name / "part-00000.parquet"
+            self._writers[table.name] = pq.ParquetWriter(file, schema, compression="zstd", store_schema=False)
+        for batch in _bigger(arrow_batches(self._rows[table.name], schema)):
+            self._writers[table.name].write_table(batch)
+        self._rows[table.name].clear()
 
 
 def _files(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:
