@@ -14,6 +14,7 @@ from kafkalog.audit.gap_causes import Gap, classify
 from kafkalog.audit.scan import SegmentScan
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
+from kafkalog.format.index import AbortedTransaction
 from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.format.snapshot import ProducerState
 from kafkalog.log.files import open_source
@@ -41,7 +42,8 @@ _EXPIRATION_MS: Final = 86_400_000  # producer.id.expiration.ms by default
 class PartitionAudit:
     """What a partition's files say on their own. Offsets are log offsets; `transactions` are rows of extents.
 
-    `findings` are about the log, `of_producers` about single producers in it.
+    `findings` are about the log, `of_producers` about single producers in it. `txn_entries` are those of the
+    ``.txnindex`` files that can be read, by their segments' base offsets.
     """
 
     directory: PartitionDirectory
@@ -64,6 +66,7 @@ class PartitionAudit:
     oldest: int
     findings: list[Finding] = field(default_factory=list)
     of_producers: list[Finding] = field(default_factory=list)
+    txn_entries: dict[int, list[AbortedTransaction]] = field(default_factory=dict)
     _places: tuple[NDArray[np.int64], NDArray[np.intp]] | None = None
 
     def of_producer(self, producer_id: int) -> Columns:
@@ -263,6 +266,7 @@ def _aborted(audit: PartitionAudit) -> list[tuple[int, int]]:
             entries = read_aborted_transactions(path, on_finding=audit.findings.append)
         except UnreadableError:
             continue
+        audit.txn_entries[segment.base_offset] = entries
         found += [(entry.first_offset, entry.last_offset) for entry in entries]
     return found
 

@@ -17,7 +17,7 @@ from kafkalog.audit.snapshot_chain import SnapshotChain
 from kafkalog.audit.txn_index_witness import Aborts, EntryFault, Reach
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity, Where
-from kafkalog.format.index import aborted_transactions
+from kafkalog.format.index import AbortedTransaction, aborted_transactions
 from kafkalog.format.layout import ABORTED_TXN
 from kafkalog.log.files import read_small
 from kafkalog.log.storage import exists
@@ -102,16 +102,15 @@ class _Partition:
         for number, side in enumerate(self.sides):
             high = self.sides[number + 1].segment.base_offset if number + 1 < len(self.sides) else 2**63 - 1
             path = side.stem + ".txnindex"
-            there = side.segment.base_offset in self.audit.directory.txn_indexes
-            if not there and not missing:
-                continue
+            base = side.segment.base_offset
             try:
-                data = read_small(path) if there else b""
+                entries = self.txn_entries(path, base) if missing else self.audit.txn_entries.get(base)
             except UnreadableError as error:
                 yield self.finding("file-unreadable", path, str(error))
                 continue
-            entries = aborted_transactions(data).rows
-            faults = aborts.faults(entries, side.segment.base_offset, high, self.reach(high))
+            if entries is None:
+                continue
+            faults = aborts.faults(entries, base, high, self.reach(high))
             if faults:
                 wrong.append((side, faults))
                 side.votes += 1
@@ -121,6 +120,10 @@ class _Partition:
             late = side.is_last and not self.audit.directory.clean_shutdown and all(f.entry is None for f in faults)
             finding = self.of_entry(side.stem + ".txnindex", faults)
             yield finding._replace(severity=Severity.NOTE) if late or doubted else finding
+
+    def txn_entries(self, path: str, base_offset: int) -> list[AbortedTransaction]:
+        """Read a segment's ``.txnindex``, nothing where there is none. Raises UnreadableError."""
+        return aborted_transactions(read_small(path)).rows if base_offset in self.audit.directory.txn_indexes else []
 
     def reach(self, high: int) -> Reach:
         """Return how far the log is not whole below an offset."""
