@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import BinaryIO
 from kafkalog_cli.exit import OutputError, PipeClosedError
 from kafkalog_cli.render.escape import escape
 
-__all__ = ["data_stream", "is_terminal", "refuse_evidence", "say", "say_official"]
+__all__ = ["data_stream", "is_terminal", "refuse_evidence", "say", "say_official", "temporary_name"]
 
 
 def is_terminal() -> bool:
@@ -74,6 +75,15 @@ def refuse_evidence(output: Path, inputs: Sequence[Path]) -> None:
             raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
 
 
+def temporary_name(target: Path) -> Path:
+    """Return a name beside `target` that nobody has: known before it is made, so that no signal leaves it behind."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+
+
+def _only_ours(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 @contextlib.contextmanager
 def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryIO]:
     """Give the stream for a command's data.
@@ -88,18 +98,14 @@ def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryI
         yield stream  # type: ignore[misc]  # has the two methods of BinaryIO that renderers use
         stream.flush()
         return
-    import tempfile
-
     if output.exists() and not output.is_file():
         raise OutputError(f"{output}: no regular file")
     folder = output.absolute().parent.resolve()
     refuse_evidence(output, inputs)
+    name = temporary_name(folder / output.name)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=folder)
-    except OSError as error:
-        raise OutputError(f"{output}: {error.strerror}") from error
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+        with open(name, "xb", opener=_only_ours) as file:
+            descriptor = file.fileno()
             stream = _Checked(file, str(output))
             yield stream  # type: ignore[misc]  # as above
             stream.flush()

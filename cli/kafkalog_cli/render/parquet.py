@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,7 +20,7 @@ from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog_cli.exit import OutputError
-from kafkalog_cli.output import refuse_evidence
+from kafkalog_cli.output import refuse_evidence, temporary_name
 
 __all__ = ["ParquetSink", "new_directory", "parquet_engine", "write_audit", "write_directory", "write_parquet"]
 
@@ -83,11 +82,9 @@ def new_directory(output: Path, paths: Sequence[str]) -> Iterator[Path]:
     if target.exists():
         raise OutputError(f"{output}: is there already")
     refuse_evidence(output, [Path(local_path(path)) for path in paths])
+    temporary = temporary_name(target)
     try:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise OutputError(f"{output}: {error.strerror}") from error
-    try:
+        temporary.mkdir(0o700)
         yield temporary
         temporary.chmod(0o755)
         os.rename(temporary, target)
