@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
@@ -13,10 +12,8 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.internals import TOPICS, Written, internal_row, read_internal
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import segment_chunks
-from kafkalog.tables.column import Table
-from kafkalog.tables.internal import INTERNAL
 
-__all__ = ["TOPICS", "Written", "internal_row", "internal_rows", "of_directory", "split", "written"]
+__all__ = ["TOPICS", "Written", "internal_row", "of_directory", "split", "written"]
 
 
 def written(
@@ -49,17 +46,6 @@ def of_directory(directory: PartitionDirectory, limits: Limits | None = None) ->
                     yield item
         except UnreadableError as error:
             yield Finding.of("file-unreadable", segment.path, str(error), log=directory.log)
-
-
-def internal_rows(
-    path: str, topic: str, log: str, partition: int, limits: Limits | None = None
-) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
-    """Yield the rows of one segment of an internal topic, or of a KRaft snapshot, and every finding.
-
-    Raises UnreadableError where the file can't be opened or read.
-    """
-    for item in written(path, topic, limits):
-        yield item if isinstance(item, Finding) else (INTERNAL, internal_row(item, topic, log, partition))
 
 
 def split(items: Iterable[Written | Finding], findings: list[Finding]) -> Iterator[Written]:

@@ -60,12 +60,14 @@ def metadata_view(
     yield from findings
 
 
-def metadata_rows(path: str, log: str, limits: Limits | None = None) -> Iterator[tuple[Table, Row] | Finding]:
+def metadata_rows(
+    path: str, log: str, limits: Limits | None = None, max_bytes: int | None = None
+) -> Iterator[tuple[Table, Row] | Finding]:
     """Yield the rows of the table ``metadata`` of one segment or snapshot, and every finding.
 
-    Raises UnreadableError where the file can't be opened or read.
+    `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
     """
-    for item in written(path, METADATA_TOPIC, limits):
+    for item in written(path, METADATA_TOPIC, limits, max_bytes):
         yield item if isinstance(item, Finding) else (METADATA, _record_row(item, log))
 
 

@@ -18,8 +18,3 @@ class Moment(NamedTuple):
         if self.offset is not None and offset > self.offset:
             return False
         return self.timestamp is None or timestamp <= self.timestamp
-
-    @property
-    def is_end(self) -> bool:
-        """Say whether it is the end of what was read."""
-        return self.offset is None and self.timestamp is None

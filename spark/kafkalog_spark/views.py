@@ -143,7 +143,8 @@ def _of_logs(table: str) -> LogBatches:
 def _metadata(piece: Piece, request: Request) -> Iterator[Row]:
     if piece.directory.topic != METADATA_TOPIC:
         return
-    for item in metadata_rows(piece.segment.path, piece.directory.log, request.options.limits):
+    segment = piece.segment
+    for item in metadata_rows(segment.path, piece.directory.log, request.options.limits, segment.size):
         if not isinstance(item, Finding):
             yield item[1]
 
