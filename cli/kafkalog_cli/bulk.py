@@ -36,7 +36,7 @@ _CONF = "Each option but --input and --output may also be set as spark.kafkalog.
 @click.option("--split-bytes", type=Size(), default="128MiB", show_default=True, help="What a task reads, some.")
 @click.option(
     "--on-corrupt", type=click.Choice(("quarantine", "fail")), default="quarantine", show_default=True,
-    help="Go on around damaged bytes and tell of them, or stop after the scan.",
+    help="Go on around damaged bytes and tell of them, or stop before anything is written.",
 )  # fmt: skip
 @click.option("--endpoint", metavar="URL", help="The object store's server, where the environment does not tell.")
 @click.option("--region", help="The object store's region, where the environment does not tell.")

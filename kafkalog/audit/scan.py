@@ -18,12 +18,12 @@ from kafkalog.log.readers import records, segment_chunks
 from kafkalog.txn.coordinator import Entry
 from kafkalog.txn.fold import Fold, Stretch
 
-__all__ = ["STATE_TOPIC", "SegmentScan", "scan_segment"]
+__all__ = ["DAMAGE", "STATE_TOPIC", "SegmentScan", "scan_segment"]
 
 STATE_TOPIC: Final = "__transaction_state"
 
 # Findings about bytes that hold no whole batch.
-_DAMAGE: Final = frozenset(
+DAMAGE: Final = frozenset(
     {"crc-mismatch", "batch-length-wrong", "bytes-unreadable", "bytes-zero", "batch-truncated", "batch-over-limit"}
 )
 
@@ -134,7 +134,7 @@ class _Told:
     def of_chunk(self, chunk: Chunk, last_offset: int | None) -> None:
         """Keep a chunk's findings; the table of gaps tells of gaps."""
         for finding in chunk.findings:
-            if finding.code in _DAMAGE and finding.position is not None and finding.length:
+            if finding.code in DAMAGE and finding.position is not None and finding.length:
                 self.damaged.append((finding.position, finding.length, last_offset))
             if finding.code == "tail-preallocated":
                 self.zero_tail = finding

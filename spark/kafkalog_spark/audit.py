@@ -28,11 +28,11 @@ from kafkalog.audit.atomicity import conflict_finding
 from kafkalog.audit.partition import join
 from kafkalog.audit.rows import coordinator_rows, partition_row
 from kafkalog.audit.run import Cluster, Options, open_clusters
-from kafkalog.audit.scan import STATE_TOPIC
+from kafkalog.audit.scan import DAMAGE, STATE_TOPIC
 from kafkalog.audit.summary import LogSummary, Summary
 from kafkalog.audit.surroundings import StateLog, Surroundings
 from kafkalog.errors import KafkaLogError
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, Severity
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
@@ -72,16 +72,16 @@ def bulk_audit(
 
     The rows are those of ``kafkalog.audit.run.audit`` with the same options; `jobs` of these means nothing here.
     `storage` says how object stores are reached, where the environment of driver and executors does not.
-    Raises CorruptInputError after the scan where `fail_on_corrupt` is set and bytes are damaged.
+    Raises CorruptInputError before anything is written where `fail_on_corrupt` is set and bytes are damaged.
     """
     with at_work(session):
         job = _Job(session, output, options or Options(), tuple(tables), storage or StorageOptions(), progress)
         job.open(paths, None if "visible" in tables else share_bytes)
         with job.scanned(split_bytes, hashed=hashed) as scanned:
-            if fail_on_corrupt and job.damaged:
-                raise CorruptInputError(f"{job.damaged} damaged places; nothing was written (--on-corrupt fail)")
             job.surround(scanned)
             with job.judged(scanned) as judged:
+                if fail_on_corrupt and (damaged := job.damaged()):
+                    raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
                 job.write(judged)
     return BulkAudit(job.summary, job.files)
 
@@ -101,11 +101,11 @@ class _Job:
         self.progress = progress
         self.clusters: list[Cluster] = []
         self.logs: list[Log] = []
+        self.clocks: dict[int, tuple[int, int]] = {}  # of clusters: the newest time, and the newest of a broker's
         self.around: dict[int, Surroundings] = {}
         self.findings: dict[int, list[Finding]] = {}  # of clusters, by their numbers
         self.summary = Summary()
         self.files: list[dict[str, Any]] = []
-        self.damaged = 0
         self.content_bytes: Counter[str] = Counter()
 
     def open(self, paths: Sequence[str], share_bytes: int | None) -> None:
@@ -129,15 +129,13 @@ class _Job:
         scan = partial(tasks.scan, limits=self.options.limits, storage=self.storage, hashed=hashed)
         with _kept(_mapped(rows.repartitionById(number, "task"), scan, tasks.SCANNED)) as scanned:
             heads = scanned.where("kind = 'scan' and share = 0")
-            names = ("log", "split_no", "size", "newest", "newest_broker", "findings", "damaged", "sha256")
+            names = ("log", "split_no", "size", "newest", "newest_broker", "findings", "sha256")
             findings = 0
             for row in heads.select(*names).toArrow().to_pylist():
                 log = self.logs[row["log"]]
-                around = self.around.setdefault(log.cluster, Surroundings(self.options, False, -1, -1))
-                around.newest = max(around.newest, row["newest"])
-                around.now = max(around.now, row["newest_broker"])
+                newest, newest_broker = self.clocks.get(log.cluster, (-1, -1))
+                self.clocks[log.cluster] = (max(newest, row["newest"]), max(newest_broker, row["newest_broker"]))
                 findings += row["findings"]
-                self.damaged += row["damaged"]
                 about = {"file": log.directory.segments[row["split_no"]].path, "size_bytes": row["size"]}
                 self.files.append(about | {"sha256": row["sha256"]} if hashed else about)
             self.files.sort(key=lambda about: about["file"])
@@ -162,18 +160,23 @@ class _Job:
                 state = StateLog.of(log.node, join(log.directory, scans), scans)
                 states.setdefault(log.cluster, []).append(state)
         for number, cluster in enumerate(self.clusters):
-            times = self.around.get(number, Surroundings(self.options, False, -1, -1))
-            around = Surroundings.of(cluster.nodes, states.get(number, ()), times.newest, times.now, self.options)
+            clocks = self.clocks.get(number, (-1, -1))
+            around = Surroundings.of(cluster.nodes, states.get(number, ()), *clocks, self.options)
             self.findings[number] = around.findings
             around.findings = []
             self.around[number] = around
+
+    def damaged(self) -> int:
+        """Count the places that hold no whole batch, but for those that a note excuses: a broker was writing there."""
+        codes = {*DAMAGE, "file-unreadable"}
+        return sum(n for (code, how), n in self.summary.findings.items() if code in codes and how > Severity.NOTE)
 
     @contextmanager
     def judged(self, scanned: DataFrame) -> Iterator[DataFrame]:
         """Judge every partition, and sum up."""
         started = time.monotonic()
         where = [
-            (log.group, share, log.number, -1, -1, "log", 0, -1, -1, 0, 0, None, tasks.packed(log))
+            (log.group, share, log.number, -1, -1, "log", 0, -1, -1, 0, None, tasks.packed(log))
             for log in self.logs
             for share in range(log.shares)
         ]

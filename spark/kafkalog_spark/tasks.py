@@ -52,7 +52,7 @@ SCANNED: Final = pa.schema(
     [
         ("group", pa.int32()), ("share", pa.int32()), ("log", pa.int32()), ("split_no", pa.int32()),
         ("row_no", pa.int32()), ("kind", pa.string()), ("size", pa.int64()), ("newest", pa.int64()),
-        ("newest_broker", pa.int64()), ("findings", pa.int32()), ("damaged", pa.int32()), ("sha256", pa.string()),
+        ("newest_broker", pa.int64()), ("findings", pa.int32()), ("sha256", pa.string()),
         ("content", pa.binary()),
     ]
 )  # fmt: skip
@@ -94,7 +94,7 @@ def scan(
 def _scanned(piece: Piece, limits: Limits, *, hashed: bool) -> Iterator[Row]:
     whole = scan_segment(piece.directory, piece.segment, limits)
     size, stretch = piece.segment.size, whole.stretch
-    told = (len(whole.findings) + len(whole.malformed), len(whole.damaged))
+    told = len(whole.findings) + len(whole.malformed)
     sha256 = sha256_of(piece.segment) if hashed else None
     for share in range(piece.shares):
         scanned = whole.share(share, piece.shares)
@@ -103,10 +103,10 @@ def _scanned(piece: Piece, limits: Limits, *, hashed: bool) -> Iterator[Row]:
         if piece.directory.topic != STATE_TOPIC:
             assert not head.entries  # only the state topic's are read
         where = (piece.group, share, piece.log, piece.split_no)
-        first = (size, stretch.newest, stretch.newest_broker, *told, sha256) if share == 0 else (0, -1, -1, 0, 0, None)
+        first = (size, stretch.newest, stretch.newest_broker, told, sha256) if share == 0 else (0, -1, -1, 0, None)
         yield (*where, 0, "scan", *first, packed(head))
         for number, some in enumerate(finished.pieces(_PIECE_ROWS)):
-            yield (*where, number + 1, "rows", 0, -1, -1, 0, 0, None, packed(some))
+            yield (*where, number + 1, "rows", 0, -1, -1, 0, None, packed(some))
 
 
 def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from held import ALL_TABLES, held, rows_in, rows_of, run
 
 from invoke import kafkalog
 from kafkalog.audit.run import Options, audit
+from kafkalog.findings import Severity
+from kafkalog.log.readers import batches
 from kafkalog.tables import TABLES
 from kafkalog_spark.audit import CorruptInputError
 from official import CORPUS, FIXTURES, cases
@@ -60,13 +63,28 @@ def test_options_are_those_of_a_local_audit(spark: SparkSession, tmp_path: Path)
 
 
 def test_damage_stops_a_job_that_was_told_so(spark: SparkSession, tmp_path: Path) -> None:
-    """After the scan, before anything is written; without damage nothing stops it."""
+    """Before anything is written; without damage nothing stops it."""
     with pytest.raises(CorruptInputError, match="1 damaged"):
         run(spark, [DAMAGED], tmp_path / "out", fail_on_corrupt=True)
 
     assert list((tmp_path / "out").iterdir()) == []
     healthy = str(FIXTURES / "v2.8-hanging" / "data")
     held(run(spark, [healthy], tmp_path / "other", fail_on_corrupt=True), tmp_path / "other", audit([healthy]))
+
+
+def test_a_batch_that_a_broker_was_writing_is_no_damage(spark: SparkSession, tmp_path: Path) -> None:
+    """Its beginning is there in a copy of a directory that was in use: a note, and no reason to stop."""
+    data = tmp_path / "data"
+    shutil.copytree(FIXTURES / "v1.1-txn-java-running" / "data", data)
+    (data / ".lock").touch()
+    log = max(data.glob("orders-*/*.log"), key=lambda path: path.stat().st_size)
+    end = list(batches(log))[-1].last_offset + 1
+    with log.open("ab") as file:
+        file.write(end.to_bytes(8, "big") + bytes(4))
+    done = run(spark, [str(data)], tmp_path / "out", fail_on_corrupt=True)
+
+    assert done.summary.findings["batch-truncated", Severity.NOTE] == 1
+    held(done, tmp_path / "out", audit([data]))
 
 
 def test_nothing_there_is_an_answer(spark: SparkSession, tmp_path: Path) -> None:
