@@ -75,9 +75,9 @@ def _records(path: Path) -> Work:
 
 
 def _audit(path: Path, jobs: int = 1) -> Work:
-    from kafkalog.audit.run import Options, audit
+    from kafkalog.audit.pipeline import AuditOptions, audit
 
-    return lambda: audit([path], Options(jobs=jobs))
+    return lambda: audit([path], AuditOptions(jobs=jobs))
 
 
 def _segments(path: Path) -> list[Path]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple, TypedDict, Unpack
 
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.catalogue.code import Code, Severity
+from kafkalog.catalogue.code import Bytes, Code, Severity
 
-__all__ = ["CATALOGUE", "Code", "Finding", "Severity", "Where", "numbered_id"]
+__all__ = ["CATALOGUE", "Bytes", "Code", "Finding", "Severity", "Where", "numbered_id"]
 
 
 _DIGITS: Final = 20  # of an offset in a file's name
@@ -62,6 +62,11 @@ class Finding(NamedTuple):
         """Make a finding with the severity that the catalogue gives its code."""
         severity = CATALOGUE[code].severity
         return cls(code, severity, file, None, None, None, None, None, message)._replace(**where)
+
+    @property
+    def bytes(self) -> Bytes:
+        """Return what the finding says of the bytes of its extent."""
+        return CATALOGUE[self.code].bytes
 
     def id_in(self, node: str | None) -> str:
         """Return an id that the same finding has in a copy elsewhere: it is made of no path and no time.

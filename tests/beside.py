@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkalog.audit.left_over import left_over
-from kafkalog.audit.partition import PartitionAudit, join
-from kafkalog.audit.scan import scan_segment
-from kafkalog.audit.side_files import SideFiles
-from kafkalog.audit.side_node import compare_node, compare_nodes
-from kafkalog.audit.side_partition import compare_partition
+from kafkalog.audit.partition.facts import PartitionAudit
+from kafkalog.audit.partition.read import read_log
+from kafkalog.audit.side_files.of_node import compare_cluster, compare_node
+from kafkalog.audit.side_files.of_partition import compare_partition
+from kafkalog.audit.side_files.rebuilt import SideFiles
+from kafkalog.audit.topics.metadata_log import cluster_metadata
 from kafkalog.findings import Finding, Severity
+from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import PartitionDirectory, Segment, open_log_directory
 from kafkalog.log.segment import segment_chunks
 
@@ -28,7 +29,7 @@ def of_partition(directory: PartitionDirectory) -> tuple[PartitionAudit, list[Fi
     """The audit of a partition, and what its side files say otherwise."""
     sides = [read(directory, segment) for segment in directory.segments]
     found = [finding for side in sides for finding in side.finish()]
-    audit = join(directory, [scan_segment(directory, segment) for segment in directory.segments])
+    audit = read_log(directory, ()).partition
     found += [finding for finding in audit.findings if not finding.file.endswith(".log")]
     return audit, [*found, *compare_partition(audit, sides)]
 
@@ -50,7 +51,10 @@ def _told(roots: tuple[Path, ...]) -> Iterator[Finding]:
         yield from node.findings
         yield from compare_node(node, audits)
         yield from left_over(node)
-    yield from compare_nodes(nodes)
+    names = [node.cluster_id or node.path for node in nodes]
+    for cluster in dict.fromkeys(names):
+        of_one = [node for node, name in zip(nodes, names, strict=True) if name == cluster]
+        yield from compare_cluster(of_one, cluster_metadata(of_one))
 
 
 def above_note(*roots: Path) -> list[str]:

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import plain
-from kafkalog.audit.run import Audit, Options, audit
-from kafkalog.audit.summary import Summary
+from kafkalog.audit.pipeline.run import audit
+from kafkalog.audit.transactions.audit import Audit
+from kafkalog.audit.transactions.summary import Summary
+from kafkalog.audit.transactions.surroundings import AuditOptions
 from plain import Batch, table
 from state_topic import T, value, write_state
 
@@ -39,7 +41,7 @@ def two_partitions(root: Path, other: list[Batch], states: tuple[int, ...] = (1,
     listed = [("t", [0, 1])]
     rows = [value(state, partitions=[] if state > 3 else listed, update=T + 1000 * state) for state in states]
     write_state(root, *(("tx-1", row) for row in rows))
-    return audit([root], Options(snapshot=True))
+    return audit([root], AuditOptions(snapshot=True))
 
 
 def test_a_missing_marker_is_told(tmp_path: Path) -> None:
@@ -125,6 +127,6 @@ def test_a_replica_that_is_behind(tmp_path: Path, forked: bool, expected: str) -
             path.write_bytes(whole)
         (root / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={node}\n")
         write_state(root, ("tx-2", value(0, producer=2000)))
-    found = audit([tmp_path / f"data-{node}" for node in logs], Options(snapshot=True))
+    found = audit([tmp_path / f"data-{node}" for node in logs], AuditOptions(snapshot=True))
 
     assert [(row["state"]) for row in table(found, "transactions")] == [expected, "aborted"]

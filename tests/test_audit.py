@@ -12,9 +12,11 @@ from unittest import mock
 
 import pytest
 
-from kafkalog.audit import run
-from kafkalog.audit.rows import audit_rows
-from kafkalog.audit.run import Audit, Options, audit
+from kafkalog.audit.pipeline import run
+from kafkalog.audit.pipeline.run import audit
+from kafkalog.audit.transactions.audit import Audit
+from kafkalog.audit.transactions.rows import audit_rows
+from kafkalog.audit.transactions.surroundings import AuditOptions
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import AUDIT_TABLES
@@ -186,7 +188,7 @@ def test_more_jobs_find_the_same(jobs: int) -> None:
     """Segments read by other processes give every row that one process gives."""
     case = FIXTURES / "k4-i-compacted-markers-gone"
     with mock.patch.multiple(run, _POOL_BYTES=0, _TASK_BYTES=1 << 14):
-        found = audit(sorted(str(data) for data in case.glob("data*")), Options(jobs=jobs))
+        found = audit(sorted(str(data) for data in case.glob("data*")), AuditOptions(jobs=jobs))
 
     for table in AUDIT_TABLES:
         assert list(audit_rows(found, table.name)) == list(audit_rows(audited(case), table.name)), table.name

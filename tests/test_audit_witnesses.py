@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kafkalog
-from kafkalog.audit.run import audit
+from kafkalog.audit.pipeline.run import audit
 from kafkalog.findings import Severity
 from official import FIXTURES
 

@@ -13,7 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import plain
-from kafkalog.audit.run import Audit, Options, audit
+from kafkalog.audit.pipeline.run import audit
+from kafkalog.audit.transactions.audit import Audit
+from kafkalog.audit.transactions.surroundings import AuditOptions
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState, partition_of, state_record
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
@@ -413,7 +415,7 @@ def states(audited: Audit) -> list[tuple[str, Any]]:
 
 def total(*paths: Path, option: int | None = None) -> int | None:
     """How many state partitions an audit takes the cluster to have."""
-    return audit(paths, Options(state_partitions=option)).clusters[0].coordinator.total
+    return audit(paths, AuditOptions(state_partitions=option)).clusters[0].coordinator.total
 
 
 def test_a_record_that_cannot_be_read_is_told_and_the_rest_is_taken(tmp_path: Path) -> None:
@@ -459,7 +461,7 @@ def test_an_unknown_producer_hangs_where_all_partitions_are_at_hand(tmp_path: Pa
     write_open(tmp_path)
     write_state(tmp_path, ("tx-9", value(0, producer=9)))
 
-    assert states(audit([tmp_path], Options(state_partitions=1))) == [("hanging", "producer-unknown")]
+    assert states(audit([tmp_path], AuditOptions(state_partitions=1))) == [("hanging", "producer-unknown")]
 
 
 def test_an_unknown_producer_is_undecided_where_some_are_missing(tmp_path: Path) -> None:
@@ -467,7 +469,7 @@ def test_an_unknown_producer_is_undecided_where_some_are_missing(tmp_path: Path)
     write_open(tmp_path)
     write_state(tmp_path, ("tx-9", value(0, producer=9)))
 
-    assert states(audit([tmp_path], Options(state_partitions=2))) == [("undecided", "state-partition-missing")]
+    assert states(audit([tmp_path], AuditOptions(state_partitions=2))) == [("undecided", "state-partition-missing")]
 
 
 def test_without_any_state_partition_everything_open_is_undecided(tmp_path: Path) -> None:
@@ -482,7 +484,7 @@ def test_a_known_producer_needs_no_other_partition(tmp_path: Path) -> None:
     write_open(tmp_path)
     write_state(tmp_path, ("tx-1", value(1, partitions=[("t", [0])])))
 
-    assert states(audit([tmp_path], Options(state_partitions=50))) == [("ongoing", None)]
+    assert states(audit([tmp_path], AuditOptions(state_partitions=50))) == [("ongoing", None)]
 
 
 @pytest.mark.parametrize(
@@ -528,7 +530,7 @@ def _aborted(root: Path, *tail: bytes | None) -> list[Row]:
         *tail,
     ]
     write_state(root, *(("tx-1", record) for record in records))
-    return table(audit([root], Options(snapshot=True)), "transactions")
+    return table(audit([root], AuditOptions(snapshot=True)), "transactions")
 
 
 def test_a_forgotten_id_makes_no_abort_an_administrators(tmp_path: Path) -> None:
@@ -548,7 +550,7 @@ def test_atomicity_is_checked_for_a_forgotten_id_too(tmp_path: Path) -> None:
     codes = []
     for rows in (records, [*records, None]):
         write_state(tmp_path, *(("tx-1", row) for row in rows))
-        found = table(audit([tmp_path], Options(snapshot=True)), "findings")
+        found = table(audit([tmp_path], AuditOptions(snapshot=True)), "findings")
         codes.append([row["code"] for row in found if row["code"] == "atomicity-broken"])
 
     assert codes == [["atomicity-broken"], ["atomicity-broken"]]

@@ -12,7 +12,8 @@ from typing import Any, Final
 import pytest
 
 import plain
-from kafkalog.audit.run import Options, audit
+from kafkalog.audit.pipeline.run import audit
+from kafkalog.audit.transactions.surroundings import AuditOptions
 from kafkalog.log.logdir import PartitionDirectory, open_log_directory
 from kafkalog.log.readers import batches as read_batches
 from kafkalog.log.readers import records
@@ -26,7 +27,7 @@ ELSEWHERE: Final = (
     "kind",
     "cause",
 )  # of gaps: they name segments, and the cleaner's reach ends with one
-OPTIONS: Final = Options(snapshot=True)
+OPTIONS: Final = AuditOptions(snapshot=True)
 
 CASES = cases(FIXTURES)
 SAMPLE = [

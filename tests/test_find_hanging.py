@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from kafkalog.audit.run import Options, audit
+from kafkalog.audit.pipeline.run import audit
+from kafkalog.audit.transactions.surroundings import AuditOptions
 from official import CORPUS, FIXTURES
 from plain import Row, table
 
@@ -50,7 +51,7 @@ def named(row: Row) -> Hanging:
 
 def transactions(case: Path) -> list[Row]:
     """The transactions of an audit of all of a case's brokers, whose copies are of one moment."""
-    return table(audit(sorted(case.glob("data*")), Options(snapshot=True)), "transactions")
+    return table(audit(sorted(case.glob("data*")), AuditOptions(snapshot=True)), "transactions")
 
 
 @pytest.mark.parametrize("name", ANSWERS)

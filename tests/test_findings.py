@@ -14,7 +14,7 @@ from invoke import kafkalog
 from kafkalog.findings import CATALOGUE, Code
 
 ROOT: Final = Path(__file__).parent.parent
-PARTS: Final = tuple(field.name for field in fields(Code) if field.name != "severity")
+PARTS: Final = tuple(field.name for field in fields(Code) if field.type == "str")
 SOURCES: Final = [path for folder in ("kafkalog", "cli", "spark") for path in sorted((ROOT / folder).rglob("*.py"))]
 
 

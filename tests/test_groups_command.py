@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import build
 from invoke import Row, kafkalog
-from kafkalog.audit.groups_view import group_rows, offsets_rows
-from kafkalog.audit.moment import Moment
+from kafkalog.audit.topics.group_tables import group_rows, offsets_rows
 from kafkalog.findings import Finding
+from kafkalog.log.moment import Moment
 from official import CORPUS, FIXTURES
 from offsets_topic import Marker, T, Write, commit_key, commit_value, group_key, group_value, write_offsets
 

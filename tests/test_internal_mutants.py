@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 import build
-from kafkalog.audit import metadata_view
-from kafkalog.audit.fates import Fates
-from kafkalog.audit.group_states import GroupRecords
-from kafkalog.audit.internal import TOPICS, Written, internal_row
-from kafkalog.audit.metadata import Metadata
-from kafkalog.audit.moment import Moment
-from kafkalog.audit.offsets import Committed, commit_of, offset_row
-from kafkalog.audit.share_offsets import ShareOffsets
-from kafkalog.audit.transactions import transition_rows
+from kafkalog.audit.topics import metadata_tables as metadata_view
+from kafkalog.audit.topics.fates import Fates
+from kafkalog.audit.topics.group_states import GroupRecords
+from kafkalog.audit.topics.internal import TOPICS, Written, internal_row
+from kafkalog.audit.topics.metadata import Metadata
+from kafkalog.audit.topics.offsets import Committed, commit_of, offset_row
+from kafkalog.audit.topics.share_offsets import ShareOffsets
+from kafkalog.audit.topics.transaction_steps import transition_rows
 from kafkalog.format.internal import UnknownTypeError, internal_record
 from kafkalog.format.message import MalformedError
+from kafkalog.log.moment import Moment
 from kafkalog.log.readers import batches, records
 from kafkalog.tables import TABLES
 from kafkalog.txn import extents

@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 
 import plain
-from kafkalog.audit.left_over import left_over
 from kafkalog.findings import Finding, Severity
+from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import open_log_directory
 from official import FIXTURES
 from plain import Batch

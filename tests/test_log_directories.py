@@ -13,7 +13,8 @@ import pytest
 import build
 import plain
 from invoke import kafkalog
-from kafkalog.audit.run import Audit, audit
+from kafkalog.audit.pipeline.run import audit
+from kafkalog.audit.transactions.audit import Audit
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.logdir import open_log_directory
 from official import FIXTURES, materialize
@@ -265,7 +266,7 @@ def test_a_segment_that_vanishes_after_it_was_listed_is_told(tmp_path: Path, mon
         (folder / SEGMENT).unlink()
         return found
 
-    monkeypatch.setattr("kafkalog.audit.run.open_log_directory", listed)
+    monkeypatch.setattr("kafkalog.log.clusters.open_log_directory", listed)
     found = audit([tmp_path])
 
     assert [finding.file for finding in told(found, "file-unreadable")] == [str(folder / SEGMENT)]
@@ -284,7 +285,7 @@ def test_what_grows_after_it_was_listed_is_read_to_its_listed_size(
             file.write(plain.as_bytes(Batch(0, 1, 1, "plain")))
         return found
 
-    monkeypatch.setattr("kafkalog.audit.run.open_log_directory", listed)
+    monkeypatch.setattr("kafkalog.log.clusters.open_log_directory", listed)
     found = audit([tmp_path])
 
     assert [row["log_end_offset"] for row in table(found, "partitions")] == [1]

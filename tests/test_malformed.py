@@ -9,8 +9,8 @@ import pytest
 import build
 import kafkalog
 from kafkalog import CATALOGUE, Finding
-from kafkalog.audit.batch_rules import HEADER_CODES, check_headers, check_records
-from kafkalog.audit.record_rules import RECORD_CODES
+from kafkalog.audit.verification.batch_rules import HEADER_CODES, check_headers, check_records
+from kafkalog.audit.verification.record_rules import RECORD_CODES
 from kafkalog.format import kernel
 from malformed import CASES, LEGAL
 from scanned import scanned

@@ -9,9 +9,7 @@ import pytest
 
 import build
 from invoke import Row, kafkalog
-from kafkalog.audit.gap_policy import by_policy
-from kafkalog.audit.partition import join
-from kafkalog.audit.scan import scan_segment
+from kafkalog.audit.partition.read import read_log
 from kafkalog.log.logdir import open_log_directory
 from official import FIXTURES
 
@@ -88,8 +86,8 @@ def test_a_finding_tells_who_led() -> None:
 def gaps(folder: Path, *policies: str | None) -> list[tuple[int, int, str, str]]:
     """Return a partition's gaps as the policies leave them."""
     (directory,) = open_log_directory(folder).partitions
-    audit = join(directory, [scan_segment(directory, segment) for segment in directory.segments])
-    return [(gap.first_offset, gap.last_offset, gap.kind, gap.cause) for gap in by_policy(audit, policies)]
+    found = read_log(directory, policies).partition.gaps
+    return [(gap.first_offset, gap.last_offset, gap.kind, gap.cause) for gap in found]
 
 
 @pytest.fixture

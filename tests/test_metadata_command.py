@@ -13,11 +13,11 @@ import pytest
 
 import kafkalog as kafkalog_library
 from invoke import Row, kafkalog
-from kafkalog.audit.internal import split, written
-from kafkalog.audit.metadata import Metadata
-from kafkalog.audit.metadata_log import metadata_of, snapshots
-from kafkalog.audit.moment import Moment
+from kafkalog.audit.topics.internal import split, written
+from kafkalog.audit.topics.metadata import Metadata
+from kafkalog.audit.topics.metadata_log import metadata_of, snapshots
 from kafkalog.log.logdir import PartitionDirectory, open_log_directory
+from kafkalog.log.moment import Moment
 from official import CORPUS, FIXTURES
 
 TOLD = [

@@ -14,7 +14,7 @@ import pytest
 import build
 from invoke import PARTITION, SEGMENT, kafkalog
 from kafkalog import UnreadableError
-from kafkalog.audit import run
+from kafkalog.audit.pipeline import run
 from kafkalog.log.files import open_source, read_small
 from kafkalog.log.logdir import Segment, open_log_directory
 from kafkalog.log.readers import segment_chunks
@@ -169,7 +169,7 @@ def test_a_segment_that_vanished_is_a_finding(store: ObjectStore, monkeypatch: p
         store.delete(f"vanishing/{PARTITION.name}/{SEGMENT.name}")
         return found
 
-    monkeypatch.setattr(run, "open_log_directory", vanishing)
+    monkeypatch.setattr("kafkalog.log.clusters.open_log_directory", vanishing)
     ended = kafkalog("txn-audit", "--format", "ndjson", uri)
 
     assert [row["file"] for row in ended.table("findings") if row["code"] == "file-unreadable"] == [

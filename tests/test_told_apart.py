@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import plain
-from kafkalog.audit.run import Audit, Options, audit
+from kafkalog.audit.pipeline.run import audit
+from kafkalog.audit.transactions.audit import Audit
+from kafkalog.audit.transactions.surroundings import AuditOptions
 from kafkalog.findings import Finding, Severity
 from official import FIXTURES
 from plain import Batch, table
@@ -80,7 +82,7 @@ def test_a_clients_abort_is_no_administrators(tmp_path: Path) -> None:
     causes = []
     for records in ([ongoing], [ongoing, *decided]):
         write_state(tmp_path, *(("tx-1", record) for record in records))
-        rows = table(audit([tmp_path], Options(snapshot=True)), "transactions")
+        rows = table(audit([tmp_path], AuditOptions(snapshot=True)), "transactions")
         causes.append([(row["state"], row["cause"]) for row in rows])
 
     assert causes == [[("aborted", "administrator-abort")], [("aborted", None)]]

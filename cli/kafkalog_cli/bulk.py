@@ -80,8 +80,8 @@ def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: fl
     from pyspark import __version__ as spark_version
     from pyspark.errors import PySparkException
 
-    from kafkalog.audit.provenance import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, verdict_of
-    from kafkalog.audit.run import Options
+    from kafkalog.audit.pipeline import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, verdict_of
+    from kafkalog.audit.transactions import AuditOptions
     from kafkalog.log.storage import StorageOptions, expand, set_storage_options
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
     from kafkalog_spark.output import Output
@@ -91,7 +91,7 @@ def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: fl
     set_storage_options(storage)
     paths = [path for pattern in paths for path in expand(pattern)]
     output = Output(str(params["output"]))
-    options = Options(
+    options = AuditOptions(
         snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000), now=params["now"],
         max_timeout_ms=params["max_timeout_ms"], state_partitions=params["state_partitions"],
     )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from kafkalog.audit.moment import Moment
+from kafkalog.log.moment import Moment
 
 __all__ = ["At", "NumberRanges", "Offsets", "Size", "Time", "form_of", "names_of"]
 

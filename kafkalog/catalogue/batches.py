@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code
+from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Bytes, Code
 
 __all__ = ["BATCHES"]
 
@@ -16,6 +16,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: the bytes are not those that the checksum was taken of. What changed them the file does not say.",
         "A consumer or a follower that reads it fails; recovery after an unclean stop truncates the log here.",
         "Copy the partition from another replica; the batches before and after are whole.",
+        bytes=Bytes.LOST,
     ),
     "batch-length-wrong": Code(
         ERROR,
@@ -23,6 +24,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain where the checksum holds up to the next whole batch; else inferred from the whole batches around it.",
         "The file's reader stops or goes astray here; everything after is invisible to kafka-dump-log.",
         "Compare with another replica; the batches found after it are whole.",
+        bytes=Bytes.LOST,
     ),
     "magic-wrong": Code(
         ERROR,
@@ -30,6 +32,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: the checksum of magic 2 holds by chance once in four billion times.",
         "Kafka reads any magic above 2 as 2 from files; 0 and 1 are read as old messages and fail.",
         "The batch was read as magic 2; compare the byte with another replica.",
+        bytes=Bytes.WHOLE,
     ),
     "batch-truncated": Code(
         WARNING,
@@ -37,6 +40,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain that the rest is not in the file; it does not say whether it was ever written.",
         "Recovery truncates the partial batch; nothing that was acknowledged by all replicas is lost.",
         "Expected in the active segment of a killed or running broker; elsewhere compare with another replica.",
+        bytes=Bytes.SUSPECT,
     ),
     "bytes-unreadable": Code(
         ERROR,
@@ -44,6 +48,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: no header in them passes its checksum. How many batches were there is not known.",
         "The file's reader stops here, so that all that follows is invisible; recovery truncates the log here.",
         "Copy the partition from another replica before a broker starts on this directory.",
+        bytes=Bytes.LOST,
     ),
     "bytes-zero": Code(
         ERROR,
@@ -51,6 +56,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain: batches follow, or another segment does, so that no space was allocated there in advance.",
         "The file's reader raises a corruption error here; recovery truncates the log here.",
         "Typical after a power loss; copy the partition from another replica before a broker starts on it.",
+        bytes=Bytes.LOST,
     ),
     "tail-preallocated": Code(
         NOTE,
@@ -58,6 +64,7 @@ BATCHES: Final[dict[str, Code]] = {
         "As good as certain in a segment that is its partition's last; zeros left by a power loss look the same.",
         "Trimmed when the segment is rolled or the broker stops cleanly; kafka-dump-log throws on it.",
         "Nothing to do.",
+        bytes=Bytes.SUSPECT,
     ),
     "batch-over-limit": Code(
         ERROR,
@@ -65,6 +72,7 @@ BATCHES: Final[dict[str, Code]] = {
         "Certain; whether the batch is whole was not looked at.",
         "A broker reads it if its own limits allow.",
         "Run again with a higher --max-batch-bytes.",
+        bytes=Bytes.WHOLE,
     ),
     "decompression-over-limit": Code(
         ERROR,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code
+from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Bytes, Code
 
 __all__ = ["FILES"]
 
@@ -93,6 +93,7 @@ FILES: Final[dict[str, Code]] = {
         "Certain now; another user or another try may read it.",
         "A broker would take the whole log directory offline.",
         "See the message; the other files were read.",
+        bytes=Bytes.LOST,
     ),
     "file-unknown": Code(
         WARNING,

@@ -11,14 +11,15 @@ from kafkalog.format.internal import Internal, InternalRecord, UnknownTypeError,
 from kafkalog.format.message import MalformedError
 from kafkalog.format.message_json import plain
 from kafkalog.format.records.consumer_offsets import with_protocol
+from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 
 __all__ = ["TOPICS", "Written", "internal_findings", "internal_row", "read_internal"]
 
 TOPICS: Final = {
-    "__transaction_state": Internal.TRANSACTION_LOG,
-    "__consumer_offsets": Internal.OFFSETS,
-    "__share_group_state": Internal.SHARE_GROUP_STATE,
-    "__cluster_metadata": Internal.CLUSTER_METADATA,
+    STATE_TOPIC: Internal.TRANSACTION_LOG,
+    OFFSETS_TOPIC: Internal.OFFSETS,
+    SHARE_TOPIC: Internal.SHARE_GROUP_STATE,
+    METADATA_TOPIC: Internal.CLUSTER_METADATA,
     "__remote_log_metadata": Internal.REMOTE_LOG_METADATA,
 }
 

@@ -12,7 +12,24 @@ import re
 from enum import Enum
 from typing import Final, NamedTuple
 
-__all__ = ["FileKind", "FileName", "is_remote", "local_path", "parse_name", "sibling"]
+__all__ = [
+    "METADATA_TOPIC",
+    "OFFSETS_TOPIC",
+    "SHARE_TOPIC",
+    "STATE_TOPIC",
+    "FileKind",
+    "FileName",
+    "is_remote",
+    "local_path",
+    "parse_name",
+    "sibling",
+]
+
+# Internal topics, by what a broker calls their directories.
+METADATA_TOPIC: Final = "__cluster_metadata"
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+SHARE_TOPIC: Final = "__share_group_state"
+STATE_TOPIC: Final = "__transaction_state"
 
 _LOCAL: Final = "file://"
 _REMOTE: Final = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "hdfs://")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import Finding
+from kafkalog.findings import Bytes, Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import CODEC_MASK, Batch
 from kafkalog.format.fields import Field, fields_of
@@ -37,9 +37,6 @@ _PIECE: Final = 1 << 20
 _RAW: Final = 64  # bytes that are shown of what is no batch
 _HEADERS: Final = 100  # of a record that are shown
 _CONTROL_RECORDS: Final = 16  # of a batch that are shown without being asked for
-_LOST: Final = frozenset(
-    {"bytes-unreadable", "bytes-zero", "batch-truncated", "tail-preallocated", "batch-length-wrong"}
-)
 
 
 @dataclass(slots=True)
@@ -92,7 +89,8 @@ def _find(file: str, position: int | None, offset: int | None, limits: Limits) -
         if position is not None:
             for finding in chunk.findings:
                 start, size = finding.position, finding.length
-                if finding.code in _LOST and start is not None and size and start <= position < start + size:
+                lost = finding.bytes in (Bytes.LOST, Bytes.SUSPECT)
+                if lost and start is not None and size and start <= position < start + size:
                     return _Found(start, size, None, [finding], [])
         if chunk.heads.count:
             before = chunk.heads.cell(kernel.LAST_OFFSET, chunk.heads.count - 1)

@@ -13,18 +13,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.findings import Finding
+from kafkalog.findings import Bytes, Finding
 from kafkalog.format import kernel
 from kafkalog.log.chunk import Chunk, Resumed
 
 __all__ = ["Stretch", "stretches"]
 
 _HELD: Final = 4096  # parts that wait until it is known which offsets go back; then the ones before are believed
-_LOST: Final = frozenset(
-    {"crc-mismatch", "batch-length-wrong", "bytes-unreadable", "bytes-zero", "batch-truncated", "tail-preallocated"}
-)
-# Whole by their checksums, and yet no reader takes them as they are, or they were not read.
-_UNFIT: Final = frozenset({"batch-length-wrong", "magic-wrong", "batch-over-limit"})
 _BACK: Final = "offset-not-increasing"
 
 
@@ -114,7 +109,7 @@ def _pieces_of(
     top = max(allowed[0] - 1, -(2**63))
     for chunk in chunks:
         found = []
-        unfit = next((f.code for f in chunk.findings if f.code in _UNFIT and not _is_lost(f)), "")
+        unfit = next((finding.code for finding in chunk.findings if _is_unfit(finding)), "")
         for piece in _pieces(chunk, unfit, allowed, top):
             if resumed is not None and piece.position == resumed.position:
                 piece.resumed = resumed
@@ -130,7 +125,13 @@ def _pieces_of(
 
 
 def _is_lost(finding: Finding) -> bool:
-    return finding.code in _LOST and finding.length is not None
+    """Say whether a finding is about bytes that hold no whole batch."""
+    return finding.bytes in (Bytes.LOST, Bytes.SUSPECT) and finding.length is not None
+
+
+def _is_unfit(finding: Finding) -> bool:
+    """Say whether a batch is whole by its checksum, and yet no reader takes it as it is, or it was not read."""
+    return finding.bytes is Bytes.WHOLE or (finding.bytes is Bytes.LOST and finding.length is None)
 
 
 def _pieces(chunk: Chunk, unfit: str, allowed: tuple[int, int], top: int) -> Iterator[_Piece]:

@@ -24,15 +24,22 @@ from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documenta
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from kafkalog.audit.atomicity import conflict_finding
 from kafkalog.audit.partition import join
-from kafkalog.audit.rows import coordinator_rows, partition_row
-from kafkalog.audit.run import Cluster, Options, open_clusters
-from kafkalog.audit.scan import DAMAGE, STATE_TOPIC
-from kafkalog.audit.summary import LogSummary, Summary
-from kafkalog.audit.surroundings import StateLog, Surroundings
+from kafkalog.audit.topics import cluster_metadata, policies
+from kafkalog.audit.transactions import (
+    AuditOptions,
+    LogSummary,
+    StateLog,
+    Summary,
+    Surroundings,
+    conflict_finding,
+    coordinator_rows,
+    partition_row,
+)
 from kafkalog.errors import KafkaLogError
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import CATALOGUE, Bytes, Finding, Severity
+from kafkalog.log.clusters import Cluster, open_clusters
+from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
@@ -63,19 +70,19 @@ class BulkAudit:
 
 
 def bulk_audit(
-    session: SparkSession, paths: Sequence[str], output: Output, options: Options | None = None, *,
+    session: SparkSession, paths: Sequence[str], output: Output, options: AuditOptions | None = None, *,
     tables: Sequence[str], split_bytes: int = SPLIT_BYTES, share_bytes: int = SHARE_BYTES, hashed: bool = False,
     fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
     progress: Callable[[str], object] = lambda _: None,
 ) -> BulkAudit:  # fmt: skip
     """Audit log directories and write `tables` to `output`, which is there and empty.
 
-    The rows are those of ``kafkalog.audit.run.audit`` with the same options; `jobs` of these means nothing here.
+    The rows are those of a local audit with the same options, of which `jobs` means nothing here.
     `storage` says how object stores are reached, where the environment of driver and executors does not.
     Raises CorruptInputError before anything is written where `fail_on_corrupt` is set and bytes are damaged.
     """
     with at_work(session):
-        job = _Job(session, output, options or Options(), tuple(tables), storage or StorageOptions(), progress)
+        job = _Job(session, output, options or AuditOptions(), tuple(tables), storage or StorageOptions(), progress)
         job.open(paths, None if "visible" in tables else share_bytes)
         with job.scanned(split_bytes, hashed=hashed) as scanned:
             job.surround(scanned)
@@ -90,7 +97,7 @@ class _Job:
     """One run: what its stages hand on."""
 
     def __init__(
-        self, session: SparkSession, output: Output, options: Options, tables: tuple[str, ...],
+        self, session: SparkSession, output: Output, options: AuditOptions, tables: tuple[str, ...],
         storage: StorageOptions, progress: Callable[[str], object],
     ) -> None:  # fmt: skip
         self.session = session
@@ -152,24 +159,26 @@ class _Job:
             for row in rows.select("log", "split_no", "row_no", "kind", "content").toArrow().to_pylist():
                 place = (row["split_no"], row["row_no"], row["kind"], row["content"])
                 by_log.setdefault(row["log"], []).append(place)
+        metadata = [cluster_metadata(cluster.nodes, self.options.limits) for cluster in self.clusters]
         states: dict[int, list[StateLog]] = {}
         for log in self.logs:
             if log.directory.topic == STATE_TOPIC:
                 content = [(kind, content) for _, _, kind, content in sorted(by_log.get(log.number, ()))]
                 _, scans = tasks.joined([("log", tasks.packed(log)), *content])
-                state = StateLog.of(log.node, join(log.directory, scans), scans)
+                known = policies(metadata[log.cluster], log.directory.topic)
+                state = StateLog.of(log.node, join(log.directory, scans, known), scans)
                 states.setdefault(log.cluster, []).append(state)
         for number, cluster in enumerate(self.clusters):
             clocks = self.clocks.get(number, (-1, -1))
-            around = Surroundings.of(cluster.nodes, states.get(number, ()), *clocks, self.options)
+            around = Surroundings.of(cluster.nodes, metadata[number], states.get(number, ()), *clocks, self.options)
             self.findings[number] = around.findings
             around.findings = []
             self.around[number] = around
 
     def damaged(self) -> int:
         """Count the places that hold no whole batch, but for those that a note excuses: a broker was writing there."""
-        codes = {*DAMAGE, "file-unreadable"}
-        return sum(n for (code, how), n in self.summary.findings.items() if code in codes and how > Severity.NOTE)
+        lost = {name for name, code in CATALOGUE.items() if code.bytes in (Bytes.LOST, Bytes.SUSPECT)}
+        return sum(n for (code, how), n in self.summary.findings.items() if code in lost and how > Severity.NOTE)
 
     @contextmanager
     def judged(self, scanned: DataFrame) -> Iterator[DataFrame]:

@@ -10,14 +10,14 @@ from typing import Any
 
 from pyspark.sql.datasource import InputPartition
 
-from kafkalog.audit.metadata_log import METADATA_TOPIC
-from kafkalog.audit.partition import PartitionAudit, join
-from kafkalog.audit.run import Cluster, open_clusters
-from kafkalog.audit.scan import STATE_TOPIC, SegmentScan, scan_segment
-from kafkalog.audit.surroundings import StateLog, Surroundings
+from kafkalog.audit.partition import PartitionAudit, read_log, scan_segment
+from kafkalog.audit.topics import cluster_metadata, policies
+from kafkalog.audit.transactions import StateLog, Surroundings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
+from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.log.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import expand, set_storage_options
 from kafkalog.txn.fold import Stretch
@@ -118,25 +118,25 @@ def _surroundings(cluster: Cluster, request: Request) -> Surroundings:
         told.append(_not_read(cluster, METADATA_TOPIC, request))
         nodes, others = [_without_metadata(node) for node in nodes], []
     logs: list[StateLog] = []
+    metadata = cluster_metadata(nodes, request.options.limits)
     for node, directory in states:
-        scans = _scanned(directory, request)
-        logs.append(StateLog.of(node, join(directory, scans), scans))
+        read = read_log(directory, policies(metadata, directory.topic), request.options.limits)
+        logs.append(StateLog.of(node, *read))
     # A controller writes into the metadata log all the time: it tells when the copy was taken.
     clocks: list[PartitionAudit | Stretch] = [log.partition for log in logs]
-    clocks += [scan.stretch for directory in others for scan in _scanned(directory, request)]
+    limits = request.options.limits
+    clocks += [
+        scan_segment(directory, segment, limits).stretch for directory in others for segment in directory.segments
+    ]
     newest = max((clock.newest for clock in clocks), default=-1)
     newest_broker = max((clock.newest_broker for clock in clocks), default=-1)
-    around = Surroundings.of(nodes, logs, newest, newest_broker, request.options)
+    around = Surroundings.of(nodes, metadata, logs, newest, newest_broker, request.options)
     around.findings += told
     return around
 
 
 def _without_metadata(node: LogDirectory) -> LogDirectory:
     return replace(node, partitions=[one for one in node.partitions if one.topic != METADATA_TOPIC])
-
-
-def _scanned(directory: PartitionDirectory, request: Request) -> list[SegmentScan]:
-    return [scan_segment(directory, segment, request.options.limits) for segment in directory.segments]
 
 
 def _not_read(cluster: Cluster, topic: str, request: Request) -> Finding:

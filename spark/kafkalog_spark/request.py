@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from kafkalog.audit.surroundings import Options
+from kafkalog.audit.transactions import AuditOptions
 from kafkalog.errors import UnsupportedError
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory
@@ -36,7 +36,7 @@ class Request:
     view: str
     paths: tuple[str, ...]
     columns: tuple[str, ...] = ()
-    options: Options = field(default_factory=Options)
+    options: AuditOptions = field(default_factory=AuditOptions)
     storage: StorageOptions = field(default_factory=StorageOptions)
     split_bytes: int = SPLIT_BYTES
     state_bytes: int = _STATE_BYTES
@@ -63,7 +63,7 @@ class Request:
         if view not in views:
             raise UnsupportedError(f"there is no view {view!r}: there are {', '.join(views)}")
         limits = Limits(**_named(told, max_batch_bytes="maxbatchbytes", max_decompressed_bytes="maxdecompressedbytes"))
-        audit = Options(
+        audit = AuditOptions(
             limits,
             **_named(
                 told, snapshot="snapshot", now="now", copy_ms="copyminutes", max_timeout_ms="transactionmaxtimeoutms",

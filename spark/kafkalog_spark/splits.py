@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Final
 
-from kafkalog.audit.run import Cluster
-from kafkalog.audit.scan import STATE_TOPIC
+from kafkalog.log.clusters import Cluster
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
+from kafkalog.log.names import STATE_TOPIC
 
 __all__ = ["SHARE_BYTES", "SPLIT_BYTES", "Log", "Piece", "logs_of", "packed_tasks", "pieces_of"]
 

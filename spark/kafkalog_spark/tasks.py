@@ -16,15 +16,21 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.audit.atomicity import KEY_COLUMNS, conflicts, own_epoch_keys
-from kafkalog.audit.batches import log_batches
-from kafkalog.audit.judge import Judgement, judge
-from kafkalog.audit.partition import join
-from kafkalog.audit.provenance import sha256_of
-from kafkalog.audit.scan import STATE_TOPIC, SegmentScan, scan_segment
-from kafkalog.audit.summary import LogSummary
-from kafkalog.audit.surroundings import Surroundings
+from kafkalog.audit.partition import SegmentScan, join, scan_segment
+from kafkalog.audit.pipeline import sha256_of
+from kafkalog.audit.topics import policies
+from kafkalog.audit.transactions import (
+    KEY_COLUMNS,
+    Judgement,
+    LogSummary,
+    Surroundings,
+    conflicts,
+    judge,
+    log_batches,
+    own_epoch_keys,
+)
 from kafkalog.log.chunk import Limits
+from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
@@ -155,8 +161,10 @@ class Judge:
 
     def judged(self, share: int, logs: list[tuple[Log, list[SegmentScan]]]) -> Iterator[Row]:
         about = logs[0][0]
-        replicas = [(log.node, join(log.directory, scans)) for log, scans in logs]
-        found = judge(replicas, self.around[about.cluster], share=share, of=about.shares)
+        around = self.around[about.cluster]
+        known = policies(around.metadata, about.directory.topic)
+        replicas = [(log.node, join(log.directory, scans, known)) for log, scans in logs]
+        found = judge(replicas, around, share=share, of=about.shares)
         numbers = [log.number for log, _ in logs]
         sizes: Counter[str] = Counter()
         for table in self.tables:

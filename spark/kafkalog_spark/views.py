@@ -13,20 +13,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kafkalog.audit.batches import log_batches as audited
-from kafkalog.audit.groups import OFFSETS_TOPIC
-from kafkalog.audit.groups_view import offsets_rows
-from kafkalog.audit.judge import judge
-from kafkalog.audit.metadata_log import METADATA_TOPIC
-from kafkalog.audit.metadata_view import metadata_rows
-from kafkalog.audit.partition import join
-from kafkalog.audit.scan import scan_segment
-from kafkalog.audit.segments import segment_row
-from kafkalog.audit.surroundings import Surroundings
+from kafkalog.audit.partition import read_log, scan_segment, segment_row
+from kafkalog.audit.topics import metadata_rows, offsets_rows, policies
+from kafkalog.audit.transactions import Surroundings, judge
+from kafkalog.audit.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.internals import TOPICS
+from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC
 from kafkalog.log.rows import finding_rows, segment_rows
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
@@ -125,8 +120,8 @@ def _of_logs(table: str) -> LogBatches:
         limits = request.options.limits
         replicas = []
         for log in logs:
-            scans = [scan_segment(log.directory, segment, limits) for segment in log.directory.segments]
-            replicas.append((log.node, join(log.directory, scans)))
+            known = policies(around.metadata, log.directory.topic)
+            replicas.append((log.node, read_log(log.directory, known, limits).partition))
         newest = max([around.newest, *(partition.newest for _, partition in replicas)])
         now = around.now
         if request.options.now is None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kafkalog.audit.groups_view import group_rows
-from kafkalog.audit.metadata_view import metadata_rows
-from kafkalog.audit.rows import audit_rows
-from kafkalog.audit.run import audit, open_clusters
-from kafkalog.audit.scan import scan_segment
-from kafkalog.audit.segments import segment_row
+from kafkalog.audit.partition.scan import scan_segment
+from kafkalog.audit.partition.segments import segment_row
+from kafkalog.audit.pipeline.run import audit
+from kafkalog.audit.topics.group_tables import group_rows
+from kafkalog.audit.topics.metadata_tables import metadata_rows
+from kafkalog.audit.transactions.rows import audit_rows
 from kafkalog.findings import Finding
+from kafkalog.log.clusters import open_clusters
 from kafkalog.log.internals import TOPICS
 from kafkalog.log.rows import segment_rows
 from kafkalog.log.segment import segment_chunks

@@ -13,7 +13,8 @@ import pytest
 from held import ALL_TABLES, held, rows_in, rows_of, run
 
 from invoke import kafkalog
-from kafkalog.audit.run import Options, audit
+from kafkalog.audit.pipeline.run import audit
+from kafkalog.audit.transactions.surroundings import AuditOptions
 from kafkalog.findings import Severity
 from kafkalog.log.readers import batches
 from kafkalog.tables import TABLES
@@ -54,7 +55,7 @@ def test_the_producers_of_a_log_are_shared_out(spark: SparkSession, tmp_path: Pa
 def test_options_are_those_of_a_local_audit(spark: SparkSession, tmp_path: Path) -> None:
     """What decides over verdicts decides in the tasks too."""
     paths = [str(FIXTURES / "v2.8-hanging" / "data")]
-    options = Options(snapshot=True, now=2**50, max_timeout_ms=1, copy_ms=0)
+    options = AuditOptions(snapshot=True, now=2**50, max_timeout_ms=1, copy_ms=0)
     done = run(spark, paths, tmp_path / "out", options=options)
     found = audit(paths, options)
 

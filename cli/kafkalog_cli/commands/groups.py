@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kafkalog.audit.moment import Moment
+from kafkalog.log.moment import Moment
 from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 from kafkalog_cli.views import View, view_options
 
@@ -23,6 +23,6 @@ def groups(paths: tuple[str, ...], view: View, at: Moment | None, group: str | N
         kafkalog groups /copy/of/log.dirs
         kafkalog groups --group billing --at 2026-11-21T03:00:00Z /copy/of/log.dirs
     """
-    from kafkalog.audit.groups_view import group_rows  # numpy, which --help can do without
+    from kafkalog.audit.topics import group_rows
 
     return view.write(group_rows(paths, at, group=group, tables=view.names))

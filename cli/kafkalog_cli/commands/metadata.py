@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kafkalog.audit.moment import Moment
+from kafkalog.log.moment import Moment
 from kafkalog.tables.internal import INTERNAL
 from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, TOPICS
 from kafkalog_cli.views import View, view_options
@@ -27,6 +27,6 @@ def metadata(paths: tuple[str, ...], view: View, at: Moment | None, topic: str |
         kafkalog metadata /copy/of/log.dirs
         kafkalog metadata --topic orders --table leadership --at 2026-11-21T03:00:00Z /copy/of/log.dirs
     """
-    from kafkalog.audit.metadata_view import metadata_view  # numpy, which --help can do without
+    from kafkalog.audit.topics import metadata_view
 
     return view.write(metadata_view(paths, at, topic=topic, tables=view.names))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from kafkalog.audit.moment import Moment
+from kafkalog.log.moment import Moment
 from kafkalog.tables import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITION_STATES, TRANSITIONS
 from kafkalog_cli.views import View, view_options
@@ -34,7 +34,7 @@ def transactions(
         kafkalog transactions /copy/of/log.dirs
         kafkalog transactions --at 2026-11-21T03:00:00Z --state ongoing /copy/of/log.dirs
     """
-    from kafkalog.audit.transactions import transition_rows  # numpy, which --help can do without
+    from kafkalog.audit.topics import transition_rows
 
     def test(table: Table, row: Sequence[Any]) -> bool:
         if table is INTERNAL:

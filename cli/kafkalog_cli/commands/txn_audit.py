@@ -21,7 +21,7 @@ from kafkalog_cli.output import data_stream, is_terminal, say
 from kafkalog_cli.params import NumberRanges, form_of, names_of
 
 if TYPE_CHECKING:
-    from kafkalog.audit.run import Audit
+    from kafkalog.audit.transactions import Audit
 
 __all__ = ["txn_audit"]
 
@@ -119,11 +119,11 @@ def txn_audit(
         from kafkalog_cli.bulk import run_bulk
 
         return run_bulk(paths, master=master)
-    from kafkalog.audit.run import Options, audit  # numpy, which --help can do without
-    from kafkalog.audit.summary import Summary
+    from kafkalog.audit.pipeline import audit
+    from kafkalog.audit.transactions import AuditOptions, Summary
 
     started = time.time()
-    found = audit(paths, Options(copy_ms=round(copy_minutes * 60_000), **options))
+    found = audit(paths, AuditOptions(copy_ms=round(copy_minutes * 60_000), **options))
     summary = Summary.of(found)
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:
@@ -163,7 +163,7 @@ def _write(
     found: Audit, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], chosen: _Filter,
     *, everything: bool, terminal: bool,
 ) -> None:  # fmt: skip
-    from kafkalog.audit.rows import audit_rows
+    from kafkalog.audit.transactions import audit_rows
     from kafkalog_cli.render.report import write_report
     from kafkalog_cli.render.sinks import sink_of, style
 

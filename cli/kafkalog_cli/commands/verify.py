@@ -19,7 +19,7 @@ from kafkalog_cli.output import data_stream, is_terminal, say
 from kafkalog_cli.params import Size, form_of, names_of
 
 if TYPE_CHECKING:
-    from kafkalog.audit.verify import Verification
+    from kafkalog.audit.verification import Verification
     from kafkalog.outcome import Exit
     from kafkalog.tables import Table
 
@@ -85,9 +85,8 @@ def verify(
         raise click.UsageError("--format parquet needs -o DIR.")
     if folder and columns:
         raise click.UsageError("--columns goes with one file of rows; a directory has whole tables.")
-    from kafkalog.audit.against import changes_since, read_recorded  # numpy, which --help can do without
-    from kafkalog.audit.verify import VerifyOptions
-    from kafkalog.audit.verify import verify as run
+    from kafkalog.audit.verification import VerifyOptions, changes_since, read_recorded
+    from kafkalog.audit.verification import verify as run
 
     recorded = _recorded(against, read_recorded)
     if recorded is not None and recorded.hashed:
@@ -167,8 +166,8 @@ def _write_folder(
     found: Verification, form: str, output: Path, tables: Sequence[str], paths: Sequence[str], status: Exit,
     started: float,
 ) -> None:  # fmt: skip
-    from kafkalog.audit.against import file_entries
-    from kafkalog.audit.provenance import provenance
+    from kafkalog.audit.pipeline import provenance
+    from kafkalog.audit.verification import file_entries
     from kafkalog_cli.render.parquet import parquet_engine, write_directory, write_parquet
 
     summary = found.summary()

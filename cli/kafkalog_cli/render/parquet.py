@@ -10,11 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from kafkalog.audit.batches import audit_batches
-from kafkalog.audit.provenance import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
-from kafkalog.audit.rows import audit_rows
-from kafkalog.audit.run import Audit
-from kafkalog.audit.summary import Summary
+from kafkalog.audit.pipeline import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.audit.transactions import Audit, Summary, audit_batches, audit_rows
 from kafkalog.log.names import local_path
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES, Table

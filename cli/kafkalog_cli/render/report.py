@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
-from kafkalog.audit.rows import audit_rows, unsettled_rows
-from kafkalog.audit.run import Audit
-from kafkalog.audit.summary import Summary
+from kafkalog.audit.transactions import Audit, Summary, audit_rows, unsettled_rows
 from kafkalog.format.times import iso
 from kafkalog.tables import TABLES, Table
 from kafkalog_cli.render.escape import escape

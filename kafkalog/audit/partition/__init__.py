@@ -1,0 +1,33 @@
+"""Facts of one log: what its segments and small files say, joined into one frozen value, with the causes of its gaps.
+
+It answers: what is in this log, where is it damaged, which offsets are missing and is that legal.
+"""
+
+from __future__ import annotations
+
+from kafkalog.audit.partition.facts import PartitionAudit
+from kafkalog.audit.partition.findings import file_of, located, log_findings
+from kafkalog.audit.partition.joined import join
+from kafkalog.audit.partition.lost_offsets import LostOffsets
+from kafkalog.audit.partition.marker_rules import marker_findings
+from kafkalog.audit.partition.read import read_log
+from kafkalog.audit.partition.replicas import reach, replica_forks, state_differences
+from kafkalog.audit.partition.scan import SegmentScan, scan_segment
+from kafkalog.audit.partition.segments import segment_row
+
+__all__ = [
+    "LostOffsets",
+    "PartitionAudit",
+    "SegmentScan",
+    "file_of",
+    "join",
+    "located",
+    "log_findings",
+    "marker_findings",
+    "reach",
+    "read_log",
+    "replica_forks",
+    "scan_segment",
+    "segment_row",
+    "state_differences",
+]

@@ -1,0 +1,155 @@
+"""One pass over one segment: transactions, producers, gaps and sequences, from headers and markers alone."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Bytes, Finding
+from kafkalog.format import kernel
+from kafkalog.format.message import MalformedError
+from kafkalog.format.records.transaction_state import state_record
+from kafkalog.log.chunk import Chunk, Limits
+from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.log.names import STATE_TOPIC
+from kafkalog.log.readers import records, segment_chunks
+from kafkalog.txn.coordinator import Entry
+from kafkalog.txn.fold import Fold, Stretch
+
+__all__ = ["DamagedBytes", "SegmentScan", "scan_segment"]
+
+
+class DamagedBytes(NamedTuple):
+    """An extent of a file's bytes that holds no whole batch; `last_offset` is that of the batch before it, if any."""
+
+    file: str
+    position: int
+    length: int
+    last_offset: int | None
+
+
+@dataclass(slots=True)
+class SegmentScan:
+    """What one pass over a segment gives.
+
+    `damaged` are the extents that no whole batch covers. `zero_tail` is the finding about zeros up to the file's end.
+    `transactions` counts those with a part here, `oldest` (ms) is the first time of a producer's batch or a marker, -1
+    for none. `entries` are the records of a segment of the state topic, `malformed` what is wrong with them.
+    """
+
+    segment: Segment
+    stretch: Stretch
+    damaged: list[DamagedBytes] = field(default_factory=list)
+    zero_tail: Finding | None = None
+    findings: list[Finding] = field(default_factory=list)
+    transactions: int = 0
+    oldest: int = -1
+    entries: list[Entry] = field(default_factory=list)
+    malformed: list[Finding] = field(default_factory=list)
+
+    def share(self, number: int, of: int) -> SegmentScan:
+        """Return the scan with the transactions of every `of`-th producer id alone, and all else."""
+        return self if of == 1 else replace(self, stretch=self.stretch.share(number, of))
+
+
+def scan_segment(
+    directory: PartitionDirectory,
+    segment: Segment,
+    limits: Limits | None = None,
+    chunks: Iterable[Chunk] | None = None,
+) -> SegmentScan:
+    """Read a segment once, headers and transaction markers only; one of the state topic with its records.
+
+    `chunks` are the segment's own where somebody else reads it.
+    """
+    fold = Fold()
+    told = _Told(segment.path)
+    types, coordinator_epochs = array("q"), array("q")
+    try:
+        for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+            told.of_chunk(chunk, fold.last_offset)
+            heads = chunk.heads
+            if not heads.count:
+                continue
+            if len(types) < heads.capacity:
+                types, coordinator_epochs = (array("q", bytes(8 * heads.capacity)) for _ in range(2))
+            if kernel.markers(chunk.buf, heads.cells, heads.capacity, heads.count, types, coordinator_epochs):
+                chunk.open_wrappers()
+            fold.batches(heads, types, coordinator_epochs)
+    except UnreadableError as error:
+        told.findings.append(Finding.of("file-unreadable", segment.path, str(error)))
+        told.damaged.append(DamagedBytes(segment.path, 0, segment.size, fold.last_offset))
+    stretch = fold.result()
+    told.of_markers(stretch)
+    scan = SegmentScan(
+        segment, stretch, told.damaged, told.zero_tail, told.findings,
+        len(stretch.finished) + len(stretch.opened), _oldest(stretch),
+    )  # fmt: skip
+    if directory.topic == STATE_TOPIC:
+        _read_entries(directory, scan, limits)
+    return scan
+
+
+def _oldest(stretch: Stretch) -> int:
+    """Return the first time that a producer's batch or a marker has, -1 where there is none."""
+    columns = [stretch.producers["first_timestamp"]]
+    columns += [rows["marker_timestamp"] for rows in stretch.finished.blocks("marker_timestamp")]
+    return min((int(known.min()) for known in (column[column >= 0] for column in columns) if len(known)), default=-1)
+
+
+def _read_entries(directory: PartitionDirectory, scan: SegmentScan, limits: Limits | None) -> None:
+    """Read what a coordinator wrote."""
+    path = scan.segment.path
+    try:
+        size = scan.segment.size
+        for record in records(path, limits=limits, on_finding=lambda _: None, max_bytes=size):  # the scan told them
+            try:
+                state = state_record(record.key, record.value)
+            except MalformedError as error:
+                message = f"the record at offset {record.offset}: {error}"
+                scan.malformed.append(
+                    Finding.of(
+                        "state-record-malformed", path, message, position=record.position, offset=record.offset,
+                        log=directory.log,
+                    )
+                )  # fmt: skip
+                continue
+            if state is not None:
+                entry = Entry(directory.log, directory.partition, record.offset, record.timestamp, state)
+                scan.entries.append(entry)
+    except UnreadableError as error:
+        scan.malformed.append(Finding.of("file-unreadable", path, str(error), log=directory.log))
+
+
+class _Told:
+    """What a scan's findings come to."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.damaged: list[DamagedBytes] = []
+        self.zero_tail: Finding | None = None
+        self.findings: list[Finding] = []
+
+    def of_chunk(self, chunk: Chunk, last_offset: int | None) -> None:
+        """Keep a chunk's findings; the table of gaps tells of gaps."""
+        for finding in chunk.findings:
+            if finding.code == "tail-preallocated":
+                self.zero_tail = finding
+                continue
+            if finding.bytes in (Bytes.LOST, Bytes.SUSPECT) and finding.position is not None and finding.length:
+                self.damaged.append(DamagedBytes(self.file, finding.position, finding.length, last_offset))
+            if finding.code != "offset-gap":
+                self.findings.append(finding)
+
+    def of_markers(self, stretch: Stretch) -> None:
+        """Tell of the markers that can't be read."""
+        for offset, position, size in stretch.unreadable_markers:
+            message = f"the transaction marker at offset {offset} can't be read"
+            self.findings.append(
+                Finding.of(
+                    "control-record-malformed", self.file, message, position=position, length=size, offset=offset
+                )
+            )

@@ -1,0 +1,32 @@
+"""Kafka's internal topics over time: what coordinators, groups and controllers wrote down, at any moment.
+
+It answers: what did a transactional id go through, where did a group stand, who led a partition, which settings held.
+"""
+
+from __future__ import annotations
+
+from kafkalog.audit.topics.absent import absent_findings
+from kafkalog.audit.topics.fates import ABORTED, PENDING, Fates
+from kafkalog.audit.topics.group_tables import group_rows, offsets_rows
+from kafkalog.audit.topics.leaders import with_leader
+from kafkalog.audit.topics.metadata import Metadata
+from kafkalog.audit.topics.metadata_joins import policies
+from kafkalog.audit.topics.metadata_log import cluster_metadata
+from kafkalog.audit.topics.metadata_tables import metadata_rows, metadata_view
+from kafkalog.audit.topics.transaction_steps import transition_rows
+
+__all__ = [
+    "ABORTED",
+    "PENDING",
+    "Fates",
+    "Metadata",
+    "absent_findings",
+    "cluster_metadata",
+    "group_rows",
+    "metadata_rows",
+    "metadata_view",
+    "offsets_rows",
+    "policies",
+    "transition_rows",
+    "with_leader",
+]

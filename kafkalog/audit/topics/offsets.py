@@ -1,0 +1,111 @@
+"""Offset commits: what each group committed, in which transaction, and whether that counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafkalog.audit.topics.fates import ABORTED, COMMITTED, PENDING, Fate, Fates
+from kafkalog.audit.topics.internal import Written
+from kafkalog.log.moment import Moment
+
+__all__ = ["Commit", "Committed", "commit_of", "offset_row"]
+
+
+class Commit(NamedTuple):
+    """An offset commit, or a tombstone, with the fate of its transaction if it has one. See the table ``offsets``."""
+
+    record: Written
+    log: str
+    group: str
+    topic: str
+    partition: int
+    fate: Fate | None
+
+    @property
+    def tombstone(self) -> bool:
+        """Say whether it takes back the commit before."""
+        return not self.value
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """Return the value's fields in Kafka's words; a tombstone has none."""
+        return (self.record.content.value if self.record.content is not None else None) or {}
+
+    def state_at(self, moment: Moment) -> str | None:
+        """Return whether it counted at a moment; None where damage hides its transaction."""
+        if not self.record.transactional:
+            return COMMITTED
+        return None if self.fate is None else self.fate.at(moment)
+
+
+def commit_of(record: Written, log: str, fates: Fates) -> Commit | None:
+    """Return what a record commits; None where it is no offset commit."""
+    content = record.content
+    if content is None or content.type not in (0, 1) or content.key is None:
+        return None
+    fate = fates.of(record.producer_id, record.offset) if record.transactional else None
+    return Commit(record, log, content.key["group"], content.key["topic"], content.key["partition"], fate)
+
+
+def offset_row(commit: Commit, moment: Moment) -> tuple[Any, ...]:
+    """Make a row of the table ``offsets``."""
+    record, value = commit.record, commit.value
+    state = commit.state_at(moment)
+    decided = commit.fate is not None and state in (COMMITTED, ABORTED)
+    return (
+        commit.log, record.offset, record.timestamp, commit.group, commit.topic, commit.partition, value.get("offset"),
+        _told(value.get("leaderEpoch")), value.get("metadata"), value.get("commitTimestamp"),
+        _told(value.get("expireTimestamp")), value.get("topicId"), record.transactional,
+        record.producer_id if record.transactional else None, state,
+        commit.fate.marker_offset if commit.fate is not None and decided else None, commit.tombstone,
+    )  # fmt: skip
+
+
+def _told(number: int | None) -> int | None:
+    """Return a number that -1 stands for the absence of."""
+    return None if number == -1 else number
+
+
+@dataclass(slots=True)
+class Committed:
+    """What a group has for a partition: the record in force, commits that wait, and how many were thrown away."""
+
+    commit: Commit | None = None
+    pending: list[Commit] = field(default_factory=list)
+    aborted: int = 0
+
+    def take(self, commit: Commit, moment: Moment) -> None:
+        """Take in the next record of the partition that was there at the moment.
+
+        A commit counts from its marker on, and stays in the order of its own offset: a later one wins, whichever
+        transaction ended first.
+        """
+        state = commit.state_at(moment)
+        if state == PENDING:
+            self.pending.append(commit)
+        elif state == ABORTED:
+            self.aborted += 1
+        elif state == COMMITTED:
+            self.commit = commit
+            if commit.tombstone:
+                self.pending.clear()
+
+    @property
+    def state(self) -> str:
+        """Return why there is an offset, or none."""
+        if self.commit is not None:
+            return "deleted" if self.commit.tombstone else "committed"
+        return "pending" if self.pending else "aborted"
+
+    def row(self, where: tuple[str, str, int], log: str) -> tuple[Any, ...]:
+        """Make a row of the table ``committed``; `where` are group, topic and partition."""
+        commit, waiting = self.commit, self.pending[-1] if self.pending else None
+        value = commit.value if commit is not None else {}
+        return (
+            *where, value.get("offset"), _told(value.get("leaderEpoch")), value.get("metadata"),
+            value.get("commitTimestamp"), commit is not None and commit.record.transactional,
+            None if commit is None else commit.record.offset, self.state,
+            None if waiting is None else waiting.value.get("offset"),
+            None if waiting is None else waiting.record.producer_id, self.aborted, log,
+        )  # fmt: skip

@@ -1,0 +1,45 @@
+"""Transactions and their verdicts: how each ended in each partition, what is still open and why, as rows.
+
+It answers: when does a transaction hang, what does a read_committed consumer see, did all partitions end alike.
+"""
+
+from __future__ import annotations
+
+from kafkalog.audit.transactions.atomicity import (
+    KEY_COLUMNS,
+    across_partitions,
+    conflict_finding,
+    conflicts,
+    own_epoch_keys,
+)
+from kafkalog.audit.transactions.audit import Audit, ClusterAudit
+from kafkalog.audit.transactions.batches import audit_batches, log_batches
+from kafkalog.audit.transactions.judgement import Judgement, LogAudit, judge
+from kafkalog.audit.transactions.rows import audit_rows, coordinator_rows, partition_row, unsettled_rows
+from kafkalog.audit.transactions.summary import LogSummary, Summary, count_of
+from kafkalog.audit.transactions.surroundings import AuditOptions, StateLog, Surroundings
+
+__all__ = [
+    "KEY_COLUMNS",
+    "Audit",
+    "AuditOptions",
+    "ClusterAudit",
+    "Judgement",
+    "LogAudit",
+    "LogSummary",
+    "StateLog",
+    "Summary",
+    "Surroundings",
+    "across_partitions",
+    "audit_batches",
+    "audit_rows",
+    "conflict_finding",
+    "conflicts",
+    "coordinator_rows",
+    "count_of",
+    "judge",
+    "log_batches",
+    "own_epoch_keys",
+    "partition_row",
+    "unsettled_rows",
+]

@@ -1,0 +1,36 @@
+"""An audit's tables as Arrow batches, for Parquet; needs pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kafkalog.audit.transactions.audit import Audit
+from kafkalog.audit.transactions.judgement import LogAudit
+from kafkalog.audit.transactions.rows import audit_rows, log_rows, transaction_columns
+from kafkalog.tables import TABLES
+from kafkalog.tables.arrow import arrow_batch, arrow_batches, arrow_schema
+from kafkalog.txn.columns import NONE
+
+if TYPE_CHECKING:
+    from kafkalog.tables.arrow import RecordBatch
+
+__all__ = ["audit_batches", "log_batches"]
+
+
+def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
+    """Yield a log's rows of one of the audit's tables; of the many transactions column by column."""
+    schema = arrow_schema(TABLES[table])
+    if table == "transactions":
+        return (arrow_batch(columns, schema, NONE) for columns in transaction_columns(log))
+    return arrow_batches(log_rows(log, table), schema)
+
+
+def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
+    """Yield all rows of one of the audit's tables."""
+    if table != "transactions":
+        yield from arrow_batches(audit_rows(audit, table), arrow_schema(TABLES[table]))
+        return
+    for cluster in audit.clusters:
+        for log in cluster.logs:
+            yield from log_batches(log, table)

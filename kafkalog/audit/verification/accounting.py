@@ -1,0 +1,192 @@
+"""Every file's bytes, each counted once: good, damaged, preallocated or trailing."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Final
+
+import numpy as np
+
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Bytes, Finding
+from kafkalog.format import kernel
+from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
+from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
+from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
+from kafkalog.format.snapshot import producer_snapshot
+from kafkalog.log.chunk import Chunk
+from kafkalog.log.files import FileSource, SizedSource, open_source
+from kafkalog.log.hashing import HashedSource
+from kafkalog.log.names import FileKind, local_path, parse_name
+
+__all__ = ["FileFacts", "account_side_file", "is_segment", "open_file"]
+
+_MOST: Final = 64 << 20  # of a side file: what lies behind is trailing
+_SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
+
+
+@dataclass(slots=True)
+class FileFacts:
+    """A file's row of the table ``files``; sizes are in bytes. See there.
+
+    `more_follow` says that it is a segment that is not its partition's last: zeros at its end are damage.
+    """
+
+    file: str
+    kind: FileKind
+    removed: str = ""
+    size: int = 0
+    good: int = 0
+    damaged: int = 0
+    preallocated: int = 0
+    trailing: int = 0
+    state: str = "whole"
+    sha256: str | None = None
+    batches: int | None = None
+    records: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+    log: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    input: str = ""
+    more_follow: bool = False
+
+    @classmethod
+    def of(cls, file: str) -> FileFacts:
+        """Begin with what the name says."""
+        name = parse_name(os.path.basename(file))
+        return cls(file, name.kind, name.removed)
+
+    @property
+    def name(self) -> str:
+        """Return the path below the argument that the file was found under."""
+        return os.path.relpath(self.file, self.input) if self.file != self.input else os.path.basename(self.file)
+
+    def row(self) -> tuple[Any, ...]:
+        """Make it a row of the table ``files``."""
+        return (
+            self.file, self.input, self.name, self.log, self.topic, self.partition, self.kind.name.lower(),
+            self.removed or None, self.size, self.good, self.damaged, self.preallocated, self.trailing, self.state,
+            self.sha256, self.batches, self.records, self.first_offset, self.last_offset,
+        )  # fmt: skip
+
+    def chunk(self, chunk: Chunk) -> None:
+        """Count a segment's next batches, and what was found behind them."""
+        heads = chunk.heads
+        table = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+        whole = table[:, table[kernel.VALID] != 0]
+        self.batches = (self.batches or 0) + whole.shape[1]
+        self.records = (self.records or 0) + int(np.maximum(whole[kernel.COUNT], 0).sum())
+        self.good += int(whole[kernel.SIZE].sum())
+        if whole.shape[1]:
+            first = int(whole[kernel.BASE_OFFSET, 0])
+            if self.first_offset is None:
+                self.first_offset = int(whole[kernel.LAST_OFFSET, 0]) if first == kernel.NONE else first
+            self.last_offset = int(whole[kernel.LAST_OFFSET, -1])
+        for finding in chunk.findings:
+            length = finding.length or 0
+            is_zeros = finding.code == "tail-preallocated"
+            if finding.bytes is Bytes.LOST or (is_zeros and self.more_follow):
+                self.damaged += length
+            elif is_zeros:
+                self.preallocated += length
+            elif finding.bytes is Bytes.SUSPECT:
+                self.trailing += length
+
+    def end(self, source: SizedSource | HashedSource) -> None:
+        """Take down what became of the file, and its checksum if it was asked for."""
+        opened = source.source if isinstance(source, HashedSource) else source
+        self.state = opened.state() if isinstance(opened, FileSource) else "whole"
+        if isinstance(source, HashedSource):
+            self.sha256 = source.hexdigest()
+
+    def fail(self) -> None:
+        """Say that the file could not be opened, or not be read to its end."""
+        self.state = "unreadable"
+        if not self.size:
+            try:
+                self.size = os.lstat(local_path(self.file)).st_size
+            except (OSError, ValueError):
+                self.size = 0
+        self.rest_is_damaged()
+
+    def rest_is_damaged(self) -> None:
+        """Count what is not accounted for as damaged: bytes that could not be read, or went away."""
+        self.damaged += self.size - self.good - self.damaged - self.preallocated - self.trailing
+
+
+def is_segment(kind: FileKind) -> bool:
+    """Say whether a file of this kind holds batches."""
+    return kind in _SEGMENTS
+
+
+def open_file(file: str, hashed: str | None) -> SizedSource | HashedSource:
+    """Open a file for one read, in which it is hashed if so wished.
+
+    Raises UnreadableError where it can't be opened.
+    """
+    source = open_source(file)
+    return source if hashed is None else HashedSource(source, hashed)
+
+
+def account_side_file(facts: FileFacts, hashed: str | None) -> Finding | None:
+    """Count the bytes of a file that is no segment; answers why it could not be read, None where it could."""
+    try:
+        with closing(open_file(facts.file, hashed)) as source:
+            facts.size = source.size
+            if facts.kind is not FileKind.UNKNOWN:
+                _split(facts, source.read(0, _MOST))
+            facts.end(source)
+    except UnreadableError as error:
+        facts.fail()
+        return Finding.of("file-unreadable", facts.file, str(error))
+    facts.trailing += facts.size - facts.good - facts.damaged - facts.preallocated - facts.trailing
+    return None
+
+
+def _split(facts: FileFacts, data: bytes) -> None:
+    """Tell entries, zeros and the rest of a side file apart."""
+    kind = facts.kind
+    if kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
+        if kind is FileKind.TXN_INDEX:
+            rows, _, zeros, rest = aborted_transactions(data)
+            count = len(rows)
+        elif kind is FileKind.OFFSET_INDEX:
+            entries, _, zeros, rest = offset_entries(data, 0)
+            count = len(entries)
+        else:
+            times, _, zeros, rest = time_entries(data, 0)
+            count = len(times)
+        facts.records = count
+        facts.preallocated = zeros
+        facts.good = len(data) - zeros - rest
+    elif kind is FileKind.PRODUCER_SNAPSHOT:
+        snapshot = producer_snapshot(data)
+        facts.records = len(snapshot.entries)
+        whole = PRODUCER_SNAPSHOT.size + len(snapshot.entries) * PRODUCER_STATE_ENTRY.size
+        facts.good = 0 if snapshot.wrong else min(whole, len(data))
+        facts.damaged = len(data) if snapshot.wrong else 0
+    else:
+        _split_text(facts, data)
+
+
+def _split_text(facts: FileFacts, data: bytes) -> None:
+    """Tell the lines of a text file apart from those that break its format."""
+    if facts.kind in (FileKind.OFFSET_CHECKPOINT, FileKind.LEADER_EPOCH_CHECKPOINT):
+        read = leader_epochs if facts.kind is FileKind.LEADER_EPOCH_CHECKPOINT else partition_offsets
+        checkpoint = read(data)
+        wrong, facts.records = checkpoint.wrong, len(checkpoint.rows)
+    elif facts.kind is FileKind.QUORUM_STATE:
+        found = quorum_state(data)
+        wrong, facts.records = found.wrong, len(found.values)
+    else:
+        found = properties(data, ":" if facts.kind is FileKind.PARTITION_METADATA else "=")
+        wrong, facts.records = found.wrong, len(found.values)
+    lines = [data] if facts.kind is FileKind.QUORUM_STATE else BytesIO(data).readlines()
+    bad = {number for number, _ in wrong}
+    facts.damaged = sum(len(line) for number, line in enumerate(lines, start=1) if number in bad)
+    facts.good = len(data) - facts.damaged
