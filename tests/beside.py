@@ -41,10 +41,12 @@ def told(*roots: Path) -> list[Finding]:
 
 def _told(roots: tuple[Path, ...]) -> Iterator[Finding]:
     nodes = [open_log_directory(root) for root in roots]
+    newest = -1
     for node in nodes:
         audits = []
         for directory in node.partitions:
             audit, found = of_partition(directory)
+            newest = max(newest, audit.newest)
             yield from found
             if not directory.suffix:
                 audits.append(audit)
@@ -54,7 +56,7 @@ def _told(roots: tuple[Path, ...]) -> Iterator[Finding]:
     names = [node.cluster_id or node.path for node in nodes]
     for cluster in dict.fromkeys(names):
         of_one = [node for node, name in zip(nodes, names, strict=True) if name == cluster]
-        yield from compare_cluster(of_one, cluster_metadata(of_one))
+        yield from compare_cluster(of_one, cluster_metadata(of_one), newest)
 
 
 def above_note(*roots: Path) -> list[str]:

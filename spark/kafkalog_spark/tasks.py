@@ -100,7 +100,7 @@ def scan(
 def _scanned(piece: Piece, limits: Limits, *, hashed: bool) -> Iterator[Row]:
     whole = scan_segment(piece.directory, piece.segment, limits)
     size, stretch = piece.segment.size, whole.stretch
-    told = len(whole.findings) + len(whole.malformed)
+    told = len(whole.findings)
     sha256 = sha256_of(piece.segment) if hashed else None
     for share in range(piece.shares):
         scanned = whole.share(share, piece.shares)

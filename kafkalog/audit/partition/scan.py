@@ -37,7 +37,7 @@ class SegmentScan:
 
     `damaged` are the extents that no whole batch covers. `zero_tail` is the finding about zeros up to the file's end.
     `transactions` counts those with a part here, `oldest` (ms) is the first time of a producer's batch or a marker, -1
-    for none. `entries` are the records of a segment of the state topic, `malformed` what is wrong with them.
+    for none. `entries` are the records of a segment of the state topic.
     """
 
     segment: Segment
@@ -48,7 +48,6 @@ class SegmentScan:
     transactions: int = 0
     oldest: int = -1
     entries: list[Entry] = field(default_factory=list)
-    malformed: list[Finding] = field(default_factory=list)
 
     def share(self, number: int, of: int) -> SegmentScan:
         """Return the scan with the transactions of every `of`-th producer id alone, and all else."""
@@ -110,7 +109,7 @@ def _read_entries(directory: PartitionDirectory, scan: SegmentScan, limits: Limi
                 state = state_record(record.key, record.value)
             except MalformedError as error:
                 message = f"the record at offset {record.offset}: {error}"
-                scan.malformed.append(
+                scan.findings.append(
                     Finding.of(
                         "state-record-malformed", path, message, position=record.position, offset=record.offset,
                         log=directory.log,
@@ -121,7 +120,8 @@ def _read_entries(directory: PartitionDirectory, scan: SegmentScan, limits: Limi
                 entry = Entry(directory.log, directory.partition, record.offset, record.timestamp, state)
                 scan.entries.append(entry)
     except UnreadableError as error:
-        scan.malformed.append(Finding.of("file-unreadable", path, str(error), log=directory.log))
+        if not any(finding.code == "file-unreadable" for finding in scan.findings):  # it vanished since the first read
+            scan.findings.append(Finding.of("file-unreadable", path, str(error)))
 
 
 class _Told:

@@ -13,7 +13,7 @@ __all__ = ["segment_row"]
 
 def segment_row(directory: PartitionDirectory, scan: SegmentScan) -> tuple[Any, ...]:
     """Make what one pass over a segment found a row."""
-    stretch, findings = scan.stretch, [*scan.findings, *scan.malformed]
+    stretch, findings = scan.stretch, scan.findings
     return (
         directory.log, directory.topic, directory.partition, scan.segment.path, scan.segment.base_offset,
         scan.segment.size, stretch.first_offset, stretch.last_offset, stretch.batches, stretch.records,

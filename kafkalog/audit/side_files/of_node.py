@@ -13,7 +13,7 @@ from typing import Final, Unpack
 
 from kafkalog.audit.partition import PartitionAudit
 from kafkalog.audit.side_files.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
-from kafkalog.audit.topics import Metadata, absent_findings
+from kafkalog.audit.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity, Where
 from kafkalog.format.checkpoint import PartitionOffset
@@ -57,10 +57,11 @@ def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterat
                 yield from kraft_snapshots(audit)
 
 
-def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
+def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, newest: int) -> Iterator[Finding]:
     """Yield where the directories of a cluster contradict each other, or its metadata log.
 
-    Topic ids, partitions that are there twice, those that are assigned to a node and are not there.
+    Topic ids, partitions that are there twice, those that are assigned to a node and are not there. `newest` is the
+    newest time in all logs (ms).
     """
     yield from _topic_ids(nodes, metadata)
     places: dict[tuple[str | None, str, int], str] = {}
@@ -76,7 +77,7 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None) ->
                 )  # fmt: skip
     yield from _directory_ids(nodes)
     if metadata is not None:
-        yield from absent_findings(nodes, metadata)
+        yield from absent_findings(nodes, metadata, newest - COPY_MS)
 
 
 def _of(directory: PartitionDirectory, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:

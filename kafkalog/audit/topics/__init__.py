@@ -5,7 +5,7 @@ It answers: what did a transactional id go through, where did a group stand, who
 
 from __future__ import annotations
 
-from kafkalog.audit.topics.absent import absent_findings
+from kafkalog.audit.topics.absent import COPY_MS, absent_findings
 from kafkalog.audit.topics.fates import ABORTED, PENDING, Fates
 from kafkalog.audit.topics.group_tables import group_rows, offsets_rows
 from kafkalog.audit.topics.leaders import with_leader
@@ -17,6 +17,7 @@ from kafkalog.audit.topics.transaction_steps import transition_rows
 
 __all__ = [
     "ABORTED",
+    "COPY_MS",
     "PENDING",
     "Fates",
     "Metadata",

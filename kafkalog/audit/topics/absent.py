@@ -12,20 +12,19 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.format.times import iso
 from kafkalog.log.logdir import LogDirectory
 
-__all__ = ["absent_findings"]
+__all__ = ["COPY_MS", "absent_findings"]
 
 
-_COPY_MS: Final = 600_000  # how long a copy takes, where nobody says
+COPY_MS: Final = 600_000  # how long a copy takes, where nobody says
 
 
-def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int | None = None) -> Iterator[Finding]:
+def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int) -> Iterator[Finding]:
     """Yield a finding for each partition that is missing on a node whose log directories are at hand.
 
     It is a note where nothing can be lost: the checkpoints know the partition as empty, or it was assigned after the
-    time `late` (ms), so that a copy of a running broker may have missed it; without one, in the last minutes of the
-    metadata. Nothing can be missed where only directories of single partitions were named.
+    time `late` (ms; -1 where the inputs are of one moment), so that a copy of a running broker may have missed it.
+    Nothing can be missed where only directories of single partitions were named.
     """
-    late = metadata.newest - _COPY_MS if late is None else late
     of_node: dict[int, list[LogDirectory]] = {}
     for node in nodes:
         if node.node_id is not None and node.node_id.isdecimal():

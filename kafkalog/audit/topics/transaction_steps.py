@@ -56,7 +56,6 @@ def transition_rows(
         coordinator = clusters.setdefault(log.cluster, Coordinator())
         for scan in log.scans:
             coordinator.add(scan.entries)
-            findings += scan.malformed
     yield from findings
     for directory in (log.partition.directory for log in logs if INTERNAL.name in tables):
         for record in split(of_directory(directory, limits), []):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafkalog.audit.partition import PartitionAudit, SegmentScan, reach, state_differences
-from kafkalog.audit.topics import Metadata, absent_findings
+from kafkalog.audit.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory
@@ -28,25 +28,23 @@ class AuditOptions:
     limits: Limits = field(default_factory=Limits)
     jobs: int = 1
     snapshot: bool = False
-    copy_ms: int = 600_000
+    copy_ms: int = COPY_MS
     now: int | None = None
     max_timeout_ms: int = 900_000
     state_partitions: int | None = None
 
 
 class StateLog(NamedTuple):
-    """A replica of a partition of the state topic: its node, its audit, its records, what is wrong with them."""
+    """A replica of a partition of the state topic: its node, its audit, its records."""
 
     node: LogDirectory
     partition: PartitionAudit
     entries: list[Entry]
-    malformed: list[Finding]
 
     @classmethod
     def of(cls, node: LogDirectory, partition: PartitionAudit, scans: Sequence[SegmentScan]) -> StateLog:
         """Put together what the scans of its segments read."""
-        entries = [entry for scan in scans for entry in scan.entries]
-        return cls(node, partition, entries, [finding for scan in scans for finding in scan.malformed])
+        return cls(node, partition, [entry for scan in scans for entry in scan.entries])
 
 
 @dataclass(slots=True)
@@ -115,7 +113,6 @@ class Surroundings:
             coordinator.known.add(number)
             coordinator.add(chosen.entries)
             cleaned[chosen.partition.directory.log] = chosen.partition.cleaned_to
-            self.findings += chosen.malformed
             for other in logs:
                 if other is not chosen:
                     self.findings += state_differences(chosen.entries, other.entries)

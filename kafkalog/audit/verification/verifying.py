@@ -57,9 +57,11 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     result.unreadable += unreadable
     for cluster in clusters:
         metadata = cluster_metadata(cluster.nodes, options.limits)
+        known = len(result.logs)
         for node in cluster.nodes:
             _node(node, metadata, options, result)
-        result.tell(compare_cluster(cluster.nodes, metadata))
+        newest = max((log.partition.newest for log in result.logs[known:]), default=-1)
+        result.tell(compare_cluster(cluster.nodes, metadata, newest))
     if options.replicas:
         _compare([node for cluster in clusters for node in cluster.nodes], options, result)
     return result
@@ -119,7 +121,7 @@ def _log(
     findings = [
         *log_findings(partition),
         *(located(finding, directory) for finding in marker_findings(partition)),
-        *(located(finding, directory) for check in found for finding in (*check.findings, *check.scan.malformed)),
+        *(located(finding, directory) for check in found for finding in check.findings),
         *compare_partition(partition, [check.side for check in found]),
     ]
     return LogFacts(partition, [check.content for check in found], findings, node, [check.facts for check in found])
