@@ -56,7 +56,7 @@ KAFKALOG = (sys.executable, "-m", "kafkalog_cli")
 OPTIONS = {"dump": (), "deep": ("--deep-iteration", "--print-data-log")}
 
 EXPLANATION = """\
-LIMIT is the time to read the file in pieces of 1 MiB into a fixed buffer and compute the CRC-32C of each piece, on one core.
+LIMIT is the time to read the file in pieces of 1 MiB into a fixed buffer and compute each piece's CRC-32C, on one core.
 Every ratio is the median of the ratios within the rounds; seconds are medians of the rounds. Library rows are timed
 inside a process that is already warm; command rows are whole processes. Files are in the page cache. Peak RSS is the
 highest of the rounds, of the largest process. Bare decompression has the compressed record sections in memory.
