@@ -56,13 +56,13 @@ KAFKALOG = (sys.executable, "-m", "kafkalog_cli")
 OPTIONS = {"dump": (), "deep": ("--deep-iteration", "--print-data-log")}
 
 EXPLANATION = """\
-LIMIT is the time to read the file in pieces of 1 MiB into a fixed buffer and take the CRC-32C of each piece, one core.
+LIMIT is the time to read the file in pieces of 1 MiB into a fixed buffer and compute each piece's CRC-32C, on one core.
 Every ratio is the median of the ratios within the rounds; seconds are medians of the rounds. Library rows are timed
-inside a process that is already warm, command rows are whole processes. Files are in the page cache. Peak RSS is the
-highest of the rounds, of the biggest process. Bare decompression has the compressed record sections in memory.
-Audits are of log directories with segments of 128 MiB, every ten batches of a producer a marker; headers + CRC and
-LIMIT are there of all the segments. What an audit says of a directory is held against what was written before it is
-timed.
+inside a process that is already warm; command rows are whole processes. Files are in the page cache. Peak RSS is the
+highest of the rounds, of the largest process. Bare decompression has the compressed record sections in memory.
+Audits read log directories with segments of 128 MiB and a marker after every ten batches of a producer; for them,
+headers + CRC and LIMIT are those of all segments. Before an audit is timed, its result is compared with what was
+written.
 """
 
 

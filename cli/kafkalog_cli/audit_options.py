@@ -18,11 +18,11 @@ SHOWN: Final = tuple(name for name in TABLE_NAMES if name != "visible")  # visib
 
 _OPTIONS: Final = (
     click.option(
-        "--table", "tables", multiple=True, type=click.Choice(TABLE_NAMES), help="Which tables, may be given again."
+        "--table", "tables", multiple=True, type=click.Choice(TABLE_NAMES), help="Table to show; repeat for more."
     ),
-    click.option("--now", type=Time(), help="What overdue is measured against.  [default: a broker's newest time]"),
+    click.option("--now", type=Time(), help="Treat this time as the present.  [default: newest broker time]"),
     click.option(
-        "--snapshot", is_flag=True, help="The inputs are of one moment: a file system's snapshot, a stopped broker."
+        "--snapshot", is_flag=True, help="The inputs show one moment: a file system snapshot, or a stopped broker."
     ),
     click.option(
         "--copy-minutes", type=click.FloatRange(min=0), default=10.0, show_default=True, help="How long the copy took."
@@ -33,14 +33,14 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--transaction-state-partitions", "state_partitions", type=click.IntRange(min=1),
-        help="How many partitions __transaction_state has, where no metadata log tells.",
+        help="Number of partitions of __transaction_state, if no metadata log gives it.",
     ),
-    click.option("--hash", "hashed", is_flag=True, help="With Parquet: each segment's SHA-256 in provenance.json."),
+    click.option("--hash", "hashed", is_flag=True, help="With Parquet: add each segment's SHA-256 to provenance.json."),
     click.option(
         "--fail-on", type=click.Choice([level.word for level in Severity]), default="warning", show_default=True,
-        help="From which findings on the exit status is 1.",
+        help="Lowest severity that makes the exit status 1.",
     ),
-    click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found."),
+    click.option("--exit-zero", is_flag=True, help="Exit with 0 despite findings; unreadable input still gives 3."),
 )  # fmt: skip
 
 

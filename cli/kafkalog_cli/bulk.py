@@ -19,7 +19,7 @@ from kafkalog_cli.params import Size
 
 __all__ = ["bulk_audit", "run_bulk"]
 
-_CONF = "Each option but --input and --output may also be set as spark.kafkalog.…, its dashes as dots."
+_CONF = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
 
 
 @click.command("bulk_audit", epilog=_CONF)
@@ -29,21 +29,23 @@ _CONF = "Each option but --input and --output may also be set as spark.kafkalog.
     "inputs",
     multiple=True,
     metavar="DIR",
-    help="A broker's log directory, or a pattern; may be given again.",
+    help="A broker's log directory, or a pattern; repeat for more.",
 )
-@click.option("--output", required=True, metavar="DIR", help="A new directory for this run.")
-@click.option("--overwrite", is_flag=True, help="Replace what is in --output.")
-@click.option("--split-bytes", type=Size(), default="128MiB", show_default=True, help="What a task reads, some.")
+@click.option("--output", required=True, metavar="DIR", help="New directory for the output.")
+@click.option("--overwrite", is_flag=True, help="Replace the content of --output.")
+@click.option(
+    "--split-bytes", type=Size(), default="128MiB", show_default=True, help="How much one task reads, approximately."
+)
 @click.option(
     "--on-corrupt", type=click.Choice(("quarantine", "fail")), default="quarantine", show_default=True,
-    help="Go on around damaged bytes and tell of them, or stop before anything is written.",
+    help="If bytes are damaged: report them and continue, or stop before anything is written.",
 )  # fmt: skip
-@click.option("--endpoint", metavar="URL", help="The object store's server, where the environment does not tell.")
-@click.option("--region", help="The object store's region, where the environment does not tell.")
-@click.option("--anonymous", is_flag=True, help="Sign no request to the object store.")
+@click.option("--endpoint", metavar="URL", help="The object store's server, if the environment does not set it.")
+@click.option("--region", help="The object store's region, if the environment does not set it.")
+@click.option("--anonymous", is_flag=True, help="Do not sign requests to the object store.")
 @audit_options
 def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -> int:
-    """Audit the log directories of whole clusters, and write the audit's tables as Parquet.
+    """Audit the log directories of whole clusters and write the tables as Parquet.
 
     \b
         spark-submit bulk_audit.py --input /backups/broker-1 --input /backups/broker-2 --output /audits/2026-11-21

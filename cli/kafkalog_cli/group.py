@@ -56,7 +56,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
-    help="Show the version and which form of the kernel runs, then exit.",
+    help="Show the version and whether the kernel is compiled, then exit.",
 )  # fmt: skip
 def cli() -> None:
     """Read Kafka's log directories from the files alone: no broker, no JVM, nothing written to the evidence.

@@ -117,16 +117,16 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
     shown = ", ".join(table.name for table in default)
     options: tuple[Callable[[Any], Any], ...] = (
         click.argument("paths", nargs=-1, required=True, metavar="DIR..."),
-        click.option("--at", type=At(), help="As it was at this offset, or at this time; offsets count in each log."),
+        click.option("--at", type=At(), help="Show the state at this offset or time; an offset applies to each log."),
         click.option("--format", "form", type=click.Choice(_FORMATS),
-                     help="[default: table, or by -o's suffix: none is parquet]"),
+                     help="Output format.  [default: table; with -o, from its suffix; without a suffix, parquet]"),
         click.option("--table", "names", multiple=True, type=click.Choice(tuple(by_name)),
-                     help=f"Which tables, may be given again.  [default: {shown}]"),
-        click.option("--columns", callback=names_of(columns), metavar="A,B", help="Which columns, in this order."),
+                     help=f"Table to show; repeat for more.  [default: {shown}]"),
+        click.option("--columns", callback=names_of(columns), metavar="A,B", help="Columns to show, in this order."),
         click.option("-o", "--output", type=click.Path(path_type=Path),
-                     help="A file, whole or not at all, or a new directory for Parquet."),
+                     help="Write to this file, or to a new directory of Parquet files."),
         click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="warning",
-                     show_default=True, help="From which findings on the exit status is 1."),
-        click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found."),
+                     show_default=True, help="Lowest severity that makes the exit status 1."),
+        click.option("--exit-zero", is_flag=True, help="Exit with 0 despite findings; unreadable input still gives 3."),
     )  # fmt: skip
     return decorate

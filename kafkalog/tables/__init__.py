@@ -1,8 +1,8 @@
 """Every table that leaves a stage: names, types, units and meanings, declared once.
 
-Offsets and sizes are exact int64; a value that is not there is null; times are ms since 1970 in UTC, in columns that
-end in ``_ms``; words are lower case, and those that a column may hold are listed with it. Bytes that are UTF-8 stand in
-the column itself, others in base64 in the column beside it, whose name ends in ``_base64``.
+Offsets and sizes are exact int64; an absent value is null; times are ms since 1970 in UTC, in columns that
+end in ``_ms``; words are lower case, and each column lists the words that it may hold. Bytes that are UTF-8 are
+in the column itself, others in base64 in a second column whose name ends in ``_base64``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Tables as Arrow and Parquet: the types and the metadata that files of every engine have alike.
+"""Tables as Arrow and Parquet: the same types and metadata whichever engine writes the file.
 
-What a column means stands in the footer's ``org.apache.spark.sql.parquet.row.metadata``, which Spark writes and reads
-for its own columns' comments; so a file has it whoever wrote it.
+The columns' meanings are in the footer's ``org.apache.spark.sql.parquet.row.metadata``, which Spark writes and reads
+for its own columns' comments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SPARK: Final = {
 
 
 def spark_schema(table: Table) -> dict[str, Any]:
-    """Return a table's schema as Spark's StructType has it in JSON: what a column means is its comment."""
+    """Return a table's schema as the JSON of Spark's StructType; a column's meaning is its comment."""
     fields = []
     for column in table.columns:
         about: dict[str, Any] = {"comment": column.meaning, "table": table.name, "schema_version": SCHEMA_VERSION}
@@ -53,7 +53,7 @@ def arrow_schema(table: Table) -> pa.Schema:
 
 
 def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield rows as Arrow batches of some thousand. Text that is no UTF-8 has its bytes as ``\\xNN``."""
+    """Yield rows as Arrow batches of some thousand rows. Bytes that are not UTF-8 become ``\\xNN``."""
     import pyarrow as pa
 
     rows = iter(rows)
@@ -64,7 +64,7 @@ def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterato
 
 
 def arrow_batch(columns: Iterable[NDArray[Any]], schema: pa.Schema, none: int) -> pa.RecordBatch:
-    """Make columns an Arrow batch: numbers as int64 with `none` where there is none, text as objects."""
+    """Return columns as an Arrow batch: numbers are int64 with `none` for an absent value, text is objects."""
     import pyarrow as pa
 
     arrays = []

@@ -25,19 +25,19 @@ __all__ = [
 
 STATES: Final = ("committed", "aborted", "ongoing", "commit-pending", "abort-pending", "hanging", "undecided")
 CAUSES: Final = (
-    "marker-without-data",  # the partition was registered and nothing written, or its data is cleaned or trimmed away
+    "marker-without-data",  # nothing was written to the registered partition, or its data was cleaned or trimmed
     "late-data-adopted",  # data of an older epoch, ended by the next transaction's marker
     "administrator-abort",  # an ABORT that the coordinator did not decide
-    "begins-before-log",  # open at the log's start by the snapshot there
+    "begins-before-log",  # open at the log's start, by the snapshot there
     "data-after-marker",  # written after the marker of the transaction that listed the partition
-    "partition-not-registered",  # the coordinator was never told of this partition
-    "marker-missing",  # the coordinator completed the transaction, its marker is not here
+    "partition-not-registered",  # the partition was never added to the transaction at the coordinator
+    "marker-missing",  # the coordinator completed the transaction, but its marker is not here
     "superseded-epoch",  # the coordinator's transaction has a newer epoch
     "id-expired",  # the transactional id is forgotten
     "producer-replaced",  # the transactional id goes on under another producer id
-    "producer-unknown",  # no state partition names the producer id, and all are at hand
-    "replica-behind",  # another replica has the marker, this one stops before it
-    "state-partition-missing",  # no state partition at hand names the producer id
+    "producer-unknown",  # all state partitions are available and none names the producer id
+    "replica-behind",  # another replica has the marker, this one ends before it
+    "state-partition-missing",  # a state partition is missing, and no available one names the producer id
 )
 CERTAINTIES: Final = ("proved", "unless-copied-while-running", "damage-between")
 GAP_KINDS: Final = ("legal", "damage", "unexplained")
@@ -55,8 +55,8 @@ _LOG: Final = Column("log", "string", "the partition's directory, as a user woul
 _TOPIC: Final = Column("topic", "string", "the topic")
 _PARTITION: Final = Column("partition", "int32", "the partition's number")
 _WHERE: Final = (_LOG, _TOPIC, _PARTITION)
-_PRODUCER: Final = Column("producer_id", "int64", "the producer")
-_ID: Final = Column("transactional_id", "string", "by the state topic; null where it names none")
+_PRODUCER: Final = Column("producer_id", "int64", "the producer id")
+_ID: Final = Column("transactional_id", "string", "the transactional id, from the state topic; null if it names none")
 
 TRANSACTIONS: Final = Table(
     "transactions",
@@ -64,22 +64,22 @@ TRANSACTIONS: Final = Table(
     (
         *_WHERE,
         _PRODUCER,
-        Column("producer_epoch", "int16", "of its last data batch; null without data"),
+        Column("producer_epoch", "int16", "the epoch of its last data batch; null without data"),
         _ID,
-        Column("state", "string", "what became of it here", words=STATES),
-        Column("first_offset", "int64", "of its data; null for a marker without data"),
-        Column("last_offset", "int64", "of its data; null for a marker without data"),
-        Column("marker_offset", "int64", "of the marker that ended it; null while open"),
-        Column("marker_epoch", "int16", "producer epoch of the marker; null while open"),
-        Column("coordinator_epoch", "int32", "of the marker; null while open"),
-        Column("batches", "int64", "of data"),
-        Column("records", "int64", "of data"),
-        Column("size_bytes", "int64", "of its data batches", "bytes"),
-        Column("first_timestamp_ms", "int64", "the earliest of its data; null without data", "ms"),
-        Column("last_timestamp_ms", "int64", "the latest of its data; null without data", "ms"),
+        Column("state", "string", "how it ended here, or why it is open", words=STATES),
+        Column("first_offset", "int64", "the first offset of its data; null for a marker without data"),
+        Column("last_offset", "int64", "the last offset of its data; null for a marker without data"),
+        Column("marker_offset", "int64", "the offset of the marker that ended it; null while open"),
+        Column("marker_epoch", "int16", "the marker's producer epoch; null while open"),
+        Column("coordinator_epoch", "int32", "the marker's coordinator epoch; null while open"),
+        Column("batches", "int64", "the number of data batches"),
+        Column("records", "int64", "the number of data records"),
+        Column("size_bytes", "int64", "the size of its data batches", "bytes"),
+        Column("first_timestamp_ms", "int64", "the earliest timestamp of its data; null without data", "ms"),
+        Column("last_timestamp_ms", "int64", "the latest timestamp of its data; null without data", "ms"),
         Column("marker_timestamp_ms", "int64", "when the marker was written; null while open", "ms"),
-        Column("certainty", "string", "how sure `state` is", words=CERTAINTIES),
-        Column("cause", "string", "what is special about it, or why it hangs; else null", words=CAUSES),
+        Column("certainty", "string", "how certain `state` is", words=CERTAINTIES),
+        Column("cause", "string", "what is special about it, or why it hangs; otherwise null", words=CAUSES),
     ),
 )
 PARTITIONS: Final = Table(
@@ -87,24 +87,24 @@ PARTITIONS: Final = Table(
     "a log",
     (
         *_WHERE,
-        Column("cluster_id", "string", "by meta.properties; null where that is missing"),
-        Column("node_id", "string", "by meta.properties; null where that is missing"),
-        Column("topic_id", "string", "by partition.metadata; null where that is missing"),
-        Column("log_start_offset", "int64", "by the checkpoint or the first segment"),
+        Column("cluster_id", "string", "from meta.properties; null if that file is missing"),
+        Column("node_id", "string", "from meta.properties; null if that file is missing"),
+        Column("topic_id", "string", "from partition.metadata; null if that file is missing"),
+        Column("log_start_offset", "int64", "the first offset, from the checkpoint or the first segment"),
         Column("log_end_offset", "int64", "the next offset to be written"),
-        Column("high_watermark", "int64", "by its checkpoint, which lags by seconds; null where there is none"),
+        Column("high_watermark", "int64", "from its checkpoint, which lags by seconds; null if there is none"),
         Column("last_stable_offset", "int64", "what a broker answers once all replicas have caught up"),
-        Column("segments", "int64", "files"),
-        Column("size_bytes", "int64", "of all segments", "bytes"),
-        Column("batches", "int64", "of data"),
-        Column("records", "int64", "of data"),
-        Column("control_records", "int64", "markers and the like"),
-        Column("committed", "int64", "transactions with data"),
-        Column("aborted", "int64", "transactions with data"),
-        Column("open", "int64", "transactions that no marker ended, hanging ones too"),
-        Column("hanging", "int64", "transactions"),
-        Column("gaps", "int64", "ranges of missing offsets, legal ones too"),
-        Column("findings", "int64", "above note"),
+        Column("segments", "int64", "the number of segments"),
+        Column("size_bytes", "int64", "the size of all segments", "bytes"),
+        Column("batches", "int64", "the number of data batches"),
+        Column("records", "int64", "the number of data records"),
+        Column("control_records", "int64", "the number of control records, such as transaction markers"),
+        Column("committed", "int64", "committed transactions with data"),
+        Column("aborted", "int64", "aborted transactions with data"),
+        Column("open", "int64", "transactions that no marker has ended, hanging ones included"),
+        Column("hanging", "int64", "hanging transactions"),
+        Column("gaps", "int64", "ranges of missing offsets, legal ones included"),
+        Column("findings", "int64", "findings above note"),
     ),
 )
 GAPS: Final = Table(
@@ -112,13 +112,13 @@ GAPS: Final = Table(
     "a range of offsets missing between two batches",
     (
         *_WHERE,
-        Column("first_offset", "int64", "the first one missing"),
-        Column("last_offset", "int64", "the last one missing"),
-        Column("count", "int64", "how many"),
-        Column("kind", "string", "whether that may be", words=GAP_KINDS),
-        Column("cause", "string", "why", words=GAP_CAUSES),
-        Column("file", "string", "the segment behind the gap"),
-        Column("position", "int64", "where the batch behind the gap begins", "bytes"),
+        Column("first_offset", "int64", "the first missing offset"),
+        Column("last_offset", "int64", "the last missing offset"),
+        Column("count", "int64", "how many offsets are missing"),
+        Column("kind", "string", "whether the gap is legal", words=GAP_KINDS),
+        Column("cause", "string", "why the offsets are missing", words=GAP_CAUSES),
+        Column("file", "string", "the segment after the gap"),
+        Column("position", "int64", "where the batch after the gap begins", "bytes"),
     ),
 )
 PRODUCERS: Final = Table(
@@ -128,18 +128,18 @@ PRODUCERS: Final = Table(
         *_WHERE,
         _PRODUCER,
         _ID,
-        Column("first_epoch", "int16", "of its first batch"),
-        Column("last_epoch", "int16", "of its last batch"),
-        Column("last_sequence", "int32", "of its last batch; -1: none"),
-        Column("batches", "int64", "of data"),
-        Column("records", "int64", "of data"),
-        Column("transactions", "int64", "with data"),
-        Column("committed", "int64", "transactions with data"),
-        Column("aborted", "int64", "transactions with data"),
-        Column("first_offset", "int64", "of its data"),
-        Column("last_offset", "int64", "of its data"),
-        Column("first_timestamp_ms", "int64", "the earliest of its batches' newest", "ms"),
-        Column("last_timestamp_ms", "int64", "the latest of its batches' newest", "ms"),
+        Column("first_epoch", "int16", "the epoch of its first batch"),
+        Column("last_epoch", "int16", "the epoch of its last batch"),
+        Column("last_sequence", "int32", "the last sequence of its last batch; -1: none"),
+        Column("batches", "int64", "the number of data batches"),
+        Column("records", "int64", "the number of data records"),
+        Column("transactions", "int64", "transactions with data"),
+        Column("committed", "int64", "committed transactions with data"),
+        Column("aborted", "int64", "aborted transactions with data"),
+        Column("first_offset", "int64", "the first offset of its data"),
+        Column("last_offset", "int64", "the last offset of its data"),
+        Column("first_timestamp_ms", "int64", "the earliest of its batches' newest timestamps", "ms"),
+        Column("last_timestamp_ms", "int64", "the latest of its batches' newest timestamps", "ms"),
     ),
 )
 SEGMENTS: Final = Table(
@@ -149,30 +149,35 @@ SEGMENTS: Final = Table(
         *_WHERE,
         Column("file", "string", "the segment"),
         Column("base_offset", "int64", "the offset in its name"),
-        Column("size_bytes", "int64", "when it was listed", "bytes"),
-        Column("first_offset", "int64", "of its first batch; null without one"),
-        Column("last_offset", "int64", "of its last batch; null without one"),
-        Column("batches", "int64", "of data"),
-        Column("records", "int64", "of data"),
-        Column("control_records", "int64", "markers and the like"),
-        Column("transactions", "int64", "with a part in it"),
-        Column("first_timestamp_ms", "int64", "the earliest of its producers' and markers'; -1: none", "ms"),
-        Column("last_timestamp_ms", "int64", "the newest of its batches'; -1: none", "ms"),
-        Column("damaged_bytes", "int64", "that no whole batch covers", "bytes"),
-        Column("findings", "int64", "above note"),
+        Column("size_bytes", "int64", "its size when it was listed", "bytes"),
+        Column("first_offset", "int64", "the first offset of its first batch; null without batches"),
+        Column("last_offset", "int64", "the last offset of its last batch; null without batches"),
+        Column("batches", "int64", "the number of data batches"),
+        Column("records", "int64", "the number of data records"),
+        Column("control_records", "int64", "the number of control records, such as transaction markers"),
+        Column("transactions", "int64", "transactions with a part in this segment"),
+        Column(
+            "first_timestamp_ms",
+            "int64",
+            "the earliest timestamp of its producers' batches and markers; -1: none",
+            "ms",
+        ),
+        Column("last_timestamp_ms", "int64", "the newest timestamp of its batches; -1: none", "ms"),
+        Column("damaged_bytes", "int64", "bytes that no whole batch covers", "bytes"),
+        Column("findings", "int64", "findings above note"),
     ),
 )
 COORDINATOR: Final = Table(
     "coordinator",
-    "a record of the transaction state topic",
+    "a record of __transaction_state",
     (
-        Column("transactional_id", "string", "whose state"),
-        Column("producer_id", "int64", "in use after this transition; null in a tombstone"),
-        Column("producer_epoch", "int16", "after this transition; null in a tombstone"),
+        Column("transactional_id", "string", "the transactional id that the record is about"),
+        Column("producer_id", "int64", "the producer id after this record; null in a tombstone"),
+        Column("producer_epoch", "int16", "the producer epoch after this record; null in a tombstone"),
         Column(
             "state",
             "string",
-            "after this transition",
+            "the state after this record",
             words=(
                 "empty",
                 "ongoing",
@@ -185,21 +190,21 @@ COORDINATOR: Final = Table(
                 "tombstone",
             ),
         ),
-        Column("timeout_ms", "int64", "the client's; 2147483647: never", "ms"),
-        Column("start_timestamp_ms", "int64", "of the transaction; -1: none yet", "ms"),
-        Column("last_update_timestamp_ms", "int64", "of this transition", "ms"),
-        Column("partitions", "json", "of the transaction, as topic-partition; null in empty"),
-        Column("offset", "int64", "of the record"),
+        Column("timeout_ms", "int64", "the client's transaction timeout; 2147483647: never", "ms"),
+        Column("start_timestamp_ms", "int64", "when the transaction began; -1: not yet", "ms"),
+        Column("last_update_timestamp_ms", "int64", "when the coordinator made this transition", "ms"),
+        Column("partitions", "json", "the transaction's partitions, as topic-partition; null in empty"),
+        Column("offset", "int64", "the offset of the record"),
         _LOG,
     ),
 )
 VISIBLE: Final = Table(
     "visible",
-    "a range of offsets that a read_committed consumer is given",
+    "a range of offsets that a read_committed consumer gets",
     (
         *_WHERE,
-        Column("first_offset", "int64", "the first one"),
-        Column("last_offset", "int64", "the last one"),
+        Column("first_offset", "int64", "the first offset of the range"),
+        Column("last_offset", "int64", "the last offset of the range"),
     ),
 )
 FINDINGS: Final = Table(
@@ -207,23 +212,25 @@ FINDINGS: Final = Table(
     "something wrong or remarkable",
     (
         Column("id", "string", "the same for the same finding in another copy"),
-        Column("code", "string", "what kind of thing: kafkalog explain CODE"),
-        Column("severity", "string", "how bad", words=("note", "warning", "error")),
-        Column("certainty", "string", "how sure, where that is a question, else null", words=CERTAINTIES),
-        Column("log", "string", "the partition's directory, else null"),
-        Column("topic", "string", "the topic, else null"),
-        Column("partition", "int32", "the partition's number, else null"),
-        Column("producer_id", "int64", "whom it is about, else null"),
+        Column("code", "string", "the kind of finding; see kafkalog explain CODE"),
+        Column("severity", "string", "how bad it is", words=("note", "warning", "error")),
+        Column("certainty", "string", "how certain it is; null if there is no doubt to state", words=CERTAINTIES),
+        Column("log", "string", "the partition's directory, or null"),
+        Column("topic", "string", "the topic, or null"),
+        Column("partition", "int32", "the partition's number, or null"),
+        Column("producer_id", "int64", "the producer that it is about, or null"),
         Column("file", "string", "the file, as it was named"),
-        Column("position", "int64", "where in the file, else null", "bytes"),
-        Column("length", "int64", "how many bytes it is about, else null", "bytes"),
-        Column("offset", "int64", "the log offset, else null"),
-        Column("last_offset", "int64", "where it ends, else null"),
-        Column("needed", "string", "what the rule asks for, else null"),
-        Column("found", "string", "what is there, else null"),
-        Column("message", "string", "all of it in words"),
-        Column("remedy", "string", "a command that ends the trouble, else null"),
-        Column("leader", "int32", "who led the partition at `offset`, where the metadata log tells; else null"),
+        Column("position", "int64", "where in the file, or null", "bytes"),
+        Column("length", "int64", "how many bytes it is about, or null", "bytes"),
+        Column("offset", "int64", "the log offset, or null"),
+        Column("last_offset", "int64", "the last log offset that it is about, or null"),
+        Column("needed", "string", "what the rule requires, or null"),
+        Column("found", "string", "what is there, or null"),
+        Column("message", "string", "the whole finding in words"),
+        Column("remedy", "string", "a command that ends the problem, or null"),
+        Column(
+            "leader", "int32", "the broker that led the partition at `offset`, if the metadata log shows it, or null"
+        ),
     ),
 )
 AUDIT_TABLES: Final = (PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)

@@ -26,42 +26,42 @@ _TIMESTAMP_TYPES: Final = ("none", "create_time", "log_append_time")
 
 BATCHES: Final = Table(
     "batches",
-    "a record batch; of magic 0 and 1, a message",
+    "a record batch; for magic 0 and 1, a message",
     (
         _FILE,
         _POSITION,
-        Column("size_bytes", "int64", "the whole batch, header included; as declared where it is damaged", "bytes"),
+        Column("size_bytes", "int64", "the whole batch with its header; as declared if the batch is damaged", "bytes"),
         Column("base_offset", "int64", "the first offset as written; null for a wrapper of magic 0 or 1"),
-        Column("last_offset", "int64", "the last offset, kept by compaction"),
-        Column("last_offset_delta", "int64", "last_offset less base_offset"),
-        Column("count", "int64", "records in it; null for a wrapper of magic 0 or 1"),
-        Column("magic", "int16", "the format's version: 0, 1 or 2; up to 255 where it is damaged"),
-        Column("crc", "int64", "the checksum as stored, unsigned"),
-        Column("crc_holds", "bool", "whether the stored checksum is that of the bytes"),
+        Column("last_offset", "int64", "the last offset, which compaction keeps"),
+        Column("last_offset_delta", "int64", "last_offset minus base_offset"),
+        Column("count", "int64", "the number of records; null for a wrapper of magic 0 or 1"),
+        Column("magic", "int16", "the version of the format: 0, 1 or 2; up to 255 if the batch is damaged"),
+        Column("crc", "int64", "the CRC as stored, unsigned"),
+        Column("crc_holds", "bool", "whether the stored CRC matches the bytes"),
         Column("attributes", "int16", "all attribute bits as stored"),
-        Column("codec", "string", "compression of the records; the number of an unknown one", words=_CODECS),
+        Column("codec", "string", "the compression of the records; for an unknown codec, its number", words=_CODECS),
         Column("timestamp_type", "string", "who set the timestamps", words=_TIMESTAMP_TYPES),
-        Column("is_transactional", "bool", "part of a transaction; markers are too"),
-        Column("is_control", "bool", "holds control records"),
+        Column("is_transactional", "bool", "whether it is part of a transaction; markers are too"),
+        Column("is_control", "bool", "whether it contains control records"),
         Column("has_delete_horizon", "bool", "bit 6: base_timestamp is a delete horizon"),
-        Column("unused_attribute_bits", "int32", "bits 7 to 15, which mean nothing"),
+        Column("unused_attribute_bits", "int32", "bits 7 to 15, which have no meaning"),
         Column("base_timestamp_ms", "int64", "what record timestamps are relative to; null for magic 0 and 1", "ms"),
-        Column("delete_horizon_ms", "int64", "when the cleaner may drop tombstones and markers, else null", "ms"),
+        Column("delete_horizon_ms", "int64", "when the cleaner may remove tombstones and markers, or null", "ms"),
         Column("max_timestamp_ms", "int64", "the newest record's timestamp, or the append time; -1: none", "ms"),
         Column("producer_id", "int64", "-1: none"),
         Column("producer_epoch", "int16", "-1: none"),
         Column("base_sequence", "int32", "the first record's sequence; -1: none"),
         Column("last_sequence", "int32", "the last record's sequence as written; -1: none"),
-        Column("partition_leader_epoch", "int32", "of the leader that appended it; -1: unknown"),
+        Column("partition_leader_epoch", "int32", "the epoch of the leader that appended it; -1: unknown"),
     ),
 )
 _KEY: Final = (
-    Column("key", "string", "null where there is none, or where it is no UTF-8"),
-    Column("key_base64", "string", "the key where it is no UTF-8, else null"),
+    Column("key", "string", "the key; null if there is none or if it is not UTF-8"),
+    Column("key_base64", "string", "the key if it is not UTF-8, otherwise null"),
 )
 _VALUE: Final = (
-    Column("value", "string", "null where there is none, or where it is no UTF-8"),
-    Column("value_base64", "string", "the value where it is no UTF-8, else null"),
+    Column("value", "string", "the value; null if there is none or if it is not UTF-8"),
+    Column("value_base64", "string", "the value if it is not UTF-8, otherwise null"),
 )
 RECORDS: Final = Table(
     "records",
@@ -74,20 +74,20 @@ RECORDS: Final = Table(
         Column("sequence", "int32", "the producer's sequence; -1: none"),
         Column("producer_id", "int64", "-1: none"),
         Column("producer_epoch", "int16", "-1: none"),
-        Column("is_transactional", "bool", "part of a transaction"),
-        Column("is_control", "bool", "a control record"),
-        Column("size_bytes", "int64", "the record as encoded, decompressed", "bytes"),
+        Column("is_transactional", "bool", "whether it is part of a transaction"),
+        Column("is_control", "bool", "whether it is a control record"),
+        Column("size_bytes", "int64", "the size of the encoded record, decompressed", "bytes"),
         Column("key_size", "int64", "-1: null", "bytes"),
         Column("value_size", "int64", "-1: null", "bytes"),
-        Column("headers_count", "int64", "how many headers"),
+        Column("headers_count", "int64", "the number of headers"),
         *_KEY,
         *_VALUE,
         Column("headers", "json", "in order: objects of key, key_base64, value, value_base64, as above"),
-        Column("magic", "int16", "of its batch"),
-        Column("message_crc", "int64", "of a message of magic 0 or 1, else null"),
-        Column("message_crc_holds", "bool", "of a message of magic 0 or 1, else null"),
+        Column("magic", "int16", "the magic of its batch"),
+        Column("message_crc", "int64", "the CRC of a message of magic 0 or 1, otherwise null"),
+        Column("message_crc_holds", "bool", "whether the CRC of a message of magic 0 or 1 matches, otherwise null"),
         Column("batch_position", "int64", "where its batch begins in the file", "bytes"),
-        Column("batch_crc_holds", "bool", "whether the batch's checksum holds"),
+        Column("batch_crc_holds", "bool", "whether the batch's CRC matches"),
     ),
 )
 CONTROL: Final = Table(
@@ -100,7 +100,7 @@ CONTROL: Final = Table(
         Column(
             "type",
             "string",
-            "what it says",
+            "the type of the control record",
             words=(
                 "abort",
                 "commit",
@@ -113,12 +113,12 @@ CONTROL: Final = Table(
             ),
         ),
         Column("type_number", "int16", "the type as stored"),
-        Column("version", "int16", "of the key"),
-        Column("coordinator_epoch", "int32", "of an abort or commit, else null"),
-        Column("data", "json", "the fields of a KRaft message in Kafka's spelling, else null"),
+        Column("version", "int16", "the version in the key"),
+        Column("coordinator_epoch", "int32", "the coordinator epoch of an abort or commit, otherwise null"),
+        Column("data", "json", "the fields of a KRaft message in Kafka's spelling, otherwise null"),
         Column("producer_id", "int64", "-1: none"),
         Column("producer_epoch", "int16", "-1: none"),
-        Column("partition_leader_epoch", "int32", "of the leader that appended it"),
+        Column("partition_leader_epoch", "int32", "the epoch of the leader that appended it"),
         Column("batch_position", "int64", "where its batch begins in the file", "bytes"),
     ),
 )
@@ -127,7 +127,7 @@ OFFSET_INDEX: Final = Table(
     "an entry of a .index file",
     (
         _FILE,
-        Column("entry", "int64", "its number, from 0"),
+        Column("entry", "int64", "the entry's number, from 0"),
         Column("offset", "int64", "the last offset of the batch (up to Kafka 1.1 the first)"),
         Column("position", "int64", "where the batch begins in the segment", "bytes"),
     ),
@@ -137,9 +137,9 @@ TIME_INDEX: Final = Table(
     "an entry of a .timeindex file",
     (
         _FILE,
-        Column("entry", "int64", "its number, from 0"),
+        Column("entry", "int64", "the entry's number, from 0"),
         Column("timestamp_ms", "int64", "the largest timestamp so far", "ms"),
-        Column("offset", "int64", "the last offset of the batch that holds it"),
+        Column("offset", "int64", "the last offset of the batch that has this timestamp"),
     ),
 )
 ABORTED_TRANSACTIONS: Final = Table(
@@ -147,12 +147,12 @@ ABORTED_TRANSACTIONS: Final = Table(
     "an entry of a .txnindex file",
     (
         _FILE,
-        Column("entry", "int64", "its number, from 0"),
-        Column("version", "int16", "of the entry"),
-        Column("producer_id", "int64", "whose transaction"),
-        Column("first_offset", "int64", "of the transaction in this partition"),
-        Column("last_offset", "int64", "of the ABORT marker"),
-        Column("last_stable_offset", "int64", "right after this abort"),
+        Column("entry", "int64", "the entry's number, from 0"),
+        Column("version", "int16", "the version of the entry"),
+        Column("producer_id", "int64", "the producer whose transaction was aborted"),
+        Column("first_offset", "int64", "the first offset of the transaction in this partition"),
+        Column("last_offset", "int64", "the offset of the ABORT marker"),
+        Column("last_stable_offset", "int64", "the last stable offset right after this abort"),
     ),
 )
 PRODUCER_STATES: Final = Table(
@@ -160,25 +160,27 @@ PRODUCER_STATES: Final = Table(
     "an entry of a .snapshot file",
     (
         _FILE,
-        Column("producer_id", "int64", "whose state"),
+        Column("producer_id", "int64", "the producer whose state this is"),
         Column("producer_epoch", "int16", "the newest epoch"),
-        Column("first_sequence", "int32", "of its last batch"),
-        Column("last_sequence", "int32", "of its last batch; -1: none"),
-        Column("last_offset", "int64", "of its last batch; -1: none"),
-        Column("offset_delta", "int32", "the last batch's size in offsets, less one"),
-        Column("timestamp_ms", "int64", "of its last batch or marker; -1: none", "ms"),
-        Column("coordinator_epoch", "int32", "of its last marker; -1: none"),
+        Column("first_sequence", "int32", "the first sequence of its last batch"),
+        Column("last_sequence", "int32", "the last sequence of its last batch; -1: none"),
+        Column("last_offset", "int64", "the last offset of its last batch; -1: none"),
+        Column("offset_delta", "int32", "the number of offsets of its last batch, minus one"),
+        Column("timestamp_ms", "int64", "the time of its last batch or marker; -1: none", "ms"),
+        Column("coordinator_epoch", "int32", "the coordinator epoch of its last marker; -1: none"),
         Column("current_txn_first_offset", "int64", "where its open transaction begins; -1: none"),
     ),
 )
 CHECKPOINTS: Final = Table(
     "checkpoints",
-    "a line of a root checkpoint",
+    "a line of a checkpoint file of a log directory",
     (
         _FILE,
-        Column("topic", "string", "whose offset"),
-        Column("partition", "int32", "whose offset"),
-        Column("offset", "int64", "recovery point, high watermark, log start or first dirty offset, by the file"),
+        Column("topic", "string", "the topic"),
+        Column("partition", "int32", "the partition's number"),
+        Column(
+            "offset", "int64", "recovery point, high watermark, log start or first dirty offset, depending on the file"
+        ),
     ),
 )
 LEADER_EPOCHS: Final = Table(
@@ -187,7 +189,7 @@ LEADER_EPOCHS: Final = Table(
     (
         _FILE,
         Column("epoch", "int32", "a leader epoch"),
-        Column("start_offset", "int64", "its first offset in this replica"),
+        Column("start_offset", "int64", "the first offset of the epoch in this replica"),
     ),
 )
 PROPERTIES: Final = Table(

@@ -1,4 +1,4 @@
-"""The tables of the internal topics: what coordinators and controllers wrote, with every word in their columns."""
+"""The tables of the internal topics: what coordinators and controllers wrote, with the words that columns may hold."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = [
 ]
 
 STEPS: Final = (
-    "created",  # InitProducerId for an id that was not known
-    "initialized",  # InitProducerId for one that was: whoever used it before is fenced
+    "created",  # InitProducerId for an unknown id
+    "initialized",  # InitProducerId for a known id: its previous users are fenced
     "begun",
     "partitions-added",
     "commit-decided",
     "abort-decided",
     "committed",  # all markers are written
-    "aborted",  # ditto
+    "aborted",  # all markers are written
     "forgotten",  # a tombstone: the id expired
     "never-written",  # a state that no broker writes
 )
 DECIDED_BY: Final = (
     "producer",
-    "timeout",  # the coordinator, as the transaction's timeout had passed
-    "takeover",  # the coordinator, for a new producer with the same transactional id, or an administrator who fences
-    "producer-or-takeover",  # transaction.version 2 raises the epoch in both cases; nothing tells them apart
+    "timeout",  # the coordinator: the transaction's timeout had passed
+    "takeover",  # the coordinator: a new producer has the same transactional id, or an administrator fenced it
+    "producer-or-takeover",  # transaction.version 2 raises the epoch in both cases: the records are the same
 )
 TRANSITION_STATES: Final = next(column.words for column in COORDINATOR.columns if column.name == "state")
 
@@ -47,46 +47,55 @@ INTERNAL: Final = Table(
     (
         _LOG,
         Column("topic", "string", "the internal topic"),
-        Column("partition", "int32", "its partition"),
-        Column("offset", "int64", "of the record"),
-        Column("timestamp_ms", "int64", "of the record", "ms"),
-        Column("type", "int32", "the number of its type; null where the bytes tell none"),
-        Column("kind", "string", "the type in Kafka's words; null for a type that is not known"),
-        Column("version", "int32", "of the value; null in a tombstone"),
-        Column("key", "json", "its fields in Kafka's words; null where there is none or it can't be read"),
-        Column("value", "json", "ditto; bytes are in base64"),
-        Column("tombstone", "bool", "whether it takes back what the key named"),
-        Column("unknown", "bool", "whether its type or version is newer than what is known here"),
-        Column("transactional", "bool", "written in a producer's transaction"),
+        Column("partition", "int32", "the partition's number"),
+        Column("offset", "int64", "the offset of the record"),
+        Column("timestamp_ms", "int64", "the timestamp of the record", "ms"),
+        Column("type", "int32", "the number of the record's type; null if the bytes contain none"),
+        Column("kind", "string", "the type in Kafka's words; null for an unknown type"),
+        Column("version", "int32", "the version of the value; null in a tombstone"),
+        Column("key", "json", "the key's fields in Kafka's words; null if there is no key or it can't be read"),
+        Column(
+            "value",
+            "json",
+            "the value's fields in Kafka's words, bytes in base64; null if there is no value or it can't be read",
+        ),
+        Column("tombstone", "bool", "whether it deletes what the key names"),
+        Column("unknown", "bool", "whether its type or version is newer than kafkalog knows"),
+        Column("transactional", "bool", "whether it was written in a producer's transaction"),
         Column("producer_id", "int64", "-1: none"),
     ),
 )
 OFFSETS: Final = Table(
     "offsets",
-    "an offset commit of a group, or a tombstone that takes one back",
+    "an offset commit of a group, or a tombstone that deletes one",
     (
         _LOG,
-        Column("record_offset", "int64", "where the record stands in __consumer_offsets"),
-        Column("timestamp_ms", "int64", "of the record", "ms"),
-        Column("group", "string", "whose commit"),
-        Column("topic", "string", "of which topic"),
-        Column("partition", "int32", "of which partition"),
-        Column("offset", "int64", "the next one to read; null in a tombstone"),
-        Column("leader_epoch", "int32", "of the last record read; null where it was not told"),
-        Column("metadata", "string", "what the client wrote along; null in a tombstone"),
+        Column("record_offset", "int64", "the offset of the record in __consumer_offsets"),
+        Column("timestamp_ms", "int64", "the timestamp of the record", "ms"),
+        Column("group", "string", "the group that committed"),
+        Column("topic", "string", "the topic that the commit is for"),
+        Column("partition", "int32", "the partition that the commit is for"),
+        Column("offset", "int64", "the next offset to read; null in a tombstone"),
+        Column("leader_epoch", "int32", "the leader epoch of the last record read; null if the record has none"),
+        Column("metadata", "string", "what the client stored with the commit; null in a tombstone"),
         Column("commit_timestamp_ms", "int64", "when the client committed; null in a tombstone", "ms"),
-        Column("expire_timestamp_ms", "int64", "where one was asked for, by old clients; else null", "ms"),
-        Column("topic_id", "string", "null where it was not told"),
-        Column("transactional", "bool", "part of a producer's transaction"),
-        Column("producer_id", "int64", "whose transaction; null without one"),
+        Column(
+            "expire_timestamp_ms",
+            "int64",
+            "when the commit expires, if an old client asked for that; otherwise null",
+            "ms",
+        ),
+        Column("topic_id", "string", "the topic's id; null if the record has none"),
+        Column("transactional", "bool", "whether it was part of a producer's transaction"),
+        Column("producer_id", "int64", "the producer of the transaction; null without one"),
         Column(
             "state",
             "string",
-            "whether it counts; null where damage hides its transaction",
+            "whether the commit counts; null if damage hides its transaction",
             words=("pending", "committed", "aborted"),
         ),
-        Column("marker_offset", "int64", "of the marker that decided; null without one"),
-        Column("tombstone", "bool", "whether it takes back the commit before"),
+        Column("marker_offset", "int64", "the offset of the marker that decided; null without one"),
+        Column("tombstone", "bool", "whether it deletes the commit before it"),
     ),
 )
 COMMITTED: Final = Table(
@@ -95,13 +104,13 @@ COMMITTED: Final = Table(
     (
         Column("group", "string", "the group"),
         Column("topic", "string", "the topic"),
-        Column("partition", "int32", "its partition"),
-        Column("offset", "int64", "the next one to read; null: none, auto.offset.reset decides"),
-        Column("leader_epoch", "int32", "of the last record read; null where it was not told"),
-        Column("metadata", "string", "what the client wrote along"),
+        Column("partition", "int32", "the partition's number"),
+        Column("offset", "int64", "the next offset to read; null: nothing is committed, auto.offset.reset decides"),
+        Column("leader_epoch", "int32", "the leader epoch of the last record read; null if the record has none"),
+        Column("metadata", "string", "what the client stored with the commit"),
         Column("commit_timestamp_ms", "int64", "when the client committed", "ms"),
         Column("transactional", "bool", "whether it was part of a transaction"),
-        Column("record_offset", "int64", "where the record in force stands in __consumer_offsets"),
+        Column("record_offset", "int64", "the offset in __consumer_offsets of the record that counts"),
         Column(
             "state",
             "string",
@@ -109,13 +118,17 @@ COMMITTED: Final = Table(
             words=(
                 "committed",
                 "deleted",  # a tombstone: expired, or deleted with its group or topic
-                "pending",  # nothing yet, but in an open transaction
-                "aborted",  # nothing but in aborted transactions
+                "pending",  # nothing but a commit in an open transaction
+                "aborted",  # nothing but commits in aborted transactions
             ),
         ),
-        Column("pending_offset", "int64", "the newest in an open transaction: unstable until it ends; else null"),
-        Column("pending_producer_id", "int64", "whose transaction that is; else null"),
-        Column("aborted", "int64", "how many commits were thrown away with their transactions"),
+        Column(
+            "pending_offset",
+            "int64",
+            "the newest offset in an open transaction: unstable until it ends; otherwise null",
+        ),
+        Column("pending_producer_id", "int64", "the producer of that transaction; otherwise null"),
+        Column("aborted", "int64", "how many commits were discarded with their transactions"),
         _LOG,
     ),
 )
@@ -123,30 +136,34 @@ GROUPS: Final = Table(
     "groups",
     "a group, as its newest records show it",
     (
-        Column("group", "string", "its name"),
+        Column("group", "string", "the group's name"),
         Column(
             "kind",
             "string",
-            "its protocol; simple: it only commits offsets",
+            "the group's protocol; simple: it only commits offsets",
             words=("classic", "consumer", "share", "streams", "simple"),
         ),
         Column(
             "state",
             "string",
-            "what a coordinator makes of it when it loads the records",
+            "the state that a coordinator gives it when it loads the records",
             words=("empty", "assigning", "reconciling", "stable", "deleted"),
         ),
-        Column("epoch", "int32", "of the group; of a classic one its generation; null where none is told"),
-        Column("assignment_epoch", "int32", "for which the members' assignment was made; null in a classic group"),
-        Column("protocol_type", "string", "of a classic group, else null"),
-        Column("protocol", "string", "the assignor that a classic group has chosen, else null"),
-        Column("leader", "string", "the member that a classic group has chosen, else null"),
-        Column("members", "json", "each with what the records tell of it, by its id"),
-        Column("topics", "json", "to which its members subscribe, sorted"),
-        Column("committed", "int64", "partitions with a committed offset"),
-        Column("pending", "int64", "partitions with a commit in an open transaction"),
-        Column("timestamp_ms", "int64", "of its newest record", "ms"),
-        Column("offset", "int64", "of its newest record"),
+        Column(
+            "epoch", "int32", "the group's epoch; for a classic group its generation; null if the records have none"
+        ),
+        Column(
+            "assignment_epoch", "int32", "the epoch that the members' assignment was made for; null in a classic group"
+        ),
+        Column("protocol_type", "string", "of a classic group, otherwise null"),
+        Column("protocol", "string", "the assignor that a classic group has chosen, otherwise null"),
+        Column("leader", "string", "the member that leads a classic group, otherwise null"),
+        Column("members", "json", "the members by their ids, each with what the records say about it"),
+        Column("topics", "json", "the topics that its members subscribe to, sorted"),
+        Column("committed", "int64", "the number of partitions with a committed offset"),
+        Column("pending", "int64", "the number of partitions with a commit in an open transaction"),
+        Column("timestamp_ms", "int64", "the timestamp of its newest record", "ms"),
+        Column("offset", "int64", "the offset of its newest record"),
         _LOG,
     ),
 )
@@ -156,15 +173,17 @@ SHARE_OFFSETS: Final = Table(
     (
         Column("group", "string", "the group"),
         Column("topic_id", "string", "the topic's id"),
-        Column("topic", "string", "its name, where the group's records tell it; else null"),
-        Column("partition", "int32", "its partition"),
-        Column("start_offset", "int64", "the first one that is not done; -1: not known yet"),
-        Column("state_epoch", "int32", "of the share partition; null where no snapshot is left"),
-        Column("leader_epoch", "int32", "of the partition's leader that wrote it"),
-        Column("in_flight", "json", "batches behind the start, as Kafka writes them, newest record alone"),
-        Column("timestamp_ms", "int64", "of its newest record", "ms"),
-        Column("offset", "int64", "of its newest record"),
-        Column("deleted", "bool", "whether it was taken back"),
+        Column("topic", "string", "the topic's name, if the group's records have it; otherwise null"),
+        Column("partition", "int32", "the partition's number"),
+        Column("start_offset", "int64", "the first offset that is not done; -1: not known yet"),
+        Column("state_epoch", "int32", "the state epoch of the share partition; null if no snapshot is left"),
+        Column("leader_epoch", "int32", "the epoch of the partition leader that wrote it"),
+        Column(
+            "in_flight", "json", "the batches after the start offset, as Kafka writes them; from the newest record only"
+        ),
+        Column("timestamp_ms", "int64", "the timestamp of its newest record", "ms"),
+        Column("offset", "int64", "the offset of its newest record"),
+        Column("deleted", "bool", "whether it was deleted"),
         _LOG,
     ),
 )
@@ -172,23 +191,29 @@ TRANSITIONS: Final = Table(
     "transitions",
     "a step in the life of a transactional id",
     (
-        Column("transactional_id", "string", "whose step"),
-        Column("timestamp_ms", "int64", "when it was made", "ms"),
-        Column("state", "string", "after this step", words=TRANSITION_STATES),
+        Column("transactional_id", "string", "the transactional id"),
+        Column("timestamp_ms", "int64", "when the step was made", "ms"),
+        Column("state", "string", "the state after this step", words=TRANSITION_STATES),
         Column("step", "string", "what happened", words=STEPS),
-        Column("duration_ms", "int64", "until the next step, or the moment asked for; null where neither is", "ms"),
-        Column("producer_id", "int64", "in use after this step; null in a tombstone"),
-        Column("producer_epoch", "int16", "after this step; null in a tombstone"),
-        Column("previous_producer_id", "int64", "where this step replaced the producer id, the old one; else null"),
-        Column("next_producer_id", "int64", "allocated for after this transaction; null where none is"),
-        Column("decided_by", "string", "of a decision: whose it was; null where nothing tells", words=DECIDED_BY),
+        Column("duration_ms", "int64", "the time until the next step, or until --at; null if there is neither", "ms"),
+        Column("producer_id", "int64", "the producer id after this step; null in a tombstone"),
+        Column("producer_epoch", "int16", "the producer epoch after this step; null in a tombstone"),
+        Column("previous_producer_id", "int64", "the old producer id, if this step replaced it; otherwise null"),
+        Column(
+            "next_producer_id",
+            "int64",
+            "the producer id allocated for use after this transaction; null if there is none",
+        ),
+        Column("decided_by", "string", "who made the decision; null if nothing shows it", words=DECIDED_BY),
         Column("fenced_epoch", "int16", "producers up to this epoch are refused from here on; null: none are"),
-        Column("transaction_version", "int16", "of the client's protocol in this transaction; null in a tombstone"),
-        Column("partitions", "json", "of the transaction, as topic-partition; null in empty"),
-        Column("start_timestamp_ms", "int64", "of the transaction; -1: none yet", "ms"),
-        Column("timeout_ms", "int64", "the client's; 2147483647: never", "ms"),
+        Column(
+            "transaction_version", "int16", "the client's protocol version in this transaction; null in a tombstone"
+        ),
+        Column("partitions", "json", "the transaction's partitions, as topic-partition; null in empty"),
+        Column("start_timestamp_ms", "int64", "when the transaction began; -1: not yet", "ms"),
+        Column("timeout_ms", "int64", "the client's transaction timeout; 2147483647: never", "ms"),
         Column("log", "string", "the state partition's directory, as a user would type it"),
-        Column("partition", "int32", "of the state topic"),
-        Column("offset", "int64", "of the record"),
+        Column("partition", "int32", "the partition of __transaction_state"),
+        Column("offset", "int64", "the offset of the record"),
     ),
 )

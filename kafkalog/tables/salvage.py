@@ -1,4 +1,4 @@
-"""The table of ``kafkalog salvage``: a segment, stretch by stretch."""
+"""The table of ``kafkalog salvage``: a segment, part by part."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from kafkalog.tables.column import Column, Table
 __all__ = ["GRADES", "REASONS", "STRETCHES"]
 
 GRADES: Final = (
-    "anchored",  # a witness says that a batch begins there
-    "chained",  # several batches behind one another, whose offsets go on
-    "isolated",  # its checksum holds, and nothing else speaks for it
+    "anchored",  # other bytes or files show that a batch begins there
+    "chained",  # several consecutive batches whose offsets continue
+    "isolated",  # its CRC matches, and nothing else supports it
 )
 REASONS: Final = (
-    "file-start",  # or behind a batch that is whole itself
+    "file-start",  # or after a whole batch
     "believed-end",  # the damage before it provably ends there
     "index-entry",
     "expected-offset",  # it has the offset that the damaged batch's header leads to
-    "neighbours-met",  # its offsets meet those before and behind it
+    "neighbours-met",  # its offsets fit those before and after it
     "offsets-go-on",
     "no-witness",
     "crc-mismatch",
@@ -36,18 +36,18 @@ REASONS: Final = (
 
 STRETCHES: Final = Table(
     "stretches",
-    "a part of a segment: whole batches that lie behind one another, or bytes that are none",
+    "a part of a segment: consecutive whole batches, or bytes that are no whole batch",
     (
         Column("file", "string", "the segment, as it was named"),
         Column("position", "int64", "where it begins in the file", "bytes"),
-        Column("size_bytes", "int64", "all stretches together have the file's size", "bytes"),
-        Column("batches", "int64", "whole ones; 0 where nothing is"),
-        Column("records", "int64", "by the batches' headers; null where messages of magic 0 or 1 are compressed"),
-        Column("first_offset", "int64", "null where nothing is whole, or the first batch does not say its own"),
-        Column("last_offset", "int64", "null where nothing is whole"),
-        Column("grade", "string", "how sure it is that the batches are the log's; null where they are ruled out", "",
+        Column("size_bytes", "int64", "its size; the sizes of all stretches add up to the file's size", "bytes"),
+        Column("batches", "int64", "the number of whole batches, or 0"),
+        Column("records", "int64", "the number of records; null for compressed messages of magic 0 or 1"),
+        Column("first_offset", "int64", "null if nothing is whole, or if the first batch does not state it"),
+        Column("last_offset", "int64", "null if nothing is whole"),
+        Column("grade", "string", "how certain it is that the batches belong to the log; null if ruled out", "",
                GRADES),
-        Column("taken", "bool", "whether the output has it"),
-        Column("reason", "string", "what vouches for it, or the finding that speaks against it", "", REASONS),
+        Column("taken", "bool", "whether the output contains it"),
+        Column("reason", "string", "what supports it, or the finding that speaks against it", "", REASONS),
     ),
 )  # fmt: skip

@@ -31,17 +31,17 @@ FILE_STATES: Final = (
     "written",  # of the same size, but written to
     "vanished",
     "replaced",  # another file has its name
-    "unreadable",  # it could not be opened, or not be read to its end
+    "unreadable",  # it could not be opened, or not read to its end
     "link",  # a symbolic link that leads out of the directory: not followed
 )
 
-_LOG: Final = Column("log", "string", "the partition's directory; null for a file that is in none")
+_LOG: Final = Column("log", "string", "the partition's directory; null for a file of no partition")
 _TOPIC: Final = Column("topic", "string", "the topic; null for a file of no partition")
 _PARTITION: Final = Column("partition", "int32", "the partition's number; null for a file of no partition")
 
 FILES: Final = Table(
     "files",
-    "a file: good, damaged, preallocated and trailing bytes are together its size",
+    "a file; good, damaged, preallocated and trailing bytes add up to its size",
     (
         Column("file", "string", "the file, as a user would type it"),
         Column("input", "string", "the argument that it was found under"),
@@ -51,39 +51,50 @@ FILES: Final = Table(
         _PARTITION,
         Column("kind", "string", "what it is, by its name", words=FILE_KINDS),
         Column(
-            "removed", "string", "the suffix of a file that is put aside: .deleted, .cleaned, .swap, .tmp; else null"
+            "removed",
+            "string",
+            "the suffix of a file that the broker put aside: .deleted, .cleaned, .swap, .tmp; otherwise null",
         ),
-        Column("size_bytes", "int64", "when it was opened", "bytes"),
-        Column("good_bytes", "int64", "of whole batches, entries or lines; none of an unknown file", "bytes"),
-        Column("damaged_bytes", "int64", "of what is not whole; of what could not be read, by state", "bytes"),
-        Column("preallocated_bytes", "int64", "zeros at the end that a broker allocates in advance", "bytes"),
-        Column("trailing_bytes", "int64", "behind the last whole batch or entry; all of an unknown file", "bytes"),
-        Column("state", "string", "what became of it while it was read", words=FILE_STATES),
-        Column("sha256", "string", "of all its bytes; null where it was not asked for or could not be had"),
-        Column("batches", "int64", "whole ones; null where it holds none by its kind"),
-        Column("records", "int64", "in them, by their headers; entries or lines of another file"),
-        Column("first_offset", "int64", "of its first batch; null where there is none"),
-        Column("last_offset", "int64", "of its last batch; null where there is none"),
+        Column("size_bytes", "int64", "its size when it was opened", "bytes"),
+        Column("good_bytes", "int64", "bytes of whole batches, entries or lines; 0 for an unknown file", "bytes"),
+        Column("damaged_bytes", "int64", "bytes that are not whole, or that could not be read: see `state`", "bytes"),
+        Column("preallocated_bytes", "int64", "zeros at the end that a broker preallocated", "bytes"),
+        Column(
+            "trailing_bytes",
+            "int64",
+            "bytes after the last whole batch or entry; all bytes of an unknown file",
+            "bytes",
+        ),
+        Column("state", "string", "what happened to it while it was read", words=FILE_STATES),
+        Column(
+            "sha256", "string", "the SHA-256 of all its bytes; null if it was not asked for or could not be computed"
+        ),
+        Column("batches", "int64", "the number of whole batches; null for a kind of file without batches"),
+        Column(
+            "records", "int64", "the number of records, from the batches' headers; for other files, of entries or lines"
+        ),
+        Column("first_offset", "int64", "the first offset of its first batch; null if there is none"),
+        Column("last_offset", "int64", "the last offset of its last batch; null if there is none"),
     ),
 )
 LOGS: Final = Table(
     "logs",
-    "a log: what its segments hold together",
+    "a log: all its segments together",
     (
         Column("log", "string", "the partition's directory, as a user would type it"),
         Column("topic", "string", "the topic"),
         Column("partition", "int32", "the partition's number"),
-        Column("cluster_id", "string", "by meta.properties; null where that is missing"),
-        Column("node_id", "string", "by meta.properties; null where that is missing"),
-        Column("topic_id", "string", "by partition.metadata; null where that is missing"),
-        Column("log_start_offset", "int64", "by the checkpoint or the first segment"),
+        Column("cluster_id", "string", "from meta.properties; null if that file is missing"),
+        Column("node_id", "string", "from meta.properties; null if that file is missing"),
+        Column("topic_id", "string", "from partition.metadata; null if that file is missing"),
+        Column("log_start_offset", "int64", "the first offset, from the checkpoint or the first segment"),
         Column("log_end_offset", "int64", "the next offset to be written"),
-        Column("segments", "int64", "files"),
-        Column("size_bytes", "int64", "of all segments", "bytes"),
-        Column("batches", "int64", "whole ones, markers too"),
-        Column("records", "int64", "in them, markers too"),
-        Column("damaged_bytes", "int64", "of all segments", "bytes"),
-        Column("findings", "int64", "above note"),
+        Column("segments", "int64", "the number of segments"),
+        Column("size_bytes", "int64", "the size of all segments", "bytes"),
+        Column("batches", "int64", "the number of whole batches, markers included"),
+        Column("records", "int64", "the number of records in them, markers included"),
+        Column("damaged_bytes", "int64", "damaged bytes of all segments", "bytes"),
+        Column("findings", "int64", "findings above note"),
     ),
 )
 VERIFY_TABLES: Final = (LOGS, FILES, REPLICAS, FINDINGS)

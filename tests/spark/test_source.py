@@ -41,7 +41,7 @@ def test_a_directory_alone_shows_its_transactions(spark: SparkSession) -> None:
 
     assert in_order(found.where("state = 'hanging'").collect()) == expected
     assert expected
-    assert found.schema["producer_id"].metadata["comment"] == "the producer"
+    assert found.schema["producer_id"].metadata["comment"] == "the producer id"
 
 
 def test_only_the_columns_that_are_named_are_made(spark: SparkSession) -> None:

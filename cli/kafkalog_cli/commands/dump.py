@@ -79,60 +79,65 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
     "listed",
     multiple=True,
     metavar="A,B",
-    help="The files, separated by commas, as the official tool takes them.",
+    help="The files, separated by commas, as in the official tool.",
 )
-@click.option("--deep-iteration", is_flag=True, help="Show records too.")
-@click.option(
-    "--print-data-log", is_flag=True, help="Show records with their keys and values; no need for --deep-iteration."
-)
-@click.option("--skip-record-metadata", is_flag=True, help="Show of records only keys and values.")
-@click.option("--verify-index-only", is_flag=True, help="Check index files, don't list their entries.")
-@click.option("--index-sanity-check", is_flag=True, help="Only make the check that a broker makes of index files.")
-@click.option("--max-bytes", type=click.IntRange(min=0), help="Read only that many bytes of each segment.")
+@click.option("--deep-iteration", is_flag=True, help="Show records, too.")
+@click.option("--print-data-log", is_flag=True, help="Show records with keys and values; implies --deep-iteration.")
+@click.option("--skip-record-metadata", is_flag=True, help="Show only the keys and values of records.")
+@click.option("--verify-index-only", is_flag=True, help="Check index files without listing their entries.")
+@click.option("--index-sanity-check", is_flag=True, help="Check index files only as a broker does when it opens them.")
+@click.option("--max-bytes", type=click.IntRange(min=0), help="Read only this many bytes of each segment.")
 @click.option("--max-message-size", type=click.IntRange(min=0), default=5242880, show_default=True,
-              help="Biggest batch that an index entry may point at.")  # fmt: skip
+              help="Largest batch that an index entry may point to.")  # fmt: skip
 @click.option("--key-decoder-class", "key_decoder", type=_Decoder(), default="org.apache.kafka.tools.api.StringDecoder",
-              help=f"How keys are shown: {', '.join(DECODERS)}.")  # fmt: skip
+              help=f"Decoder for keys: {', '.join(DECODERS)}.")  # fmt: skip
 @click.option("--value-decoder-class", "value_decoder", type=_Decoder(),
-              default="org.apache.kafka.tools.api.StringDecoder", help="How values are shown.")  # fmt: skip
+              default="org.apache.kafka.tools.api.StringDecoder", help="Decoder for values.")  # fmt: skip
 @_decoder_options
-@click.option("--format", "form", type=click.Choice(_FORMATS), help="[default: kafka, or by -o's suffix]")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), help="Output format.  [default: kafka; with -o, from its suffix]"
+)
 @click.option("--dialect", type=click.Choice(("4.3", "4.2", "4.4")), default="4.3", show_default=True,
-              help="Which official tool's text.")  # fmt: skip
-@click.option("--raw", is_flag=True, help="Don't escape control characters on a terminal.")
+              help="Release of kafka-dump-log whose text is printed.")  # fmt: skip
+@click.option("--raw", is_flag=True, help="Do not escape control characters on a terminal.")
 @click.option("--table", "tables", multiple=True, type=click.Choice(_TABLES), metavar="NAME",
-              help=f"Which tables, may be given again: {', '.join(_TABLES)}.")  # fmt: skip
-@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
+              help=f"Table to show; repeat for more: {', '.join(_TABLES)}.")  # fmt: skip
+@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Columns to show, in this order.")
 @click.option(
-    "--offset", "offsets", type=Offsets(), default=(None, None), help="Only these offsets, both ends included."
+    "--offset", "offsets", type=Offsets(), default=(None, None), help="Only these offsets; both ends are included."
 )
 @click.option(
-    "--since", type=Time(), help="Only records not older than this: ISO-8601 (UTC without a zone) or ms since 1970."
+    "--since", type=Time(), help="Only records from this time on: ISO-8601 (UTC if it has no zone) or ms since 1970."
 )
-@click.option("--until", type=Time(), help="Only records not newer than this, like --since.")
+@click.option("--until", type=Time(), help="Only records up to this time; written like --since.")
 @click.option("--producer-id", type=int, help="Only this producer's batches.")
 @click.option("--key", metavar="TEXT", help="Only records with this key.")
 @click.option("--control-only", is_flag=True, help="Only control batches.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), help="Stop after that many batches, or records where they are shown."
+    "--limit", type=click.IntRange(min=1), help="Stop after this many batches, or records if records are shown."
 )
 @click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-              help="Biggest batch that is read whole.")  # fmt: skip
+              help="Largest batch that is read.")  # fmt: skip
 @click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
-              help="Most that a batch may decompress to.")  # fmt: skip
+              help="Largest size that a batch may decompress to.")  # fmt: skip
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, whole or not at all."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to this file; it appears only when it is complete.",
 )
 @click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="error", show_default=True,
-              help="From which findings on the exit status is 1.")  # fmt: skip
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found; what can't be read still gives 3.")
+              help="Lowest severity that makes the exit status 1.")  # fmt: skip
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 despite findings; unreadable input still gives 3.")
 def dump(
     paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
     columns: tuple[str, ...], offsets: tuple[int | None, int | None], since: int | None, until: int | None,
     producer_id: int | None, key: str | None, control_only: bool, limit: int | None, max_batch_bytes: int,
     max_decompressed_bytes: int, output: Path | None, fail_on: str, exit_zero: bool, **tool: Any,
 ) -> int:  # fmt: skip
-    """Show the record batches of FILES: segments, indexes, snapshots and checkpoints; ``-`` is standard input.
+    """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
+
+    ``-`` is standard input.
 
     \b
         kafkalog dump 00000000000000000000.log

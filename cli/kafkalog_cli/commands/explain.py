@@ -15,7 +15,7 @@ __all__ = ["explain"]
 @click.command("explain")
 @click.argument("codes", nargs=-1, metavar="[CODE]...")
 def explain(codes: tuple[str, ...]) -> int:
-    """Say what each finding CODE means, how sure it is, what Kafka would do and what to do next; without one, list all.
+    """Explain finding CODEs: meaning, certainty, what Kafka does and what to do next. Without CODE, list all codes.
 
     \b
         kafkalog explain transaction-hanging

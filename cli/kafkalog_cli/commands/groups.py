@@ -15,9 +15,9 @@ __all__ = ["groups"]
 @click.option("--group", help="Only this group.")
 @view_options((GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL), (GROUPS, COMMITTED, SHARE_OFFSETS))
 def groups(paths: tuple[str, ...], view: View, at: Moment | None, group: str | None) -> int:
-    """Show the groups under DIRs and where each would start again: committed, pending, aborted, deleted offsets.
+    """Show the groups under DIRs and where each would start again: committed, pending, aborted and deleted offsets.
 
-    With --at as it was then. The table offsets has every commit, the table internal every record.
+    With --at, show them at that moment. The table offsets has every commit, the table internal every record.
 
     \b
         kafkalog groups /copy/of/log.dirs

@@ -19,9 +19,9 @@ __all__ = ["metadata"]
     (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP),
 )
 def metadata(paths: tuple[str, ...], view: View, at: Moment | None, topic: str | None) -> int:
-    """Show brokers, topics, leaders, replicas in sync and settings under DIRs, with all changes.
+    """Show brokers, topics, leaders, in-sync replicas and settings under DIRs, with all changes.
 
-    With --at as it was then. The tables metadata and internal have the log's records.
+    With --at, show them at that moment. The tables metadata and internal have the log's records.
 
     \b
         kafkalog metadata /copy/of/log.dirs

@@ -32,23 +32,23 @@ def _all_columns() -> tuple[str, ...]:
 @click.command("salvage")
 @click.argument("segment")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              help="The new file, written whole or not at all; never in the segment's directory.")  # fmt: skip
+              help="The new file, outside the segment's directory; it appears only when it is complete.")  # fmt: skip
 @click.option("--include", type=click.Choice(("isolated",)), multiple=True,
-              help="Take single batches, too, that nothing but their checksums speaks for.")  # fmt: skip
+              help="Also copy single batches that only their CRC supports.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True,
-              help="How standard output says what was taken and what was left out.")  # fmt: skip
-@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Which tables, may be given again.")
-@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
+              help="Format of the list of what was copied and what was left out.")  # fmt: skip
+@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Table to show; repeat for more.")
+@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Columns to show, in this order.")
 @click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-              help="Biggest batch that is read.")  # fmt: skip
+              help="Largest batch that is read.")  # fmt: skip
 @click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="error", show_default=True,
-              help="From which findings on the exit status is 1.")  # fmt: skip
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found; what can't be read still gives 3.")
+              help="Lowest severity that makes the exit status 1.")  # fmt: skip
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 despite findings; unreadable input still gives 3.")
 def salvage(
     segment: str, output: Path, include: tuple[str, ...], form: str, tables: tuple[str, ...],
     columns: tuple[str, ...], max_batch_bytes: int, fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
-    """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and say what is left out.
+    """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and list what is left out.
 
     \b
         kafkalog salvage 00000000000000000000.log -o ../salvaged/00000000000000000000.log

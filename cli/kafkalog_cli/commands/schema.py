@@ -16,7 +16,7 @@ __all__ = ["schema"]
 @click.argument("tables", nargs=-1, metavar="[TABLE]...", type=click.Choice(tuple(TABLES)))
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def schema(tables: tuple[str, ...], form: str) -> int:
-    """Show the columns of TABLES with type, unit and meaning; without names, of all.
+    """Show the columns of each TABLE with type, unit and meaning. Without TABLE, show all.
 
     \b
         kafkalog schema batches

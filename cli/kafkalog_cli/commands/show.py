@@ -49,13 +49,13 @@ class _PlaceType(click.ParamType):  # type: ignore[type-arg]  # not generic at r
 @click.argument("places", nargs=-1, required=True, metavar="FILE@POSITION...", type=_PlaceType())
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
 @click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-              help="Biggest batch that is read whole.")  # fmt: skip
+              help="Largest batch that is read.")  # fmt: skip
 @click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
-              help="Most that a batch may decompress to.")  # fmt: skip
+              help="Largest size that a batch may decompress to.")  # fmt: skip
 def show(places: tuple[_Place, ...], form: str, max_batch_bytes: int, max_decompressed_bytes: int) -> int:
-    """Show the bytes at a place, field by field: a batch's header with its checksum, records, entries of side files.
+    """Show the bytes at a place, field by field: batch headers with their CRC, records, entries of side files.
 
-    A place is a file and a byte position in it, decimal or in hex, or the offset of a record: FILE@817, FILE@0x331,
+    A place is a file and a byte position, decimal or hex, or a file and a record's offset: FILE@817, FILE@0x331,
     FILE@offset:18.
 
     \b

@@ -21,14 +21,16 @@ _STATE: Final = TRANSITIONS.names.index("state")
 
 @click.command("transactions")
 @click.option("--transactional-id", help="Only this transactional id.")
-@click.option("--state", multiple=True, type=click.Choice(TRANSITION_STATES), help="Only steps into this state.")
+@click.option(
+    "--state", multiple=True, type=click.Choice(TRANSITION_STATES), help="Only steps that lead to this state."
+)
 @view_options((TRANSITIONS, INTERNAL), (TRANSITIONS,))
 def transactions(
     paths: tuple[str, ...], view: View, at: Moment | None, transactional_id: str | None, state: tuple[str, ...]
 ) -> int:
-    """Show each step of each transactional id under DIRs: begun, decided, ended, fenced, under which producer id.
+    """Show each step of each transactional id under DIRs: begun, decided, ended or fenced, and with which producer id.
 
-    With --at only the step is shown that each id was in then. The table internal has the records.
+    With --at, show only the step that each id was in at that moment. The table internal has the records.
 
     \b
         kafkalog transactions /copy/of/log.dirs

@@ -67,25 +67,30 @@ def _all_columns() -> tuple[str, ...]:
 @click.command("txn-audit")
 @click.argument("paths", nargs=-1, required=True, metavar="DIR...")
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), help="[default: table, or by -o's suffix: none is parquet]"
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="Output format.  [default: table; with -o, from its suffix; without a suffix, parquet]",
 )
-@click.option("--all", "everything", is_flag=True, help="All tables but visible, all their rows.")
-@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
-@click.option("--topic", metavar="GLOB", help="Only these topics.")
+@click.option("--all", "everything", is_flag=True, help="Show all rows of all tables except visible.")
+@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Columns to show, in this order.")
+@click.option("--topic", metavar="GLOB", help="Only topics that match this pattern.")
 @click.option("--partition", "partitions", type=NumberRanges(), help="Only these partitions.")
 @click.option("--producer-id", type=int, help="Only this producer.")
 @click.option("--transactional-id", help="Only this transactional id.")
 @click.option("--state", multiple=True, type=click.Choice(STATES), help="Only transactions in this state.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read segments.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes that read segments."
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="A file, whole or not at all, or a new directory for Parquet.",
+    help="Write to this file, or to a new directory of Parquet files.",
 )
 @click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
-              help="What does the work; Spark writes Parquet only.")  # fmt: skip
-@click.option("--master", metavar="URL", help="With --engine spark: the cluster, as local[2].")
+              help="Where the audit runs; Spark writes only Parquet.")  # fmt: skip
+@click.option("--master", metavar="URL", help="With --engine spark: the Spark master, such as local[2].")
 @audit_options
 def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
@@ -93,7 +98,7 @@ def txn_audit(
     state: tuple[str, ...], copy_minutes: float, output: Path | None, hashed: bool, fail_on: str, exit_zero: bool,
     engine: str, master: str | None, **options: Any,
 ) -> int:  # fmt: skip
-    """Say what happened to every transaction and offset under DIRs: log directories of brokers, or single partitions.
+    """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
     \b
         kafkalog txn-audit /copy/of/log.dirs

@@ -42,33 +42,38 @@ def _all_columns() -> tuple[str, ...]:
 @click.command("verify")
 @click.argument("paths", nargs=-1, required=True, metavar="DIR|FILE...")
 @click.option("--depth", type=click.Choice(_DEPTHS), default="records", show_default=True,
-              help="Read headers and checksums alone, or decode every record too.")  # fmt: skip
-@click.option("--hash", "hashed", type=click.Choice(_HASHES), help="Take every file's checksum in the same read.")
+              help="Check only headers and CRCs, or decode every record too.")  # fmt: skip
+@click.option("--hash", "hashed", type=click.Choice(_HASHES), help="Compute every file's checksum in the same read.")
 @click.option("--against", type=click.Path(dir_okay=False), metavar="PROVENANCE.JSON",
-              help="Say what changed since that was written.")  # fmt: skip
-@click.option("--replicas", is_flag=True, help="Compare the partitions that several DIRs, of one broker each, share.")
+              help="Report what changed since this file was written.")  # fmt: skip
+@click.option("--replicas", is_flag=True, help="Compare the partitions that the DIRs share; each DIR is one broker's.")
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), help="[default: table, or by -o's suffix: none is parquet]"
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="Output format.  [default: table; with -o, from its suffix; without a suffix, parquet]",
 )
-@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Which tables, may be given again.")
-@click.option("--all", "everything", is_flag=True, help="All tables, all their rows.")
-@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
+@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Table to show; repeat for more.")
+@click.option("--all", "everything", is_flag=True, help="Show all rows of all tables.")
+@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Columns to show, in this order.")
 @click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-              help="Biggest batch that is read whole.")  # fmt: skip
+              help="Largest batch that is read.")  # fmt: skip
 @click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
-              help="Most that a batch may decompress to.")  # fmt: skip
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read segments.")
+              help="Largest size that a batch may decompress to.")  # fmt: skip
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes that read segments."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path),
-              help="A file, whole or not at all, or a new directory with provenance.json.")  # fmt: skip
+              help="Write to this file, or to a new directory with provenance.json.")  # fmt: skip
 @click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="warning", show_default=True,
-              help="From which findings on the exit status is 1.")  # fmt: skip
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+              help="Lowest severity that makes the exit status 1.")  # fmt: skip
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 despite findings; unreadable input still gives 3.")
 def verify(
     paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
     tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
     max_decompressed_bytes: int, jobs: int, replicas: bool, output: Path | None, fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
-    """Say whether DIRs and FILEs are whole: log directories of brokers, single partitions, segments, side files.
+    """Check whether DIRs and FILEs are whole: brokers' log directories, single partitions, segments, side files.
 
     \b
         kafkalog verify /copy/of/log.dirs

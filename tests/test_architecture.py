@@ -1,0 +1,56 @@
+"""ARCHITECTURE.md is a map of what is there: each path in it exists, and it names every package."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parent.parent
+TEXT: Final = (ROOT / "ARCHITECTURE.md").read_text()
+PACKAGES: Final = (ROOT / "kafkalog", ROOT / "cli" / "kafkalog_cli", ROOT / "spark" / "kafkalog_spark")
+# Where a path may begin: ``format/kernel.py`` is short for ``kafkalog/format/kernel.py``.
+BASES: Final = (ROOT, *PACKAGES)
+PATH: Final = re.compile(r"[\w.-]+/[\w./-]*|[\w-]+\.(?:py|pyi|md|pxd|json|toml)")
+
+
+def named() -> list[str]:
+    """List the paths that the text names in backticks or links to, each once."""
+    text = re.sub(r"^```.*?^```", "", TEXT, flags=re.MULTILINE | re.DOTALL)
+    words = [word for span in re.findall(r"`([^`\n]+)`", text) for word in span.split()]
+    words += [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    return list(dict.fromkeys(word for word in words if PATH.fullmatch(word)))
+
+
+def places(path: str) -> list[Path]:
+    """List what a path of the text may mean; a file's name alone is that of any module of the packages."""
+    found = [base / path for base in BASES if (base / path).exists()]
+    if "/" not in path:
+        found += [file for package in PACKAGES for file in package.rglob(path)]
+    return [place.resolve() for place in found]
+
+
+def folders() -> list[str]:
+    """List the packages below the library, the command and the Spark package, and the last two themselves."""
+    inits = (init for package in PACKAGES for init in package.rglob("__init__.py"))
+    return sorted(str(init.parent.relative_to(ROOT)) for init in inits if init.parent != PACKAGES[0])
+
+
+def test_the_map_names_paths() -> None:
+    """The tests below have something to look at."""
+    assert len(named()) > 20
+    assert len(folders()) > 5
+
+
+@pytest.mark.parametrize("path", named())
+def test_each_path_exists(path: str) -> None:
+    """A path in backticks, or in a link, is a file or a folder of the repository; one that ends in / is a folder."""
+    assert [place for place in places(path) if place.is_dir() or not path.endswith("/")], path
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_each_package_is_on_the_map(folder: str) -> None:
+    """A newcomer finds every package by its name."""
+    assert ROOT / folder in {place for path in named() for place in places(path)}, folder
