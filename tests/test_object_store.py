@@ -14,7 +14,7 @@ import pytest
 import build
 from invoke import PARTITION, SEGMENT, kafkalog
 from kafkalog import UnreadableError
-from kafkalog.audit.pipeline import run
+from kafkalog.audit.pipeline import executors
 from kafkalog.log.files import open_source, read_small
 from kafkalog.log.logdir import Segment, open_log_directory
 from kafkalog.log.readers import segment_chunks
@@ -80,8 +80,8 @@ def test_several_processes_read_it_too(store: ObjectStore, monkeypatch: pytest.M
     local = FIXTURES / "k4-i-retention-delete-records" / "data"
     uri = store.upload(local, "several")
     alone = kafkalog("txn-audit", "--format", "ndjson", "--all", uri)
-    monkeypatch.setattr(run, "_POOL_BYTES", 0)
-    monkeypatch.setattr(run, "_TASK_BYTES", 1000)
+    monkeypatch.setattr(executors, "_POOL_BYTES", 0)
+    monkeypatch.setattr(executors, "_TASK_BYTES", 1000)
 
     assert kafkalog("txn-audit", "--format", "ndjson", "--all", "--jobs", "2", uri).out == alone.out
 

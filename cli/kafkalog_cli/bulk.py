@@ -82,12 +82,11 @@ def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: fl
     from pyspark import __version__ as spark_version
     from pyspark.errors import PySparkException
 
-    from kafkalog.audit.pipeline import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, verdict_of
+    from kafkalog.audit.pipeline import PROVENANCE, SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
     from kafkalog.audit.transactions import AuditOptions
     from kafkalog.log.storage import StorageOptions, expand, set_storage_options
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
     from kafkalog_spark.output import Output
-    from kafkalog_spark.splits import SPLIT_BYTES
 
     storage = StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
     set_storage_options(storage)

@@ -57,11 +57,6 @@ class Columns:
             return NotImplemented
         return all(np.array_equal(column, other[name]) for name, column in self._columns.items())
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travel between processes as one table: many small arrays cost more."""
-        names = list(self._columns)
-        return _columns_of, (names, np.stack([self._columns[name] for name in names]) if names else None)
-
     __hash__ = None  # type: ignore[assignment]  # rows can't be keys
 
     def __repr__(self) -> str:
@@ -80,10 +75,6 @@ class Columns:
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Columns:
         """Return the rows at these places, in that order."""
         return Columns({name: column[rows] for name, column in self._columns.items()})
-
-
-def _columns_of(names: list[str], table: NDArray[np.int64] | None) -> Columns:
-    return Columns({} if table is None else dict(zip(names, table, strict=True)))
 
 
 class Packed:
@@ -132,9 +123,8 @@ class Packed:
         self._blocks += other._blocks
 
     def give(self, other: Packed, keep: Callable[[Columns], bool]) -> Iterator[Columns]:
-        """Move all rows behind those of `other`, but yield the blocks that `keep` wants, by their producers' ids."""
-        blocks, self._blocks = self._blocks, []
-        for block in blocks:
+        """Put all rows after those of `other`, but yield the blocks that `keep` wants, by their producers' ids."""
+        for block in self._blocks:
             if keep(block.rows(("producer_id",))):
                 yield block.rows(self.names)
             else:
@@ -150,6 +140,35 @@ class Packed:
         blocks = [self._blocks[number].rows(self.names) for number in needed.tolist()]
         base = np.array([0, *accumulate(map(len, blocks))], np.intp)[of_place]
         return Columns.concat(blocks, self.names).take(places - starts[numbers] + base)
+
+    def parts(self) -> list[bytes]:
+        """Return the rows as bytes: of each block its length, each column's least value and width, and the cells."""
+        found = [np.array([len(self._blocks)], _WIRE).tobytes()]
+        for block in self._blocks:
+            lows, cells = block.cells(self.names)
+            widths = [0 if above is None else above.itemsize for above in cells]
+            found += [np.array([len(block), *lows, *widths], _WIRE).tobytes()]
+            found += [above.astype(above.dtype.newbyteorder("<")).tobytes() for above in cells if above is not None]
+        return found
+
+    @classmethod
+    def from_parts(cls, names: tuple[str, ...], take: Callable[[int], bytes]) -> Packed:
+        """Read what ``parts`` gave; `take` gives the next bytes, and refuses to where there are not so many.
+
+        Raises ValueError where a width is none.
+        """
+        (blocks,) = np.frombuffer(take(8), _WIRE).tolist()
+        found = cls(names)
+        for _ in range(blocks):
+            length, *about = np.frombuffer(take(8 + 16 * len(names)), _WIRE).tolist()
+            columns = {}
+            for name, low, width in zip(names, about[: len(names)], about[len(names) :], strict=True):
+                if width not in _WIDTHS:
+                    raise ValueError(f"a column of {width} bytes a cell")
+                above = np.frombuffer(take(length * width), _WIDTHS[width]) if width else None
+                columns[name] = (low, above)
+            found._blocks.append(_Block.of_cells(columns, length))
+        return found
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
         parts = [rows[name] for rows in self.blocks(name)]
@@ -169,13 +188,21 @@ class _Block:
     def __len__(self) -> int:
         return self._length
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travel between processes as one piece of bytes: many small arrays cost more."""
-        kinds = [
-            (name, low, above if above is None else above.dtype.str) for name, (low, above) in self._columns.items()
-        ]
-        data = b"".join(above.tobytes() for _, above in self._columns.values() if above is not None)
-        return _block_of, (self._few, self._length, kinds, data)
+    @classmethod
+    def of_cells(cls, columns: dict[str, tuple[int, NDArray[Any] | None]], length: int) -> _Block:
+        """Make a block of its columns as they are packed."""
+        block = cls.__new__(cls)
+        block._length, block._columns, block._few = length, columns, None
+        if length < _FEW:
+            block._few = block.rows(tuple(columns))
+            block._columns = {}
+        return block
+
+    def cells(self, names: tuple[str, ...]) -> tuple[list[int], list[NDArray[Any] | None]]:
+        """Return of each column its least value, and its cells above that; None where all are the same."""
+        if self._few is not None:
+            return [0] * len(names), [self._few[name] for name in names]
+        return [self._columns[name][0] for name in names], [self._columns[name][1] for name in names]
 
     def rows(self, names: tuple[str, ...]) -> Columns:
         """Return the rows with these columns, or more."""
@@ -184,19 +211,16 @@ class _Block:
         return Columns({name: _unpacked(*self._columns[name], self._length) for name in names})
 
 
-def _block_of(few: Columns | None, length: int, kinds: list[tuple[str, int, str | None]], data: bytes) -> _Block:
-    block = _Block(Columns({}), ())
-    block._few, block._length = few, length
-    position = 0
-    for name, low, dtype in kinds:
-        above = None if dtype is None else np.frombuffer(data, dtype, length, position)
-        position += 0 if above is None else above.nbytes
-        block._columns[name] = (low, above)
-    return block
-
-
 _FEW: Final = 100  # rows that are not worth packing
 _NARROW: Final = tuple((narrow, np.iinfo(narrow).max) for narrow in (np.uint8, np.uint16, np.uint32))
+_WIRE: Final = np.dtype("<i8")
+_WIDTHS: Final[dict[int, np.dtype[Any]]] = {
+    0: np.dtype("u1"),
+    1: np.dtype("u1"),
+    2: np.dtype("<u2"),
+    4: np.dtype("<u4"),
+    8: np.dtype("<i8"),
+}
 _TOP: Final = {np.dtype(narrow): top for narrow, top in _NARROW}
 
 

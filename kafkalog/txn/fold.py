@@ -165,7 +165,7 @@ class Fold:
             self._go_on(told, why)
 
     def stretch(self, later: Stretch) -> None:
-        """Take in a later stretch's transactions and producers; its finished ones are used up.
+        """Take in a later stretch's transactions and producers.
 
         Only a producer with an open transaction has something to join: rows of others are moved as they are.
         """

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql.datasource import InputPartition
 
 from kafkalog.audit.partition import PartitionAudit, read_log, scan_segment
+from kafkalog.audit.pipeline import LogPlace, SegmentPlace, logs_of, packed_tasks, segments_of
 from kafkalog.audit.topics import cluster_metadata, policies
 from kafkalog.audit.transactions import StateLog, Surroundings
 from kafkalog.errors import UnreadableError
@@ -22,7 +23,6 @@ from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import expand, set_storage_options
 from kafkalog.txn.fold import Stretch
 from kafkalog_spark.request import Request
-from kafkalog_spark.splits import Log, Piece, logs_of, packed_tasks, pieces_of
 
 __all__ = ["Task", "log_tasks", "open_all", "segment_tasks"]
 
@@ -31,8 +31,8 @@ __all__ = ["Task", "log_tasks", "open_all", "segment_tasks"]
 class Task(InputPartition):
     """A task's share: segments, or partitions with all their logs; `around` is by cluster, packed. `rows` are given."""
 
-    pieces: list[Piece] = field(default_factory=list)
-    groups: list[list[Log]] = field(default_factory=list)
+    pieces: list[SegmentPlace] = field(default_factory=list)
+    groups: list[list[LogPlace]] = field(default_factory=list)
     around: dict[int, bytes] = field(default_factory=dict)
     rows: list[tuple[Any, ...]] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ def segment_tasks(request: Request, clusters: Sequence[Cluster]) -> list[Task]:
     """Share segments out to tasks, but for those that hold none of the offsets that are asked for."""
     logs = [replace(log, directory=_trimmed(log.directory, request)) for log in _wanted(request, clusters)]
     tasks: dict[int, Task] = {}
-    for piece in pieces_of(logs, request.split_bytes):
+    for piece in segments_of(logs, request.split_bytes):
         tasks.setdefault(piece.task, Task()).pieces.append(piece)
     return list(tasks.values())
 
@@ -71,7 +71,7 @@ def log_tasks(request: Request, clusters: Sequence[Cluster], unreadable: Iterabl
         rows += finding_rows(around[number].findings)
         around[number].findings = []
     packed = {number: zlib.compress(pickle.dumps(one), 1) for number, one in around.items()}
-    groups: dict[int, list[Log]] = {}
+    groups: dict[int, list[LogPlace]] = {}
     for log in _wanted(request, clusters):
         groups.setdefault(log.group, []).append(log)
     sizes = {group: sum(log.directory.size for log in logs) for group, logs in groups.items()}
@@ -88,7 +88,7 @@ def _path_of(line: str) -> str:
     return line.partition(": ")[0]
 
 
-def _wanted(request: Request, clusters: Sequence[Cluster]) -> Iterator[Log]:
+def _wanted(request: Request, clusters: Sequence[Cluster]) -> Iterator[LogPlace]:
     return (log for log in logs_of(clusters, None) if request.wants(log.directory))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from kafkalog.audit.pipeline import SPLIT_BYTES
 from kafkalog.audit.transactions import AuditOptions
 from kafkalog.errors import UnsupportedError
 from kafkalog.log.chunk import Limits
@@ -17,7 +18,6 @@ from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.selection import Selection
 from kafkalog.log.storage import StorageOptions
 from kafkalog.tables import Table
-from kafkalog_spark.splits import SPLIT_BYTES
 
 __all__ = ["OPTIONS", "Request"]
 

@@ -1,14 +1,13 @@
-"""What runs in Spark's Python workers: rows in, the library's functions, rows out.
+"""What runs in Spark's Python workers: rows in, the stages of an audit, rows out.
 
-Rows between stages carry their content packed, in pieces of some MiB: a row of Spark's costs more than a transaction.
+Rows between stages carry messages (``kafkalog.txn.wire``) of some MiB: a row of Spark's costs more than a transaction.
 """
 
 from __future__ import annotations
 
-import pickle
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -16,44 +15,60 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.audit.partition import SegmentScan, join, scan_segment
-from kafkalog.audit.pipeline import sha256_of
-from kafkalog.audit.topics import policies
+from kafkalog.audit.partition import SegmentScan, read_extents, read_scan, scan_messages
+from kafkalog.audit.pipeline import (
+    LogPlace,
+    SegmentPlace,
+    judge_partition,
+    read_keys,
+    read_place,
+    scan_place,
+    sha256_of,
+    write_conflict,
+    write_counts,
+    write_keys,
+    write_summary,
+)
 from kafkalog.audit.transactions import (
     KEY_COLUMNS,
     Judgement,
     LogSummary,
     Surroundings,
     conflicts,
-    judge,
     log_batches,
     own_epoch_keys,
 )
 from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import Segment
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.txn.columns import Columns, Packed
-from kafkalog.txn.loops import EXTENT_COLUMNS
-from kafkalog_spark.splits import Log, Piece
 
 __all__ = [
     "CONFLICTS",
     "JUDGED",
-    "PIECES",
+    "PLACES",
     "SCANNED",
     "Judge",
     "conflict",
     "joined",
-    "packed",
+    "place_row",
     "rows_of",
     "scan",
     "unpack",
 ]
 
-PIECES: Final = pa.schema([("task", pa.int32()), ("piece", pa.binary())])
+_NAMES: Final = ("log", "topic", "path")  # bytes: a file's name may be no UTF-8
+PLACES: Final = pa.schema(
+    [
+        *((name, pa.int32()) for name in ("task", "log_number", "cluster", "group", "shares", "split_no", "partition")),
+        *((name, pa.int64()) for name in ("base_offset", "size")),
+        *((name, pa.binary()) for name in _NAMES),
+    ]
+)
 SCANNED: Final = pa.schema(
     [
         ("group", pa.int32()), ("share", pa.int32()), ("log", pa.int32()), ("split_no", pa.int32()),
@@ -68,15 +83,25 @@ JUDGED: Final = pa.schema(
 )  # fmt: skip
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
-_PIECE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
+_MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 _KEY_SHARES: Final = 64
 
 Row = tuple[Any, ...]
 
 
-def packed(value: object) -> bytes:
-    """Return a value as bytes that travel in a row."""
-    return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+def place_row(place: SegmentPlace) -> Row:
+    """Make a segment to scan a row of `PLACES`."""
+    names = (os.fsencode(name) for name in (place.log, place.topic, place.segment.path))
+    return (
+        place.task, place.log_number, place.cluster, place.group, place.shares, place.split_no, place.partition,
+        place.segment.base_offset, place.segment.size, *names,
+    )  # fmt: skip
+
+
+def _place(row: dict[str, Any]) -> SegmentPlace:
+    log, topic, path = (os.fsdecode(row.pop(name)) for name in _NAMES)
+    segment = Segment(path, row.pop("base_offset"), row.pop("size"))
+    return SegmentPlace(**row, log=log, topic=topic, segment=segment)
 
 
 def rows_of(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -93,26 +118,25 @@ def scan(
     """Scan segments: of each a row with all but its finished transactions, and rows with these."""
     set_storage_options(storage)
     for batch in batches:
-        for content in batch["piece"].to_pylist():
-            yield from rows_of(_scanned(pickle.loads(content), limits, hashed=hashed), SCANNED)
+        for row in batch.to_pylist():
+            yield from rows_of(_scanned(_place(row), limits, hashed=hashed), SCANNED)
 
 
-def _scanned(piece: Piece, limits: Limits, *, hashed: bool) -> Iterator[Row]:
-    whole = scan_segment(piece.directory, piece.segment, limits)
-    size, stretch = piece.segment.size, whole.stretch
-    told = len(whole.findings)
-    sha256 = sha256_of(piece.segment) if hashed else None
-    for share in range(piece.shares):
-        scanned = whole.share(share, piece.shares)
-        finished = scanned.stretch.finished
-        head = replace(scanned, stretch=replace(scanned.stretch, finished=Packed(EXTENT_COLUMNS)))
-        if piece.directory.topic != STATE_TOPIC:
-            assert not head.entries  # only the state topic's are read
-        where = (piece.group, share, piece.log, piece.split_no)
-        first = (size, stretch.newest, stretch.newest_broker, told, sha256) if share == 0 else (0, -1, -1, 0, None)
-        yield (*where, 0, "scan", *first, packed(head))
-        for number, some in enumerate(finished.pieces(_PIECE_ROWS)):
-            yield (*where, number + 1, "rows", 0, -1, -1, 0, None, packed(some))
+def _scanned(place: SegmentPlace, limits: Limits, *, hashed: bool) -> Iterator[Row]:
+    whole = scan_place(place, limits)
+    stretch = whole.stretch
+    if place.topic != STATE_TOPIC:
+        assert not whole.entries  # only the state topic's are read
+    first = (place.segment.size, stretch.newest, stretch.newest_broker, len(whole.findings))
+    checksum = sha256_of(place.segment) if hashed else None
+    for share in range(place.shares):
+        about: Row = (*first, checksum) if share == 0 else _NOTHING
+        where = (place.group, share, place.log_number, place.split_no)
+        for number, message in enumerate(scan_messages(whole.share(share, place.shares), _MESSAGE_ROWS)):
+            yield (*where, number, "rows" if number else "scan", *(_NOTHING if number else about), message)
+
+
+_NOTHING: Final[Row] = (0, -1, -1, 0, None)
 
 
 def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
@@ -120,19 +144,15 @@ def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
         yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
 
 
-def joined(rows: Iterable[tuple[str, bytes]]) -> tuple[Log, list[SegmentScan]]:
-    """Put one log's rows together again: where it lies, then each segment's scan with its transactions."""
-    log: Log | None = None
+def joined(rows: Iterable[tuple[str, bytes]]) -> list[SegmentScan]:
+    """Put one log's scans together again, each with its transactions."""
     scans: list[SegmentScan] = []
     for kind, content in rows:
-        if kind == "log":
-            log = pickle.loads(content)
-        elif kind == "scan":
-            scans.append(pickle.loads(content))
+        if kind == "scan":
+            scans.append(read_scan(content))
         else:
-            scans[-1].stretch.finished.extend(pickle.loads(content))
-    assert log is not None  # its row sorts before all others
-    return log, scans
+            scans[-1].stretch.finished.extend(read_extents(content))
+    return scans
 
 
 class Judge:
@@ -149,33 +169,33 @@ class Judge:
         last: Row = ()
         for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
             logs = []
-            for _, of_log in groupby(of_group, key=itemgetter(2)):
+            scans = {}
+            for number, of_log in groupby(of_group, key=itemgetter(2)):
                 content = []
                 for row in of_log:
                     if not last < row[:5]:
-                        raise AssertionError(f"rows out of order: {row[:5]} behind {last}")
+                        raise AssertionError(f"rows out of order: {row[:5]} after {last}")
                     last = row[:5]
                     content.append(row[5:])
-                logs.append(joined(content))
-            yield from rows_of(self.judged(share, logs), JUDGED)
+                assert content[0][0] == "log"  # its row sorts before all others
+                logs.append(read_place(content[0][1]))
+                scans[number] = joined(content[1:])
+            yield from rows_of(self.judged(share, logs, scans), JUDGED)
 
-    def judged(self, share: int, logs: list[tuple[Log, list[SegmentScan]]]) -> Iterator[Row]:
-        about = logs[0][0]
-        around = self.around[about.cluster]
-        known = policies(around.metadata, about.directory.topic)
-        replicas = [(log.node, join(log.directory, scans, known)) for log, scans in logs]
-        found = judge(replicas, around, share=share, of=about.shares)
-        numbers = [log.number for log, _ in logs]
+    def judged(self, share: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]]) -> Iterator[Row]:
+        cluster = logs[0].cluster
+        found = judge_partition(logs, scans, self.around[cluster], share)
+        numbers = [log.number for log in logs]
         sizes: Counter[str] = Counter()
         for table in self.tables:
             for batch in self._batches(table, share, found):
                 content = _ipc(batch)
                 sizes[table] += len(content)
-                yield (table, about.cluster, share, batch.num_rows, content)
-        for row in self._keys(about.cluster, numbers, found):
+                yield (table, cluster, share, batch.num_rows, content)
+        for row in self._keys(cluster, numbers, found):
             sizes["keys"] += len(row[-1])
             yield row
-        yield from self._summaries(about.cluster, share, numbers, found, sizes)
+        yield from self._summaries(cluster, share, numbers, found, sizes)
 
     def _keys(self, cluster: int, numbers: list[int], found: Judgement) -> Iterator[Row]:
         for log, number in zip(found.logs, numbers, strict=True):
@@ -185,18 +205,18 @@ class Judge:
                 for key_share in sorted(set(shares.tolist())):
                     keys.setdefault(key_share, Packed(KEY_COLUMNS)).append(some.take(shares == key_share))
             for key_share, of_share in keys.items():
-                for some_keys in of_share.pieces(_PIECE_ROWS):
-                    yield ("keys", cluster, key_share, len(some_keys), packed(some_keys))
+                for some_keys in of_share.pieces(_MESSAGE_ROWS):
+                    yield ("keys", cluster, key_share, len(some_keys), write_keys(some_keys))
 
     def _summaries(
         self, cluster: int, share: int, numbers: list[int], found: Judgement, sizes: Counter[str]
     ) -> Iterator[Row]:
         for number, log in zip(numbers, found.logs, strict=True):
-            yield ("summary", cluster, share, number, packed(LogSummary.of(log)))
+            yield ("summary", cluster, share, number, write_summary(LogSummary.of(log)))
         codes = Counter((finding.code, finding.severity) for finding in found.findings)
         for log in found.logs:
             codes.update((finding.code, finding.severity) for finding in log.findings)
-        yield ("counts", cluster, share, 0, packed((codes, sizes)))
+        yield ("counts", cluster, share, 0, write_counts(codes, sizes))
 
     def _batches(self, table: str, share: int, found: Judgement) -> Iterator[pa.RecordBatch]:
         if table == "findings":
@@ -227,6 +247,6 @@ def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Find what ended in different ways in different partitions, producers' share by producers' share."""
     rows = _flat(batches, "cluster", "share", "content")
     for (cluster, _), of_share in groupby(rows, key=itemgetter(0, 1)):
-        keys = Columns.concat([k for *_, content in of_share for k in pickle.loads(content).blocks()], KEY_COLUMNS)
-        for pair in conflicts(keys.take(np.argsort(keys["log"], kind="stable"))):
-            yield from rows_of([(cluster, packed(pair))], CONFLICTS)
+        keys = Columns.concat([some for *_, content in of_share for some in read_keys(content).blocks()], KEY_COLUMNS)
+        for one, other in conflicts(keys.take(np.argsort(keys["log"], kind="stable"))):
+            yield from rows_of([(cluster, write_conflict(one, other))], CONFLICTS)

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kafkalog.audit.partition import read_log, scan_segment, segment_row
-from kafkalog.audit.topics import metadata_rows, offsets_rows, policies
-from kafkalog.audit.transactions import Surroundings, judge
+from kafkalog.audit.partition import SegmentScan, segment_row
+from kafkalog.audit.pipeline import Clock, LogPlace, SegmentPlace, judge_partition, scan_place, segments_of
+from kafkalog.audit.topics import metadata_rows, offsets_rows
+from kafkalog.audit.transactions import Surroundings
 from kafkalog.audit.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
@@ -29,14 +30,13 @@ from kafkalog.tables import Table, audit, dump, internal, metadata
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog_spark.columns import batch_columns, gathered, record_columns
 from kafkalog_spark.request import Request
-from kafkalog_spark.splits import Log, Piece
 
 __all__ = ["VIEWS", "View", "log_batches", "schema_of", "segment_batches", "told_batches"]
 
 Row = tuple[Any, ...]
 Columns = Callable[[str, Iterable[Chunk], pa.Schema, Selection], Iterator[pa.RecordBatch]]
-SegmentRows = Callable[[Piece, Request], Iterable[Row]]
-LogBatches = Callable[[list[Log], Surroundings, Request], Iterable[pa.RecordBatch]]
+SegmentRows = Callable[[SegmentPlace, Request], Iterable[Row]]
+LogBatches = Callable[[list[LogPlace], Surroundings, Request], Iterable[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def schema_of(view: View, names: Iterable[str]) -> pa.Schema:
     return pa.schema([whole.field(name) for name in names])
 
 
-def segment_batches(view: View, piece: Piece, schema: pa.Schema, request: Request) -> Iterator[pa.RecordBatch]:
+def segment_batches(view: View, piece: SegmentPlace, schema: pa.Schema, request: Request) -> Iterator[pa.RecordBatch]:
     """Yield one segment's rows; what can't be read of it is told by the view ``findings``."""
     try:
         if view.columns is not None:
@@ -72,7 +72,7 @@ def segment_batches(view: View, piece: Piece, schema: pa.Schema, request: Reques
 
 
 def log_batches(
-    view: View, logs: list[Log], around: Surroundings, schema: pa.Schema, request: Request
+    view: View, logs: list[LogPlace], around: Surroundings, schema: pa.Schema, request: Request
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one partition's logs."""
     if view.of_logs is not None:
@@ -97,8 +97,8 @@ def _batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.
 def _dumped(table: str) -> SegmentRows:
     """Return what makes one of the tables of a dump."""
 
-    def rows(piece: Piece, request: Request) -> Iterator[Row]:
-        path, internal = piece.segment.path, TOPICS.get(piece.directory.topic)
+    def rows(piece: SegmentPlace, request: Request) -> Iterator[Row]:
+        path, internal = piece.segment.path, TOPICS.get(piece.topic)
         if table == "internal" and internal is None:
             return
         chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
@@ -109,24 +109,24 @@ def _dumped(table: str) -> SegmentRows:
     return rows
 
 
-def _segment(piece: Piece, request: Request) -> Iterator[Row]:
-    yield segment_row(piece.directory, scan_segment(piece.directory, piece.segment, request.options.limits))
+def _segment(piece: SegmentPlace, request: Request) -> Iterator[Row]:
+    yield segment_row(piece, scan_place(piece, request.options.limits))
 
 
 def _of_logs(table: str) -> LogBatches:
     """Return what makes a table's rows by the audit of a partition."""
 
-    def batches(logs: list[Log], around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
-        limits = request.options.limits
-        replicas = []
-        for log in logs:
-            known = policies(around.metadata, log.directory.topic)
-            replicas.append((log.node, read_log(log.directory, known, limits).partition))
-        newest = max([around.newest, *(partition.newest for _, partition in replicas)])
-        now = around.now
-        if request.options.now is None:
-            now = max([now, *(partition.newest_broker for _, partition in replicas)])
-        judgement = judge(replicas, replace(around, newest=newest, now=now))
+    def batches(logs: list[LogPlace], around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
+        places = segments_of(logs, request.split_bytes)
+        scans: dict[int, dict[int, SegmentScan]] = {log.number: {} for log in logs}
+        clock = Clock(around.newest, around.now)
+        for place in places:
+            scan = scan_place(place, request.options.limits)
+            scans[place.log_number][place.split_no] = scan
+            clock = clock.with_scan(scan.stretch.newest, scan.stretch.newest_broker)
+        now = clock.newest_broker if request.options.now is None else around.now
+        in_order = {number: [of_log[at] for at in sorted(of_log)] for number, of_log in scans.items()}
+        judgement = judge_partition(logs, in_order, replace(around, newest=clock.newest, now=now))
         if table == "findings":
             yield from arrow_batches(finding_rows(judgement.findings), arrow_schema(audit.FINDINGS))
         for found in judgement.logs:
@@ -135,16 +135,16 @@ def _of_logs(table: str) -> LogBatches:
     return batches
 
 
-def _metadata(piece: Piece, request: Request) -> Iterator[Row]:
-    if piece.directory.topic != METADATA_TOPIC:
+def _metadata(piece: SegmentPlace, request: Request) -> Iterator[Row]:
+    if piece.topic != METADATA_TOPIC:
         return
     segment = piece.segment
-    for item in metadata_rows(segment.path, piece.directory.log, request.options.limits, segment.size):
+    for item in metadata_rows(segment.path, piece.log, request.options.limits, segment.size):
         if not isinstance(item, Finding):
             yield item[1]
 
 
-def _offsets(logs: list[Log], _around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
+def _offsets(logs: list[LogPlace], _around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
     """Yield the commits in each replica: only a whole log tells how transactional ones ended."""
     for log in logs:
         if log.directory.topic == OFFSETS_TOPIC:

@@ -13,9 +13,11 @@ from kafkalog.audit.partition.marker_rules import marker_findings
 from kafkalog.audit.partition.read import read_log
 from kafkalog.audit.partition.replicas import reach, replica_forks, state_differences
 from kafkalog.audit.partition.scan import SegmentScan, scan_segment
+from kafkalog.audit.partition.scan_message import SCAN_VERSION, read_extents, read_scan, scan_messages
 from kafkalog.audit.partition.segments import segment_row
 
 __all__ = [
+    "SCAN_VERSION",
     "LostOffsets",
     "PartitionAudit",
     "SegmentScan",
@@ -25,8 +27,11 @@ __all__ = [
     "log_findings",
     "marker_findings",
     "reach",
+    "read_extents",
     "read_log",
+    "read_scan",
     "replica_forks",
+    "scan_messages",
     "scan_segment",
     "segment_row",
     "state_differences",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Bytes, Finding
@@ -13,7 +13,7 @@ from kafkalog.format import kernel
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import state_record
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.log.logdir import Segment
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.readers import records, segment_chunks
 from kafkalog.txn.coordinator import Entry
@@ -29,6 +29,17 @@ class DamagedBytes(NamedTuple):
     position: int
     length: int
     last_offset: int | None
+
+
+class LogName(Protocol):
+    """Whatever says which log a segment is of: its directory's path, its topic and partition."""
+
+    @property
+    def log(self) -> str: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
 
 
 @dataclass(slots=True)
@@ -55,7 +66,7 @@ class SegmentScan:
 
 
 def scan_segment(
-    directory: PartitionDirectory,
+    log: LogName,
     segment: Segment,
     limits: Limits | None = None,
     chunks: Iterable[Chunk] | None = None,
@@ -87,8 +98,8 @@ def scan_segment(
         segment, stretch, told.damaged, told.zero_tail, told.findings,
         len(stretch.finished) + len(stretch.opened), _oldest(stretch),
     )  # fmt: skip
-    if directory.topic == STATE_TOPIC:
-        _read_entries(directory, scan, limits)
+    if log.topic == STATE_TOPIC:
+        _read_entries(log, scan, limits)
     return scan
 
 
@@ -99,7 +110,7 @@ def _oldest(stretch: Stretch) -> int:
     return min((int(known.min()) for known in (column[column >= 0] for column in columns) if len(known)), default=-1)
 
 
-def _read_entries(directory: PartitionDirectory, scan: SegmentScan, limits: Limits | None) -> None:
+def _read_entries(log: LogName, scan: SegmentScan, limits: Limits | None) -> None:
     """Read what a coordinator wrote."""
     path = scan.segment.path
     try:
@@ -112,12 +123,12 @@ def _read_entries(directory: PartitionDirectory, scan: SegmentScan, limits: Limi
                 scan.findings.append(
                     Finding.of(
                         "state-record-malformed", path, message, position=record.position, offset=record.offset,
-                        log=directory.log,
+                        log=log.log,
                     )
                 )  # fmt: skip
                 continue
             if state is not None:
-                entry = Entry(directory.log, directory.partition, record.offset, record.timestamp, state)
+                entry = Entry(log.log, log.partition, record.offset, record.timestamp, state)
                 scan.entries.append(entry)
     except UnreadableError as error:
         if not any(finding.code == "file-unreadable" for finding in scan.findings):  # it vanished since the first read

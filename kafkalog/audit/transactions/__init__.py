@@ -16,13 +16,14 @@ from kafkalog.audit.transactions.audit import Audit, ClusterAudit
 from kafkalog.audit.transactions.batches import audit_batches, log_batches
 from kafkalog.audit.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.audit.transactions.rows import audit_rows, coordinator_rows, partition_row, unsettled_rows
-from kafkalog.audit.transactions.summary import LogSummary, Summary, count_of
+from kafkalog.audit.transactions.summary import Blocker, LogSummary, Summary, count_of
 from kafkalog.audit.transactions.surroundings import AuditOptions, StateLog, Surroundings
 
 __all__ = [
     "KEY_COLUMNS",
     "Audit",
     "AuditOptions",
+    "Blocker",
     "ClusterAudit",
     "Judgement",
     "LogAudit",

@@ -1,17 +1,27 @@
-"""Which task reads which segments: a split is a task's share, small segments together, the biggest first."""
+"""Which logs an audit is about, numbered, and which task scans which segments: small ones together, big ones first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from itertools import groupby
 from typing import Final
 
 from kafkalog.log.clusters import Cluster
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
 from kafkalog.log.names import STATE_TOPIC
 
-__all__ = ["SHARE_BYTES", "SPLIT_BYTES", "Log", "Piece", "logs_of", "packed_tasks", "pieces_of"]
+__all__ = [
+    "SHARE_BYTES",
+    "SPLIT_BYTES",
+    "LogPlace",
+    "SegmentPlace",
+    "groups_of",
+    "logs_of",
+    "packed_tasks",
+    "segments_of",
+]
 
 SPLIT_BYTES: Final = 128 << 20
 _OPEN_COST: Final = 256 << 10  # bytes that could be read while a file is opened
@@ -19,8 +29,8 @@ SHARE_BYTES: Final = 4 << 30  # a bigger log's producers are shared out to sever
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
-    """A log: its number in the job, its cluster's, its partition's (which replicas share), and where it lies.
+class LogPlace:
+    """A log: its number in the audit, its cluster's, its partition's (which replicas share), and where it is.
 
     `shares` is how many tasks its producers are shared out to; the replicas of a partition have the same.
     """
@@ -34,21 +44,23 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A segment to read: the task that reads it, its log, and its place there."""
+class SegmentPlace:
+    """A segment to scan: the task that does it, the number of its log and its place there, and which log that is."""
 
     task: int
-    log: int
+    log_number: int
     cluster: int
     group: int
     shares: int
     split_no: int
-    directory: PartitionDirectory
+    log: str
+    topic: str
+    partition: int
     segment: Segment
 
 
-def logs_of(clusters: Sequence[Cluster], share_bytes: int | None = SHARE_BYTES) -> list[Log]:
-    """Number the logs of all clusters, in the order in which a local audit goes through them.
+def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPlace]:
+    """Number the logs of all clusters, in the order in which an audit goes through them.
 
     The producers of a log are shared out by `share_bytes` of it; None keeps them together. Those of the state topic,
     which have no transactions, are never shared out.
@@ -63,9 +75,15 @@ def logs_of(clusters: Sequence[Cluster], share_bytes: int | None = SHARE_BYTES) 
             sizes[group] = max(sizes.get(group, 0), size)
             found.append((number, group, replace(node, partitions=[], findings=[], all_checkpoints={}), directory))
     return [
-        Log(at, number, group, 1 if share_bytes is None else 1 + sizes[group] // share_bytes, node, directory)
+        LogPlace(at, number, group, 1 if share_bytes is None else 1 + sizes[group] // share_bytes, node, directory)
         for at, (number, group, node, directory) in enumerate(found)
     ]
+
+
+def groups_of(logs: Sequence[LogPlace]) -> Iterator[list[LogPlace]]:
+    """Yield the logs of each partition, which are its replicas, in the order of their first ones."""
+    for _, of_one in groupby(sorted(logs, key=lambda log: log.group), key=lambda log: log.group):
+        yield list(of_one)
 
 
 def packed_tasks(sizes: Mapping[int, int], split_bytes: int) -> dict[int, int]:
@@ -80,13 +98,18 @@ def packed_tasks(sizes: Mapping[int, int], split_bytes: int) -> dict[int, int]:
     return found
 
 
-def pieces_of(logs: Sequence[Log], split_bytes: int) -> list[Piece]:
+def segments_of(logs: Sequence[LogPlace], split_bytes: int) -> list[SegmentPlace]:
     """Share segments out to tasks of some `split_bytes`, each to the one that has least so far, the biggest first."""
     wanted = [(log, at, segment) for log in logs for at, segment in enumerate(log.directory.segments)]
     tasks = packed_tasks({at: segment.size for at, (_, _, segment) in enumerate(wanted)}, split_bytes)
-    pieces = []
+    places = []
     for number, task in tasks.items():
         log, at, segment = wanted[number]
-        alone = replace(log.directory, segments=(), snapshots={}, left_over=(), orphans=(), leader_epochs=())
-        pieces.append(Piece(task, log.number, log.cluster, log.group, log.shares, at, alone, segment))
-    return pieces
+        of_log = log.directory
+        places.append(
+            SegmentPlace(
+                task, log.number, log.cluster, log.group, log.shares, at, of_log.log, of_log.topic, of_log.partition,
+                segment,
+            )
+        )  # fmt: skip
+    return places
