@@ -137,6 +137,7 @@ def footer(file: Path) -> Any:
 def test_one_job_over_the_whole_corpus(spark: SparkSession, tmp_path: Path, split_bytes: int) -> None:
     """Some hundred clusters at once."""
     paths = sorted(str(data) for case in cases(CORPUS) for data in case.glob("data*"))
+    assert len(paths) > 50, f"there are no cases in {CORPUS}: nothing was compared"
     done = run(spark, paths, tmp_path / "out", split_bytes=split_bytes)
 
     held(done, tmp_path / "out", audit(paths))
