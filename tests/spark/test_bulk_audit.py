@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,8 @@ from kafkalog.findings import Severity
 from kafkalog.log.readers import batches
 from kafkalog.tables import TABLES
 from kafkalog_spark.audit import CorruptInputError
-from official import CORPUS, FIXTURES, cases
+from official import CORPUS, FIXTURES, cases, materialize
+from side_damage import CASE, DAMAGE, LOG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,6 +87,26 @@ def test_a_batch_that_a_broker_was_writing_is_no_damage(spark: SparkSession, tmp
 
     assert done.summary.findings["batch-truncated", Severity.NOTE] == 1
     held(done, tmp_path / "out", audit([data]))
+
+
+def test_findings_of_damaged_directories_are_those_of_a_local_audit(spark: SparkSession, tmp_path: Path) -> None:
+    """Every damage of a log and its side files, each in a cluster of its own: same codes, ids, severities, all rows."""
+    paths = []
+    for number, (damage, _) in enumerate(DAMAGE.values()):
+        root = materialize(FIXTURES / CASE, tmp_path / f"{number}") / "data"
+        damage(root / LOG)
+        about = root / "meta.properties"
+        about.write_text(re.sub(r"(?m)^cluster\.id=.{4}", f"cluster.id=d{number:03}", about.read_text()))
+        paths.append(str(root))
+    found = audit(paths)
+    done = run(spark, paths, tmp_path / "out")
+
+    assert len(found.clusters) == len(DAMAGE)
+    assert {finding.code for finding in found.findings()} >= {
+        "offset-gap-lost", "batch-truncated", "batch-length-wrong", "txn-index-mismatch", "log-cut-short",
+        "checkpoint-ahead",
+    }  # fmt: skip
+    held(done, tmp_path / "out", found)
 
 
 def test_nothing_there_is_an_answer(spark: SparkSession, tmp_path: Path) -> None:
