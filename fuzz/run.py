@@ -10,13 +10,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.util
+import itertools
 import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -50,17 +51,28 @@ def changed(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
     return bytes(found[:4096])
 
 
-def at_random(name: str, target: Callable[[bytes], None], seconds: float, seed: int = 1) -> int:
-    """Run every seed, then changed ones for so long; answer how many ran."""
+def changed_seeds(known: list[bytes], seed: int = 1) -> Iterator[bytes]:
+    """Yield changed seeds without end: the same ones for the same `seed`."""
+    chance = random.Random(seed)
+    while True:
+        yield changed(chance.choice(known), chance, known)
+
+
+def for_so_long(inputs: Iterable[bytes], seconds: float) -> Iterator[bytes]:
+    """Yield `inputs` until the time is over."""
+    end = time.monotonic() + seconds
+    return itertools.takewhile(lambda _: time.monotonic() < end, inputs)
+
+
+def at_random(name: str, target: Callable[[bytes], None], inputs: Iterable[bytes]) -> int:
+    """Run every seed, then `inputs`; answer how many ran. One that fails is kept."""
     from targets import seeds
 
-    chance, known = random.Random(seed), seeds(name)
-    count, end = 0, time.monotonic() + seconds
-    for data in known:
+    count = 0
+    for data in seeds(name):
         target(data)
         count += 1
-    while time.monotonic() < end:
-        data = changed(chance.choice(known), chance, known)
+    for data in inputs:
         try:
             target(data)
         except BaseException:
@@ -121,7 +133,7 @@ def main() -> int:
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2], sys.argv[3:])
         return 0
-    from targets import TARGETS
+    from targets import TARGETS, seeds
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
@@ -132,7 +144,8 @@ def main() -> int:
         if importlib.util.find_spec("atheris"):
             failed |= by_coverage(name, options.seconds)
         else:
-            print(f"{name}: {at_random(name, TARGETS[name], options.seconds, time.time_ns())} ran", flush=True)
+            inputs = for_so_long(changed_seeds(seeds(name), time.time_ns()), options.seconds)
+            print(f"{name}: {at_random(name, TARGETS[name], inputs)} ran", flush=True)
     return 1 if failed else 0
 
 

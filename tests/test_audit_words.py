@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+import build
+from kafkalog.audit.run import Audit, audit
 from kafkalog.tables.audit import AUDIT_TABLES, CAUSES, CERTAINTIES, GAP_CAUSES, GAP_KINDS, STATES
 from kafkalog_cli.exit import Exit
+from metadata_topic import write_policy
+from official import FIXTURES, cases
+from plain import Batch, table, write_checkpoint, write_segments
 
 PAGE: Final = (Path(__file__).parent.parent / "docs" / "txn-audit.md").read_text()
 
@@ -38,9 +44,54 @@ def test_every_word_is_explained(heading: str, words: tuple[str, ...]) -> None:
     assert [line for line in explained if not line[-1]] == []
 
 
-def test_every_kind_of_gap_is_explained() -> None:
-    """Each cause of a gap has its kind beside it, and every kind has a cause."""
-    assert {line[1] for line in rows("cause of a gap")} == set(GAP_KINDS)
+@cache
+def audits() -> tuple[Audit, ...]:
+    """Audits of every fixture."""
+    return tuple(audit(sorted(case.glob("data*"))) for case in cases(FIXTURES))
+
+
+def plain(*offsets: int) -> list[Batch]:
+    """Batches of no producer at these offsets."""
+    return [Batch(0, offset, offset, "plain") for offset in offsets]
+
+
+def gaps_of(root: Path, policy: str | None, **checkpoints: int) -> set[tuple[str, str]]:
+    """Cause and kind of the gaps of a log: in a segment, between two, in the last; one batch is damaged."""
+    home = write_segments(root / "t-0", plain(0, 3, 4, 5), plain(8, 9), plain(10, 12))
+    path = home / f"{0:020}.log"
+    path.write_bytes(build.flipped(path.read_bytes(), 8 * (2 * 69 + 64)))
+    write_policy(root, "t", policy)
+    for name, offset in checkpoints.items():
+        write_checkpoint(root, f"{name.replace('_', '-')}-offset-checkpoint", ("t", 0, offset))
+    return {(row["cause"], row["kind"]) for row in table(audit([root]), "gaps")}
+
+
+def test_every_cause_of_a_gap_is_explained_with_its_kinds(tmp_path: Path) -> None:
+    """Beside each cause stand the kinds that an audit gives gaps of that cause, no other; every kind has a cause."""
+    said = {(row["cause"], row["kind"]) for found in audits() for row in table(found, "gaps")}
+    for number, policy in enumerate((None, "delete", "compact")):
+        said |= gaps_of(tmp_path / f"{number}", policy)
+        said |= gaps_of(tmp_path / f"{number}-cleaned", policy, cleaner=9)
+        said |= gaps_of(tmp_path / f"{number}-trimmed", policy, log_start=3)
+    explained = {(line[0].strip("`"), kind) for line in rows("cause of a gap") for kind in line[1].split(" or ")}
+
+    assert explained == said
+    assert {kind for _, kind in explained} == set(GAP_KINDS)
+
+
+def test_every_cause_is_explained_with_its_state() -> None:
+    """A cause that the page says hangs, or is undecided, goes with that state; each other one with any but these two."""
+    own = {"hangs": "hanging", "undecided": "undecided"}
+    states = {line[0].strip("`"): own.get(line[1].partition(":")[0]) for line in rows("cause")}
+    said = {
+        (row["cause"], row["state"] if row["state"] in own.values() else None)
+        for found in audits()
+        for row in table(found, "transactions")
+        if row["cause"] is not None or row["state"] in own.values()
+    }
+
+    assert said <= set(states.items())
+    assert {state for _, state in said} == {"hanging", "undecided", None}
 
 
 def test_every_exit_status_is_explained() -> None:

@@ -15,9 +15,9 @@ from typing import Final
 import pytest
 
 import build
+from flipped import EXCEPTIONS, SEGMENTS, clean, field_of, read
 from official import FIXTURES
 from reliability import NUMBERS, SIDE_FILES, STEP, Copied, Tally, cuts, field_at, flips, kind_of, publish
-from test_flips import EXCEPTIONS, SEGMENTS, _clean, _field, _read
 
 # What nothing in a log directory can witness, by field: why.
 FLIPS: Final = {
@@ -120,19 +120,19 @@ def test_the_golden_files_are_many() -> None:
 
 def silent_in_a_scan(name: str, step: int, tally: Tally) -> list[tuple[int, str]]:
     """Flip a segment's bits; answer those that a scan alone leaves silent, with their fields."""
-    data, base_offset, clean = _clean(name)
+    data, base_offset, healthy = clean(name)
     found = []
     for bit in range(0, 8 * len(data), step):
         byte = bit >> 3
         tally.inputs += 1
-        row = next((row for row in clean.rows if row.position <= byte < row.position + row.size), None)
+        row = next((row for row in healthy.rows if row.position <= byte < row.position + row.size), None)
         try:
-            told = _read(build.flipped(data, bit), base_offset).told
+            told = read(build.flipped(data, bit), base_offset).told
         except Exception:  # any that escapes is what is counted
             tally.uncaught += 1
             continue
-        if told == clean.told:
-            found.append((bit, "nothing" if row is None else _field(row, byte)))
+        if told == healthy.told:
+            found.append((bit, "nothing" if row is None else field_of(row, byte)))
         else:
             tally.flagged += 1
     return found
@@ -182,11 +182,11 @@ def cut_segments(step: int) -> tuple[Tally, list[str]]:
     """Cut segments; a cut is silent where a batch ends there, which is a whole, shorter segment."""
     tally, wrong = Tally(files=len(SEGMENTS)), []
     for name in SEGMENTS:
-        data, base_offset, clean = _clean(name)
-        ends = {0, *(row.position + row.size for row in clean.rows)}
+        data, base_offset, healthy = clean(name)
+        ends = {0, *(row.position + row.size for row in healthy.rows)}
         for size, cut in cuts(data, step):
             tally.inputs += 1
-            if "batch-truncated" in {code for code, _, _ in _read(cut, base_offset, records=False).told}:
+            if "batch-truncated" in {code for code, _, _ in read(cut, base_offset, records=False).told}:
                 tally.flagged += 1
             else:
                 tally.silent["between batches"] += 1
@@ -234,17 +234,17 @@ def _pages(data: bytes, size: int) -> dict[str, bytes]:
 @pytest.mark.parametrize("name", PAGED)
 def test_a_damaged_page_costs_the_batches_that_touch_it(name: str, size: int) -> None:
     """Zeroed, set to 0xFF, swapped, doubled, written over, at every aligned place: told, and whole batches stay."""
-    data, base_offset, clean = _clean(name)
-    whole = {data[row.position : row.position + row.size]: row.last_offset for row in clean.rows}
+    data, base_offset, healthy = clean(name)
+    whole = {data[row.position : row.position + row.size]: row.last_offset for row in healthy.rows}
     for way, bad in _pages(data, size).items():
-        found = _read(bad, base_offset)
-        assert found.told - clean.told, way
+        found = read(bad, base_offset)
+        assert found.told - healthy.told, way
         assert found.untiled(len(bad)) == [], way
         kept = {bad[row.position : row.position + row.size] for row in found.rows}
         # What stands in one piece and in its place is read, wherever it came to lie.
         at = int(way.split()[0])
         untouched = [
-            row for row in clean.rows
+            row for row in healthy.rows
             if row.position + row.size <= at
             or (row.position >= at + 2 * size and not way.endswith("duplicated"))
         ]  # fmt: skip

@@ -12,7 +12,7 @@ import build
 from kafkalog.findings import Finding
 from kafkalog.log.readers import batches
 from official import FIXTURES, materialize
-from test_side_files import CASE, DAMAGE, LOG
+from side_damage import CASE, DAMAGE, LOG
 from verified import codes, serious, verified
 
 # What the scan of the log tells of the damages of which side files say nothing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,8 @@ from kafkalog.findings import Severity
 from kafkalog.log.readers import batches
 from kafkalog.tables import TABLES
 from kafkalog_spark.audit import CorruptInputError
-from official import CORPUS, FIXTURES, cases
+from official import CORPUS, FIXTURES, cases, materialize
+from side_damage import CASE, DAMAGE, LOG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,6 +90,26 @@ def test_a_batch_that_a_broker_was_writing_is_no_damage(spark: SparkSession, tmp
     held(done, tmp_path / "out", audit([data]))
 
 
+def test_findings_of_damaged_directories_are_those_of_a_local_audit(spark: SparkSession, tmp_path: Path) -> None:
+    """Every damage of a log and its side files, each in a cluster of its own: same codes, ids, severities, all rows."""
+    paths = []
+    for number, (damage, _) in enumerate(DAMAGE.values()):
+        root = materialize(FIXTURES / CASE, tmp_path / f"{number}") / "data"
+        damage(root / LOG)
+        about = root / "meta.properties"
+        about.write_text(re.sub(r"(?m)^cluster\.id=.{4}", f"cluster.id=d{number:03}", about.read_text()))
+        paths.append(str(root))
+    found = audit(paths)
+    done = run(spark, paths, tmp_path / "out")
+
+    assert len(found.clusters) == len(DAMAGE)
+    assert {finding.code for finding in found.findings()} >= {
+        "offset-gap-lost", "batch-truncated", "batch-length-wrong", "txn-index-mismatch", "log-cut-short",
+        "checkpoint-ahead",
+    }  # fmt: skip
+    held(done, tmp_path / "out", found)
+
+
 def test_nothing_there_is_an_answer(spark: SparkSession, tmp_path: Path) -> None:
     """An empty directory gives empty tables with all columns; a missing one is told."""
     (tmp_path / "empty").mkdir()
@@ -138,6 +160,7 @@ def footer(file: Path) -> Any:
 def test_one_job_over_the_whole_corpus(spark: SparkSession, tmp_path: Path, split_bytes: int) -> None:
     """Some hundred clusters at once."""
     paths = sorted(str(data) for case in cases(CORPUS) for data in case.glob("data*"))
+    assert len(paths) > 50, f"there are no cases in {CORPUS}: nothing was compared"
     done = run(spark, paths, tmp_path / "out", split_bytes=split_bytes)
 
     held(done, tmp_path / "out", audit(paths))

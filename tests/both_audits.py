@@ -1,0 +1,150 @@
+"""What ``txn-audit`` and ``verify`` say of the same directories: the one place of the tests that knows where both are.
+
+Every code of the catalogue is held to the rule that both say the same, but for those that are listed here, each group
+with its reason: a new code is held to it from its first day.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from kafkalog import CATALOGUE
+from kafkalog.audit.batch_rules import HEADER_CODES
+from kafkalog.audit.record_rules import RECORD_CODES
+from kafkalog.audit.rows import audit_rows
+from kafkalog.audit.run import audit
+from kafkalog.audit.verify import verify
+from kafkalog.catalogue.records import RECORDS
+from kafkalog.log.names import FileKind, parse_name
+from kafkalog.tables import TABLES
+
+__all__ = ["AUDIT_ALONE", "SHARED", "VERIFY_ALONE", "Said", "by_audit", "by_verify", "disagreements"]
+
+Row = dict[str, Any]
+Key = tuple[str, str]
+
+# Transactions, their coordinator, groups' commits, replicas' histories: verify asks whether files are whole.
+AUDIT_ALONE: Final = frozenset(
+    {
+        "atomicity-broken", "late-data-adopted", "offsets-aborted", "offsets-pending", "replicas-fork",
+        "sequence-broken", "state-partitions-guessed", "state-replicas-differ", "state-transition-illegal",
+        "transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided",
+    }
+)  # fmt: skip
+
+# The audit reads headers and markers, and of the side files those that a verdict rests on.
+VERIFY_ALONE: Final = frozenset(
+    {
+        # The rules of single batches and records.
+        *HEADER_CODES, *RECORD_CODES, *RECORDS, "decompression-failed", "decompression-over-limit",
+        "max-timestamp-wrong", "message-crc-mismatch", "records-missing",
+        # Batches held against indexes, snapshots and the log's leader epochs.
+        "base-offset-wrong", "index-insane", "index-mismatch", "index-preallocated", "leader-epoch-wrong",
+        "leader-epochs-mismatch", "side-file-missing", "snapshot-mismatch", "time-index-mismatch",
+        # Segments held against each other's, and against the index files of those that are missing.
+        "segment-foreign", "segment-missing", "segments-alike",
+        # The root's own files, and files of no name of Kafka's.
+        "checkpoint-names-absent", "checkpoint-wrong", "directory-twice", "file-unknown", "kraft-snapshot-wrong",
+        "meta-properties-wrong", "partition-metadata-wrong", "partition-twice", "quorum-state-wrong",
+        "topic-id-differs",
+        # --replicas and --against.
+        "file-added", "file-content-changed", "file-gone", "file-size-changed", "replica-damaged", "replica-lacks",
+        "replicas-differ",
+    }
+)  # fmt: skip
+
+SHARED: Final = frozenset(CATALOGUE) - AUDIT_ALONE - VERIFY_ALONE
+
+# Files that only verify reads to their end: it may say more of them, the audit nothing else.
+_READ_BY_VERIFY: Final = frozenset(
+    {
+        FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.PRODUCER_SNAPSHOT, FileKind.KRAFT_SNAPSHOT,
+        FileKind.QUORUM_STATE,
+    }
+)  # fmt: skip
+
+# What verify alone can witness lowers to a note what follows from it: one damage is one finding there.
+_LOWERS: Final = frozenset({"base-offset-wrong", "leader-epoch-wrong", "segment-foreign"})
+
+
+class Said(NamedTuple):
+    """What one of the two said: the logs that it looked at, and the rows of its table of findings."""
+
+    logs: frozenset[str]
+    rows: list[Row]
+
+    def shared(self, logs: frozenset[str]) -> dict[Key, Row]:
+        """The findings of shared codes about these logs, or about no single log, by code and id."""
+        return {
+            (row["code"], row["id"]): row
+            for row in self.rows
+            if row["code"] in SHARED and (row["log"] is None or row["log"] in logs)
+        }
+
+    def lowered(self, row: Row) -> bool:
+        """Whether a finding is a note here because of a loud one about the same log that verify alone can witness."""
+        return row["severity"] == "note" and any(
+            other["log"] == row["log"]
+            and other["severity"] != "note"
+            and (other["code"] in _LOWERS or (other["code"] == "log-cut-short" and _by_an_index(other)))
+            for other in self.rows
+        )
+
+
+def by_audit(paths: Sequence[Path]) -> Said:
+    """Ask ``txn-audit``."""
+    found = audit(paths)
+    logs = frozenset(log.partition.directory.log for cluster in found.clusters for log in cluster.logs)
+    return Said(logs, _named(audit_rows(found, "findings")))
+
+
+def by_verify(paths: Sequence[Path]) -> Said:
+    """Ask ``verify``."""
+    found = verify(paths)
+    return Said(frozenset(log.partition.directory.log for log in found.logs), _named(found.rows("findings")))
+
+
+def _named(rows: Iterable[tuple[Any, ...]]) -> list[Row]:
+    return [dict(zip(TABLES["findings"].names, row, strict=True)) for row in rows]
+
+
+def disagreements(audited: Said, verified: Said) -> list[str]:
+    """Each finding that only one of the two has of a log that both looked at, or that has another severity in each."""
+    logs = audited.logs & verified.logs
+    ours, theirs = audited.shared(logs), verified.shared(logs)
+    told = []
+    for key, row in sorted({**theirs, **ours}.items()):
+        said = [rows[key]["severity"] if key in rows else "nothing" for rows in (ours, theirs)]
+        if said[0] == said[1] or (said[0] == "nothing" and _beyond_the_audit(row)):
+            continue
+        if key in ours and key in theirs and verified.lowered(theirs[key]):
+            continue
+        told.append(
+            f"{row['code']} of {row['file']}, position {row['position']}, offset {row['offset']}: txn-audit says"
+            f" {said[0]}, verify {said[1]}: {row['message']}"
+        )
+    strange = {row["code"] for row in audited.rows} & VERIFY_ALONE | {
+        row["code"] for row in verified.rows
+    } & AUDIT_ALONE
+    return [*told, *(f"{code} is listed as the other's alone" for code in sorted(strange))]
+
+
+def _beyond_the_audit(row: Row) -> bool:
+    """Say whether a finding that only verify has rests on what only verify reads."""
+    if parse_name(os.path.basename(row["file"])).kind in _READ_BY_VERIFY:
+        return True
+    if row["code"] == "control-record-malformed":  # the audit reads markers, and no other control records
+        return True
+    if (
+        row["code"] == "txn-index-mismatch"
+    ):  # copies often leave indexes out, and no verdict rests on one that is missing
+        return not os.path.exists(row["file"])
+    return _by_an_index(row)
+
+
+def _by_an_index(row: Row) -> bool:
+    """Say whether it is a segment's own index that knows offsets after the segment's end."""
+    return row["code"] == "log-cut-short" and row["position"] is not None

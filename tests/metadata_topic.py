@@ -1,0 +1,37 @@
+"""A metadata log of one node, written record by record: topics with their partitions and settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import build
+from kafkalog.format.internal import Internal, record_types
+from kafkalog.format.message_writer import encode, encode_uvarint
+
+__all__ = ["write_policy"]
+
+_ID: Final = "topicidAAAAAAAAAAAAAAA"
+_TOPIC: Final = 2  # the resource type of a ConfigRecord
+
+
+def write_policy(root: Path, topic: str, policy: str | None) -> None:
+    """Write a metadata log in which a topic of one partition, on no node that is here, has a cleanup.policy or none."""
+    partition = {
+        "partitionId": 0, "topicId": _ID, "replicas": [99], "isr": [99], "removingReplicas": [], "addingReplicas": [],
+        "leader": 99, "leaderEpoch": 0, "partitionEpoch": 0, "directories": [_ID],
+    }  # fmt: skip
+    records = [_value("TopicRecord", {"name": topic, "topicId": _ID}), _value("PartitionRecord", partition)]
+    if policy is not None:
+        fields = {"resourceType": _TOPIC, "resourceName": topic, "name": "cleanup.policy", "value": policy}
+        records.append(_value("ConfigRecord", fields))
+    folder = root / "__cluster_metadata-0"
+    folder.mkdir()
+    batches = [build.batch(build.record(value), base_offset=at) for at, value in enumerate(records)]
+    (folder / f"{0:020}.log").write_bytes(b"".join(batches))
+
+
+def _value(name: str, fields: dict[str, Any]) -> bytes:
+    (kind,) = (kind for kind in record_types(Internal.CLUSTER_METADATA).values() if kind.name == name)
+    version = kind.value.newest
+    return b"\1" + encode_uvarint(kind.number) + encode_uvarint(version) + encode(kind.value, version, fields)
