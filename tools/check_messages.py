@@ -16,21 +16,21 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import Any, Final
 
 from kafkalog.format import definitions as ours
 from kafkalog.format.definitions import Definition, DefinitionError, definition, definitions
 from kafkalog.format.releases import RECORDS_BETWEEN
-from kafkalog.format.schema import NEVER, Array, Message, MessageField, Release, Struct
+from kafkalog.format.schema import EVERY_RELEASE, Array, Message, MessageField, Release, Struct
 
 HOMES: Final = ("message", "metadata")  # the folders that Kafka keeps definitions in
 RECORDS: Final = ("coordinator-key", "coordinator-value", "metadata", "data")  # the others are requests and responses
 # Data that is no record's, or has a layout in kafkalog/format/layout.py, or a file of its own.
 ELSEWHERE: Final = frozenset({
-    "ControlRecordTypeSchema", "DefaultPrincipalData", "EndTxnMarker", "ProducerSnapshot", "QuorumStateData",
-    "SubscriptionInfoData",
+    "AbortedTxn", "ControlRecordTypeSchema", "DefaultPrincipalData", "EndTxnMarker", "ProducerSnapshot",
+    "QuorumStateData", "SubscriptionInfoData",
 })  # fmt: skip
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*')
 _RELEASE: Final = re.compile(r"(\d+)\.(\d+)\b")
@@ -130,25 +130,23 @@ def known(release: Release) -> dict[str, Definition]:
 
 
 def between(here: Definition, there: Definition, release: Release) -> Iterator[str]:
-    """Say in what two definitions differ."""
-    ends, other_ends = (_facts(one, release) for one in (here, there))
-    yield from _unlike("", ends, other_ends)
-    fields, others = (dict(_fields(one.message, release)) for one in (here, there))
+    """Say in what two definitions differ: the one here as the release knows it, Kafka's as it is."""
+    yield from _unlike("", _facts(here, release), _facts(there, EVERY_RELEASE))
+    fields, others = dict(_fields(here.message, release)), dict(_fields(there.message, EVERY_RELEASE))
     for path in fields.keys() | others.keys():
         if path not in fields or path not in others:
             yield f"{path}: {'missing here' if path in others else 'not in Kafka'}"
         else:
             yield from _unlike(f"{path}: ", fields[path], others[path])
-    order, other_order = ([path for path, facts in of.items() if "tag" not in facts] for of in (fields, others))
+    order, other_order = ([path for path, facts in of.items() if facts["tag"] == "none"] for of in (fields, others))
     if order != other_order and sorted(order) == sorted(other_order):
         yield f"fields are in the order {', '.join(order)} here, {', '.join(other_order)} in Kafka"
 
 
 def _unlike(where: str, here: dict[str, str], there: dict[str, str]) -> Iterator[str]:
-    for what in sorted(here.keys() | there.keys()):
-        mine, other = here.get(what, "none"), there.get(what, "none")
-        if mine != other:
-            yield f"{where}{what} {mine} here, {other} in Kafka"
+    for what, said in here.items():
+        if said != there[what]:
+            yield f"{where}{what} {said} here, {there[what]} in Kafka"
 
 
 def _facts(one: Definition, release: Release) -> dict[str, str]:
@@ -156,25 +154,31 @@ def _facts(one: Definition, release: Release) -> dict[str, str]:
     return {
         "apiKey": str(one.number),
         "type": one.type,
-        "validVersions": _versions(0, newest),
-        "flexibleVersions": _versions(one.message.flexible_since, newest),
+        "validVersions": f"0-{newest}" if newest else "0",
+        "flexibleVersions": _versions(one.message.flexible_since, newest, newest),
     }
 
 
 def _fields(message: Message, release: Release) -> Iterator[tuple[str, dict[str, str]]]:
     newest = message.newest_in(release)
 
-    def walk(fields: tuple[MessageField, ...], above: str, since: int, until: int) -> Iterator[tuple[str, dict[str, str]]]:
+    def walk(
+        fields: Iterable[MessageField], above: str, since: int, until: int
+    ) -> Iterator[tuple[str, dict[str, str]]]:
         for field in fields:
             first, last = max(field.since, since), min(field.until, until)
             if first > last or field.release > release:
                 continue
-            facts = {"type": _word(field.type), "versions": _versions(first, last), "default": _default(field)}
-            if field.nullable_since <= last:
-                facts["nullableVersions"] = _versions(max(field.nullable_since, first), last)
-            if field.tag is not None:
-                facts["tag"] = str(field.tag)
-            yield f"{above}{field.name}", facts
+            yield (
+                f"{above}{field.name}",
+                {
+                    "type": _word(field.type),
+                    "versions": _versions(first, last, newest),
+                    "nullableVersions": _versions(max(field.nullable_since, first), last, newest),
+                    "tag": "none" if field.tag is None else str(field.tag),
+                    "default": _default(field),
+                },
+            )
             inner = field.type.of if isinstance(field.type, Array) else field.type
             if isinstance(inner, Struct):
                 yield from walk(inner.fields, f"{above}{field.name}.", first, last)
@@ -182,10 +186,11 @@ def _fields(message: Message, release: Release) -> Iterator[tuple[str, dict[str,
     yield from walk(message.fields, "", 0, newest)
 
 
-def _versions(first: int, last: int) -> str:
-    if first > last or first == NEVER:
+def _versions(first: int, last: int, newest: int) -> str:
+    """Write versions so that a newer one of the message, which changes nothing of them, does not show."""
+    if first > last:
         return "none"
-    return str(first) if first == last else f"{first}-{last}"
+    return f"{first}+" if last >= newest else str(first) if first == last else f"{first}-{last}"
 
 
 def _word(kind: str | Array | Struct) -> str:

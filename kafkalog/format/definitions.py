@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ __all__ = ["Definition", "DefinitionError", "definition", "definitions", "messag
 
 _MESSAGES: Final = "messages"
 _PLAIN: Final = {*FIXED, "string", "bytes"}
+_TYPES: Final = frozenset({"coordinator-key", "coordinator-value", "data", "metadata"})
 _NONE: Final = (NEVER, NEVER)
 # What Kafka's generator says with them does not concern the bytes of a record.
 _UNREAD: Final = frozenset({"about", "entityType", "ignorable", "mapKey", "zeroCopy"})
@@ -76,7 +78,8 @@ def _files(folder: str) -> Iterator[tuple[str, bytes]]:
     from importlib import resources  # takes 10 ms to import: for a zip only
 
     for packed in resources.files(__package__).joinpath(_MESSAGES, folder).iterdir():
-        yield packed.name, packed.read_bytes()
+        if packed.name.endswith(".json"):
+            yield packed.name, packed.read_bytes()
 
 
 class _Reading:
@@ -86,6 +89,8 @@ class _Reading:
         self.file = file
         self.name = name = str(data.get("name"))
         self.check(name, data, _OF_A_MESSAGE, _OF_A_MESSAGE - {"apiKey", "commonStructs"})
+        if data["type"] not in _TYPES:
+            raise self.error(name, f"unknown type {data['type']}")
         self.data = data
         self.releases = FIELDS_SINCE.get(name, {})
         self.rows: dict[str, list[dict[str, Any]]] = {}  # of structures that several fields share
@@ -118,10 +123,10 @@ class _Reading:
         tagged = self.versions(where, row.get("taggedVersions", "none"))
         if tagged != ((since, until) if "tag" in row else _NONE):
             raise self.error(where, "a field has a tag in all of its versions or in none")
-        name = where[0].lower() + where[1:]
+        name = where[:1].lower() + where[1:]  # as in Kafka's JSON of records
         nullable_since = self.since(where, row.get("nullableVersions", "none"))
         kind = self.kind(where, row)
-        default = self.default(where, row["default"], kind, nullable_since) if "default" in row else BY_TYPE
+        default = self.default(where, row.get("default"), kind, nullable_since)
         release = self.releases.get(name, (0, 0))
         return MessageField(name, kind, since, until, nullable_since, row.get("tag"), default, release)
 
@@ -129,12 +134,12 @@ class _Reading:
         word = str(row["type"])
         name = word.removeprefix("[]")
         of: str | Struct
-        if "fields" in row:
+        if name in _PLAIN and "fields" not in row:
+            of = name
+        elif name not in _PLAIN and "fields" in row:
             of = Struct(name, self.fields(row["fields"]))
         elif name in self.rows:
             of = self.common(name)
-        elif name in _PLAIN:
-            of = name
         else:
             raise self.error(where, f"unknown type {word}")
         return of if word == name else Array(of)
@@ -145,18 +150,21 @@ class _Reading:
         return self.structs[name]
 
     def default(self, where: str, said: Value, kind: str | Array | Struct, nullable_since: int) -> Value:
-        """Read a default, which Kafka's files write as a value or as its text."""
-        if said in (None, "null") and nullable_since != NEVER:
+        """Read a default, which Kafka's files write as a value or as its text.
+
+        JSON's null is none at all to Kafka's generator; a default of null is the text ``null``.
+        """
+        if said is None:
+            return BY_TYPE
+        if said == "null" and nullable_since != NEVER:
             return None
         if kind == "bool" and said in (True, False, "true", "false"):
             return said in (True, "true")
         if kind == "string" and isinstance(said, str):
             return said
         if isinstance(kind, str) and "int" in kind and not isinstance(said, bool):
-            try:
+            with suppress(ValueError):
                 return int(str(said), 0)
-            except ValueError:
-                pass
         raise self.error(where, f"{said!r} is no default of type {self.word(kind)}")
 
     def word(self, kind: str | Array | Struct) -> str:
@@ -165,7 +173,7 @@ class _Reading:
         return kind.name if isinstance(kind, Struct) else kind
 
     def since(self, where: str, text: object) -> int:
-        """Return the first of versions that go on to the newest."""
+        """Return the first of versions that go on to the message's newest."""
         since, until = self.versions(where, text)
         if until < self.newest:
             raise self.error(where, f"versions {text} end before version {self.newest} of the message")

@@ -1,7 +1,7 @@
 """Which release of Kafka brought what: an older one reads without it, as that release's tools do.
 
-Kafka's message definitions say what a version has, not which release knows the version; this is the other half.
-`make messages` holds both against a release.
+Kafka's message definitions say what a version has, not which release knows the version; this is the other half, from
+4.2 on, the oldest release whose text kafkalog writes. `make messages` compares both with a release.
 """
 
 from __future__ import annotations
