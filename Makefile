@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests coverage corpus exhaustive fuzz spark-oldest zip environment bench lock clean
+.PHONY: test check format lint types layers tests messages coverage corpus exhaustive fuzz spark-oldest zip environment bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -75,6 +75,11 @@ fuzz: $(READY)
 # Side by side with the official tool where KAFKA_TOOLS_JARS names the folder of its jars.
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py --data benchmarks/data -o benchmarks/RESULTS.md
+
+# Kafka's message definitions here against those of a release: KAFKA_MESSAGES is a checkout of its source or a folder of
+# its jars, as libs/ of a release. A folder that does not say of which release it is needs "FOLDER --release 4.3".
+messages: $(READY)
+	$(BIN)/python tools/check_messages.py $(KAFKA_MESSAGES)
 
 # New versions of what the tests and checks need.
 lock:

@@ -21,17 +21,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (".", "cli", "spark")
 PACKAGES = ("kafkalog", "kafkalog_cli", "kafkalog_spark", "pyspark_kafkalog")
+SUFFIXES = (".json", ".py")
 NEEDED = (f"{ROOT}[parquet]", "pandas>=2.2,<3")  # pyspark is on the nodes
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can say
 
 
 def sources() -> list[tuple[str, Path]]:
-    """List the packages' Python files, each behind its name in the zip."""
+    """List the packages' Python files and Kafka's message definitions, each after its name in the zip."""
     found = []
     for folder in FOLDERS:
         for package in PACKAGES:
-            files = (ROOT / folder / package).rglob("*.py")
-            found += [(str(file.relative_to(ROOT / folder)), file) for file in files]
+            files = (ROOT / folder / package).rglob("*.*")
+            found += [(str(file.relative_to(ROOT / folder)), file) for file in files if file.suffix in SUFFIXES]
     return sorted(found)
 
 

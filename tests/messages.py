@@ -13,7 +13,7 @@ import kafkalog
 from kafkalog.format.internal import Internal, record_types
 from kafkalog.format.message import UNKNOWN_TAGS
 from kafkalog.format.records.record_type import RecordType
-from kafkalog.format.schema import Array, Field, Message, Struct
+from kafkalog.format.schema import Array, Message, MessageField, Struct
 
 __all__ = ["KINDS", "TOPICS", "internal_segments", "messages", "plain_records"]
 
@@ -54,7 +54,7 @@ def messages(message: Message, version: int) -> st.SearchStrategy[dict[str, Any]
     return _fields(message.fields, version, flexible=version >= message.flexible_since)
 
 
-def _fields(fields: tuple[Field, ...], version: int, *, flexible: bool) -> st.SearchStrategy[dict[str, Any]]:
+def _fields(fields: tuple[MessageField, ...], version: int, *, flexible: bool) -> st.SearchStrategy[dict[str, Any]]:
     present = [field for field in fields if field.since <= version <= field.until]
     needed = {field.name: _value(field, version, flexible=flexible) for field in present if field.tag is None}
     tagged = {
@@ -70,7 +70,7 @@ def _fields(fields: tuple[Field, ...], version: int, *, flexible: bool) -> st.Se
     )
 
 
-def _value(field: Field, version: int, *, flexible: bool) -> st.SearchStrategy[Any]:
+def _value(field: MessageField, version: int, *, flexible: bool) -> st.SearchStrategy[Any]:
     made = _one(field.type, version, flexible=flexible)
     return st.none() | made if version >= field.nullable_since else made
 

@@ -137,7 +137,7 @@ def test_a_dump_of_a_segment_imports_no_readers_of_side_files(segment: Path) -> 
 
     assert "kafkalog.log.segment" in imported
     assert imported & {
-        "kafkalog.format.checkpoint", "kafkalog.format.control", "kafkalog.format.index", "kafkalog.format.snapshot",
+        "kafkalog.format.checkpoint", "kafkalog.format.control", "kafkalog.format.definitions", "kafkalog.format.index", "kafkalog.format.snapshot",
         "kafkalog.log.indexes", "kafkalog.log.readers", "kafkalog_cli.render.rows", "json",
     } == set()  # fmt: skip
 

@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import official
+from kafkalog.format.definitions import definitions
 from kafkalog.format.internal import Internal, InternalRecord, UnknownTypeError, internal_record, record_types
 from kafkalog.format.message import MalformedError, decode
 from kafkalog.format.message_json import kafka_json, plain
 from kafkalog.format.message_writer import encode, encode_uvarint
 from kafkalog.format.primitives import uvarint
-from kafkalog.format.records.consumer_offsets import ASSIGNMENT, SUBSCRIPTION
 from kafkalog.format.records.record_type import RecordType
-from kafkalog.format.schema import Array, Field, Message, Struct
+from kafkalog.format.schema import Array, Message, MessageField, Struct
 from messages import KINDS, TOPICS, internal_segments, messages, plain_records
 
 FEW = settings(
@@ -62,7 +62,9 @@ def test_what_is_written_is_read(internal: Internal, kind: RecordType, version: 
     assert internal_record(internal, *written(kind, record)) == record
 
 
-@pytest.mark.parametrize("message", [SUBSCRIPTION, ASSIGNMENT], ids=lambda message: message.name)
+@pytest.mark.parametrize(
+    "message", [one.message for one in definitions("consumer_protocol").values()], ids=lambda message: message.name
+)
 @given(data=st.data())
 @FEW
 def test_the_consumer_protocol_is_read_as_it_was_written(message: Message, data: st.DataObject) -> None:
@@ -136,7 +138,7 @@ def test_every_flip_of_a_message_is_a_row_or_told(internal: Internal, kind: Reco
     assert flips(kind, internal, InternalRecord(kind.number, kind.name, key, version, fields)) > 0 or not fields
 
 
-def value_of(field: Field, version: int) -> Any:
+def value_of(field: MessageField, version: int) -> Any:
     """Make a value that is not the default and has one of everything that the type nests."""
 
     def one(kind: str | Array | Struct) -> Any:
@@ -161,11 +163,11 @@ def value_of(field: Field, version: int) -> Any:
 PAIR = Message(
     "Pair",
     (
-        Field("a", "int16"),
-        Field("b", "string", since=1, nullable_since=2),
-        Field("t", "int32", since=2, tag=0, default=-1),
-        Field("u", Array("int8"), since=2, tag=1),
-        Field("s", Struct("Nested", (Field("n", "int8"),)), since=3, nullable_since=3),
+        MessageField("a", "int16"),
+        MessageField("b", "string", since=1, nullable_since=2),
+        MessageField("t", "int32", since=2, tag=0, default=-1),
+        MessageField("u", Array("int8"), since=2, tag=1),
+        MessageField("s", Struct("Nested", (MessageField("n", "int8"),)), since=3, nullable_since=3),
     ),
     flexible_since=2,
     newest=3,

@@ -9,16 +9,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
+from kafkalog.format.definitions import message
 from kafkalog.format.layout import CONTROL_RECORD_KEY, END_TXN_MARKER
 from kafkalog.format.message import MalformedError, decode
 from kafkalog.format.message_json import kafka_json
-from kafkalog.format.records.kraft_control import (
-    KRAFT_VERSION,
-    KRAFT_VOTERS,
-    LEADER_CHANGE,
-    SNAPSHOT_FOOTER,
-    SNAPSHOT_HEADER,
-)
 
 __all__ = ["ControlRecord", "ControlType", "control_record"]
 
@@ -53,12 +47,13 @@ class ControlRecord(NamedTuple):
         return kafka_json(self.data)
 
 
+# What KRaft's control records hold; Kafka reads and writes them all in version 0.
 _MESSAGES: Final = {
-    ControlType.LEADER_CHANGE: LEADER_CHANGE,
-    ControlType.SNAPSHOT_HEADER: SNAPSHOT_HEADER,
-    ControlType.SNAPSHOT_FOOTER: SNAPSHOT_FOOTER,
-    ControlType.KRAFT_VERSION: KRAFT_VERSION,
-    ControlType.KRAFT_VOTERS: KRAFT_VOTERS,
+    ControlType.LEADER_CHANGE: "LeaderChangeMessage",
+    ControlType.SNAPSHOT_HEADER: "SnapshotHeaderRecord",
+    ControlType.SNAPSHOT_FOOTER: "SnapshotFooterRecord",
+    ControlType.KRAFT_VERSION: "KRaftVersionRecord",
+    ControlType.KRAFT_VOTERS: "VotersRecord",
 }
 
 
@@ -85,6 +80,7 @@ def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
             raise MalformedError(f"the marker's version is {marker_version}", code="marker-version-negative")
         return ControlRecord(version, number, ControlType(number).name.lower(), coordinator_epoch, None)
     if number in _MESSAGES:
-        data = decode(_MESSAGES[ControlType(number)], 0, value or b"").fields
+        schema = message("control_records", _MESSAGES[ControlType(number)])
+        data = decode(schema, 0, value or b"").fields
         return ControlRecord(version, number, ControlType(number).name.lower(), None, data)
     return ControlRecord(version, number, "unknown", None, None)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import lru_cache
-from importlib import import_module
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.format.message import MalformedError, decode, escaped_text
 from kafkalog.format.primitives import Text, uvarint
-from kafkalog.format.records.record_type import RecordType
 from kafkalog.format.schema import EVERY_RELEASE, Release, Value
+
+if TYPE_CHECKING:
+    from kafkalog.format.records.record_type import RecordType
 
 __all__ = ["Internal", "InternalRecord", "UnknownTypeError", "internal_record", "record_types"]
 
@@ -33,13 +34,13 @@ class Internal(StrEnum):
     SHARE_GROUP_STATE = "share-group-state"
 
 
-# Where the schemas are; a dump reads those of one topic only.
-_HOMES: Final = {
-    Internal.OFFSETS: ("consumer_offsets", "CONSUMER_OFFSETS"),
-    Internal.TRANSACTION_LOG: ("transaction_state", "TRANSACTION_STATE"),
-    Internal.CLUSTER_METADATA: ("cluster_metadata", "CLUSTER_METADATA"),
-    Internal.REMOTE_LOG_METADATA: ("remote_log_metadata", "REMOTE_LOG_METADATA"),
-    Internal.SHARE_GROUP_STATE: ("share_group_state", "SHARE_GROUP_STATE"),
+# Where the schemas are, in format/messages/; a dump reads those of one topic only.
+_FOLDERS: Final = {
+    Internal.OFFSETS: "consumer_offsets",
+    Internal.TRANSACTION_LOG: "transaction_state",
+    Internal.CLUSTER_METADATA: "cluster_metadata",
+    Internal.REMOTE_LOG_METADATA: "remote_log_metadata",
+    Internal.SHARE_GROUP_STATE: "share_group_state",
 }
 _KEYLESS: Final = (Internal.CLUSTER_METADATA, Internal.REMOTE_LOG_METADATA)
 _types: dict[Internal, dict[int, RecordType]] = {}
@@ -77,9 +78,10 @@ class InternalRecord(NamedTuple):
 def record_types(internal: Internal) -> dict[int, RecordType]:
     """Return the kinds of records by their numbers."""
     if internal not in _types:
-        module, name = _HOMES[internal]
-        declared: tuple[RecordType, ...] = getattr(import_module(f"kafkalog.format.records.{module}"), name)
-        _types[internal] = {one.number: one for one in declared}
+        from kafkalog.format.definitions import definitions  # nothing of it where no decoder is asked for
+        from kafkalog.format.records.record_type import declared_types
+
+        _types[internal] = declared_types(definitions(_FOLDERS[internal]).values())
     return _types[internal]
 
 

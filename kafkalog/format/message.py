@@ -30,7 +30,7 @@ from kafkalog.format.primitives import (
     take,
     uvarint,
 )
-from kafkalog.format.schema import EVERY_RELEASE, Array, Field, Message, Release, Struct, Value
+from kafkalog.format.schema import EVERY_RELEASE, Array, Message, MessageField, Release, Struct, Value
 
 __all__ = ["UNKNOWN_TAGS", "Decoded", "MalformedError", "decode", "escaped_text"]
 
@@ -86,15 +86,15 @@ class _Readers:
         self.short = compact_length if self.flexible else plain_length("h")
         self.int = compact_length if self.flexible else plain_length("i")
 
-    def knows(self, field: Field) -> bool:
+    def knows(self, field: MessageField) -> bool:
         """Say whether the release's schema has the field in any version."""
         return field.since <= self.newest and field.release <= self.release
 
-    def has(self, field: Field) -> bool:
+    def has(self, field: MessageField) -> bool:
         """Say whether this version has the field."""
         return field.since <= self.counted <= field.until
 
-    def of(self, field: Field, kind: str | Array | Struct, name: str) -> Reader:
+    def of(self, field: MessageField, kind: str | Array | Struct, name: str) -> Reader:
         """Make the reader of one value of `field`, which has type `kind`."""
         nullable = self.counted >= field.nullable_since and kind is field.type
         if isinstance(kind, Struct):
@@ -107,12 +107,12 @@ class _Readers:
             element = self.of(field, kind.of, f"{name} element")
             return array(name, self.int, element, nullable=nullable, code=code)
         if kind in FIXED:
-            return fixed([Field(name, kind)])
+            return fixed([MessageField(name, kind)])
         if kind == "string":
             return string(name, self.short, self.text, nullable=nullable)
         return raw(name, self.int, nullable=nullable)
 
-    def structure(self, fields: tuple[Field, ...]) -> Reader:
+    def structure(self, fields: tuple[MessageField, ...]) -> Reader:
         """Make the reader of a structure."""
         known = [field for field in fields if self.knows(field)]
         steps = self.steps([field for field in known if field.tag is None and self.has(field)])
@@ -137,10 +137,10 @@ class _Readers:
 
         return read
 
-    def steps(self, fields: list[Field]) -> list[tuple[str, tuple[str, ...], Reader]]:
+    def steps(self, fields: list[MessageField]) -> list[tuple[str, tuple[str, ...], Reader]]:
         """Make the readers of fields that are not tagged: of one, by its name, or of several, by their names."""
         steps: list[tuple[str, tuple[str, ...], Reader]] = []
-        run: list[Field] = []
+        run: list[MessageField] = []
         for field in (*fields, None):
             if field is not None and field.type in FIXED:
                 run.append(field)
@@ -153,7 +153,7 @@ class _Readers:
                 steps.append((field.name, (), self.of(field, field.type, field.name)))
         return steps
 
-    def tags(self, fields: list[Field]) -> Reader:
+    def tags(self, fields: list[MessageField]) -> Reader:
         """Make the reader of a structure's tagged fields: those that it has found, or None."""
         readers = {field.tag: self.tagged(field) for field in fields}
         known = {field.tag: (field.name, field.fallback) for field in fields}
@@ -188,7 +188,7 @@ class _Readers:
 
         return read
 
-    def tagged(self, field: Field) -> Reader:
+    def tagged(self, field: MessageField) -> Reader:
         """Make the reader of a tagged field's content."""
         if not self.has(field):
             return refusing(f"Tag {field.tag} is not valid for version {self.version}")

@@ -7,7 +7,7 @@ import struct
 
 from kafkalog.format.message import UNKNOWN_TAGS
 from kafkalog.format.primitives import FIXED
-from kafkalog.format.schema import Array, Field, Message, Struct, Value
+from kafkalog.format.schema import Array, Message, MessageField, Struct, Value
 
 __all__ = ["encode", "encode_uvarint"]
 
@@ -38,12 +38,12 @@ class _Writer:
         self.version = version
         self.flexible = flexible
 
-    def structure(self, fields: tuple[Field, ...], row: dict[str, Value]) -> bytes:
+    def structure(self, fields: tuple[MessageField, ...], row: dict[str, Value]) -> bytes:
         present = [field for field in fields if field.since <= self.version <= field.until]
         out = b"".join(self.value(field, row.get(field.name, field.fallback)) for field in present if field.tag is None)
         return out + self.tags([field for field in present if field.tag is not None], row) if self.flexible else out
 
-    def tags(self, fields: list[Field], row: dict[str, Value]) -> bytes:
+    def tags(self, fields: list[MessageField], row: dict[str, Value]) -> bytes:
         tagged: list[tuple[int, bytes]] = [(tag, data) for tag, data in row.get(UNKNOWN_TAGS, ())]
         for field in fields:
             value = row.get(field.name, field.fallback)
@@ -54,12 +54,12 @@ class _Writer:
             out += encode_uvarint(tag) + encode_uvarint(len(data)) + data
         return out
 
-    def value(self, field: Field, value: Value) -> bytes:
+    def value(self, field: MessageField, value: Value) -> bytes:
         if isinstance(field.type, Struct) and self.version >= field.nullable_since:
             return self.or_null(field, value)
         return self.one(field.type, value)
 
-    def or_null(self, field: Field, value: Value) -> bytes:
+    def or_null(self, field: MessageField, value: Value) -> bytes:
         """Write a structure that may be null behind its mark."""
         if value is None:
             return b"\0" if field.tag is not None else b"\xff"

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from kafkalog.format.schema import Field, Value
+from kafkalog.format.schema import MessageField, Value
 
 __all__ = [
     "FIXED",
@@ -127,7 +127,7 @@ def plain_length(code: str) -> Length:
     return read
 
 
-def fixed(fields: list[Field]) -> Reader:
+def fixed(fields: list[MessageField]) -> Reader:
     """Make the reader of neighbours of fixed width: one gives its value, several a tuple."""
     layout = struct.Struct(">" + "".join(FIXED[str(field.type)] for field in fields))
     uuids = [number for number, field in enumerate(fields) if field.type == "uuid"]
@@ -152,7 +152,7 @@ def fixed(fields: list[Field]) -> Reader:
     return read
 
 
-def _short(fields: list[Field], data: bytes, at: int) -> MalformedError:
+def _short(fields: list[MessageField], data: bytes, at: int) -> MalformedError:
     for field in fields:
         size = struct.calcsize(">" + FIXED[str(field.type)])
         if at + size > len(data):

@@ -10,7 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-__all__ = ["EVERY_RELEASE", "NEVER", "ZERO_UUID", "Array", "Field", "Message", "Release", "Struct", "Value"]
+__all__ = [
+    "BY_TYPE",
+    "EVERY_RELEASE",
+    "NEVER",
+    "ZERO_UUID",
+    "Array",
+    "Message",
+    "MessageField",
+    "Release",
+    "Struct",
+    "Value",
+]
 
 Value: TypeAlias = Any  # int, float, bool, str, bytes, None, list of values or dict of them
 Release: TypeAlias = tuple[int, int]
@@ -18,8 +29,8 @@ Release: TypeAlias = tuple[int, int]
 EVERY_RELEASE: Final[Release] = (99, 0)  # knows what any release does
 NEVER: Final = 1 << 15  # no version is as high
 ZERO_UUID: Final = "A" * 22
+BY_TYPE: Final = object()  # a default that is zero, empty or false
 
-_BY_TYPE: Final = object()
 _PLAIN: Final[dict[str, Value]] = {"bool": False, "float64": 0.0, "string": "", "bytes": b"", "uuid": ZERO_UUID}
 
 
@@ -33,10 +44,10 @@ class Struct(NamedTuple):
     """A nested structure."""
 
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[MessageField, ...]
 
 
-class Field(NamedTuple):
+class MessageField(NamedTuple):
     """A field of a message: its type and the versions that have it, up to `until`, and from which it may be null.
 
     The plain types are ``bool``, ``int8`` to ``int64``, ``uint16``, ``uint32``, ``float64``, ``string``, ``bytes`` and
@@ -50,13 +61,13 @@ class Field(NamedTuple):
     until: int = NEVER
     nullable_since: int = NEVER
     tag: int | None = None
-    default: Value = _BY_TYPE
+    default: Value = BY_TYPE
     release: Release = (0, 0)
 
     @property
     def fallback(self) -> Value:
         """Return the value of a field that is not there: its default, else zero, empty or false."""
-        if self.default is not _BY_TYPE:
+        if self.default is not BY_TYPE:
             return self.default
         if isinstance(self.type, Array):
             return []
@@ -73,7 +84,7 @@ class Message:
     """
 
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[MessageField, ...]
     flexible_since: int = 0
     newest: int = 0
     older: tuple[Release, int] | None = None

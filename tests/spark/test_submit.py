@@ -91,7 +91,7 @@ def _tables(folder: Path, paths: Sequence[str], tables: Sequence[str]) -> None:
 
 
 def test_a_zip_of_the_same_source_is_the_same_file(tmp_path: Path) -> None:
-    """Whenever it is made, with all packages and nothing but Python."""
+    """Whenever it is made, with all packages and nothing but Python and Kafka's message definitions."""
     for name in ("one.zip", "other.zip"):
         ship("zip", tmp_path / name)
 
@@ -99,7 +99,9 @@ def test_a_zip_of_the_same_source_is_the_same_file(tmp_path: Path) -> None:
     names = zipfile.ZipFile(tmp_path / "one.zip").namelist()
     wanted = {"kafkalog/__init__.py", "kafkalog_cli/bulk.py", "kafkalog_spark/tasks.py", "pyspark_kafkalog/__init__.py"}
     assert wanted <= set(names)
-    assert all(name.endswith(".py") for name in names)
+    others = {name for name in names if not name.endswith(".py")}
+    assert others == {name for name in names if name.startswith("kafkalog/format/messages/") and name.endswith(".json")}
+    assert len(others) == len(list((ROOT / "kafkalog" / "format" / "messages").glob("*/*.json")))
 
 
 def test_a_zip_of_python_files(elsewhere: Elsewhere) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from kafkalog.format.schema import EVERY_RELEASE, NEVER, Field, Message, Release
+from kafkalog.format.definitions import Definition
+from kafkalog.format.releases import RECORDS_BETWEEN
+from kafkalog.format.schema import EVERY_RELEASE, Message, Release
 
-__all__ = ["GROUP", "MEMBER", "RecordType", "keyed"]
+__all__ = ["RecordType", "declared_types"]
 
-GROUP: Final = (Field("groupId", "string"),)
-MEMBER: Final = (*GROUP, Field("memberId", "string"))
+_ALWAYS: Final[tuple[Release, Release]] = ((0, 0), EVERY_RELEASE)
 
 
 class RecordType(NamedTuple):
@@ -30,6 +32,14 @@ class RecordType(NamedTuple):
         return release == EVERY_RELEASE or self.first <= release <= self.last
 
 
-def keyed(name: str, *fields: Field) -> Message:
-    """Declare a key: keys have one version and are never flexible."""
-    return Message(name, fields, flexible_since=NEVER)
+def declared_types(definitions: Collection[Definition]) -> dict[int, RecordType]:
+    """Return the kinds of records that one topic's definitions make, by their numbers; a key has that of its value."""
+    keys = {one.number: one.message for one in definitions if one.type == "coordinator-key"}
+    found = {}
+    for one in definitions:
+        if one.number is not None and one.type != "coordinator-key":
+            name = one.message.name.removesuffix("Value")
+            found[one.number] = RecordType(
+                one.number, name, keys.get(one.number), one.message, *RECORDS_BETWEEN.get(name, _ALWAYS)
+            )
+    return dict(sorted(found.items()))

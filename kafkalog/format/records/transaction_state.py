@@ -8,11 +8,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from kafkalog.format.definitions import message
 from kafkalog.format.message import MalformedError, decode
-from kafkalog.format.records.record_type import RecordType, keyed
-from kafkalog.format.schema import Array, Field, Message, Struct
 
-__all__ = ["TRANSACTION_STATE", "StateRecord", "TransactionState", "legal_before", "partition_of", "state_record"]
+__all__ = ["StateRecord", "TransactionState", "legal_before", "partition_of", "state_record"]
 
 
 class TransactionState(IntEnum):
@@ -33,6 +32,7 @@ class TransactionState(IntEnum):
         return self.name.lower()
 
 
+_FOLDER: Final = "transaction_state"
 _S = TransactionState
 _LEGAL_BEFORE: Final = {
     _S.EMPTY: {_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT},
@@ -72,40 +72,6 @@ class StateRecord(NamedTuple):
     version: int = -1
 
 
-_KEY: Final = keyed("TransactionLogKey", Field("transactionalId", "string"))
-_VALUE: Final = Message(
-    "TransactionLogValue",
-    (
-        Field("producerId", "int64"),
-        Field("previousProducerId", "int64", since=1, tag=0, default=-1),
-        Field("nextProducerId", "int64", since=1, tag=1, default=-1),
-        Field("producerEpoch", "int16"),
-        Field("nextProducerEpoch", "int16", since=1, tag=3, default=-1),
-        Field("transactionTimeoutMs", "int32"),
-        Field("transactionStatus", "int8"),
-        Field(
-            "transactionPartitions",
-            Array(
-                Struct(
-                    "PartitionsSchema",
-                    (
-                        Field("topic", "string"),
-                        Field("partitionIds", Array("int32")),
-                    ),
-                )
-            ),
-            nullable_since=0,
-        ),
-        Field("transactionLastUpdateTimestampMs", "int64"),
-        Field("transactionStartTimestampMs", "int64"),
-        Field("clientTransactionVersion", "int16", since=1, tag=2),
-    ),
-    flexible_since=1,
-    newest=1,
-)
-TRANSACTION_STATE: Final = (RecordType(0, "TransactionLog", _KEY, _VALUE),)
-
-
 def _version(data: bytes | None, what: str) -> int:
     if data is None or len(data) < 2:
         raise MalformedError(f"the {what} needs 2 bytes for its version, {len(data or b'')} are there")
@@ -120,13 +86,14 @@ def state_record(key: bytes | None, value: bytes | None) -> StateRecord | None:
     if _version(key, "key") != 0:
         return None
     assert key is not None  # _version has refused it
-    transactional_id = decode(_KEY, 0, key[2:]).fields["transactionalId"]
+    transactional_id = decode(message(_FOLDER, "TransactionLogKey"), 0, key[2:]).fields["transactionalId"]
     if value is None:
         return StateRecord(transactional_id, None)
     version = _version(value, "value")
-    if not 0 <= version <= _VALUE.newest:
+    schema = message(_FOLDER, "TransactionLogValue")
+    if not 0 <= version <= schema.newest:
         raise MalformedError(f"the value's version is {version}, not 0 or 1")
-    fields, taken, _ = decode(_VALUE, version, value[2:])
+    fields, taken, _ = decode(schema, version, value[2:])
     if taken != len(value) - 2:
         raise MalformedError(f"{len(value) - 2 - taken} bytes behind the value's last field")
     try:
