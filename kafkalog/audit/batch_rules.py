@@ -36,7 +36,7 @@ class _Heads:
 
     def __init__(self, chunk: Chunk, topic: str | None, *, records: bool) -> None:
         heads = chunk.heads
-        cells = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+        cells = heads.numpy()
         self.size, self.base, self.last = cells[kernel.SIZE], cells[kernel.BASE_OFFSET], cells[kernel.LAST_OFFSET]
         self.leader_epoch, self.count = cells[kernel.LEADER_EPOCH], cells[kernel.COUNT]
         self.magic, self.attributes = cells[kernel.MAGIC], cells[kernel.ATTRIBUTES]
@@ -167,7 +167,7 @@ def check_records(chunk: Chunk) -> Iterator[Finding]:
     heads = chunk.heads
     if not heads.count:
         return
-    decoding = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[_DECODING, : heads.count]
+    decoding = heads.numpy()[_DECODING]
     before = decoding.copy()
     for block in StrictDecoder(chunk.file, heads, chunk.limits.max_decompressed_bytes).blocks(chunk.buf):
         yield from block.findings

@@ -164,7 +164,7 @@ def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64],
 
 
 def _shown_of(heads: Block, aborted: Aborted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    cells = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+    cells = heads.numpy()
     control = (cells[kernel.ATTRIBUTES] & CONTROL != 0) & (cells[kernel.MAGIC] > 1)
     whole = (cells[kernel.VALID] != 0) & (cells[kernel.COUNT] != 0) & (cells[kernel.BASE_OFFSET] != NONE)
     rows = cells[:, whole & ~control]

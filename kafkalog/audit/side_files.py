@@ -110,7 +110,7 @@ class SideFiles:
         heads = chunk.heads
         if not heads.count:
             return
-        table = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+        table = heads.numpy()
         whole = table[kernel.VALID] != 0  # what a damaged header says is nothing
         if not whole.all():
             table = table[:, whole]

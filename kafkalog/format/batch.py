@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.format import kernel
 from kafkalog.format.compression import CODECS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Batch", "Block", "Record"]
 
@@ -46,6 +50,12 @@ class Block:
     def row(self, number: int) -> tuple[int, ...]:
         """Return one row, all columns."""
         return tuple(self.cells[number :: self.capacity])
+
+    def numpy(self) -> NDArray[np.int64]:
+        """Return a view of the rows in use, of shape (columns, rows); imports NumPy, which a dump does without."""
+        import numpy as np
+
+        return np.frombuffer(self.cells, np.int64).reshape(-1, self.capacity)[:, : self.count]
 
 
 class Batch(NamedTuple):

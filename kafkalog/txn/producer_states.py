@@ -49,7 +49,7 @@ def events(heads: Block, types: array[int], coordinator_epochs: array[int]) -> C
 
     `types` and `coordinator_epochs` tell the chunk's markers (``kernel.markers``).
     """
-    table = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+    table = heads.numpy()
     kinds = np.frombuffer(types, np.int64)[: heads.count]
     control = (table[kernel.ATTRIBUTES] & CONTROL) != 0
     wanted = (
