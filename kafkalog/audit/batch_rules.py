@@ -16,6 +16,7 @@ from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL, Batch
 from kafkalog.format.compression import CODECS
+from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.log.chunk import Chunk
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HEADER_CODES", "check_headers", "check_records"]
 
-_HEADER: Final = 61
 _METADATA: Final = "__cluster_metadata"
 _LAST_YEAR: Final = 253_402_300_799_999  # the end of the year 9999, in ms
 _DECODING: Final = slice(kernel.SECTION_START, kernel.ERROR_POSITION + 1)
@@ -79,7 +79,7 @@ _RULES: Final[dict[str, tuple[Callable[[_Heads], Mask], Callable[[Batch], str]]]
         lambda b: f"it counts {b.records_count} records",
     ),
     "empty-batch-odd": (
-        lambda h: h.current & (h.count == 0) & ((h.size != _HEADER) | (h.codec != 0)),
+        lambda h: h.current & (h.count == 0) & ((h.size != RECORD_BATCH.size) | (h.codec != 0)),
         lambda b: f"it holds no record, and yet {b.size} bytes or codec {b.codec}",
     ),
     "leader-epoch-below-none": (

@@ -11,13 +11,12 @@ from typing import Final
 
 from kafkalog.format import kernel
 from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, TRANSACTIONAL, Block
+from kafkalog.format.batch_start import checked_from, size_of, smallest_size
 from kafkalog.format.control import ControlType, control_record
-from kafkalog.format.layout import CONTROL_RECORD_KEY, END_TXN_MARKER, MESSAGE_V0
+from kafkalog.format.layout import CONTROL_RECORD_KEY, END_TXN_MARKER, MESSAGE_V0, MESSAGE_V1
 from kafkalog.format.message import MalformedError
 
 __all__ = ["RECORD_CODES", "control_words", "message_words", "record_words", "wrapper_words"]
-
-_MESSAGE: Final = 26  # bytes of the shortest message
 
 Words = tuple[str, str]  # a finding's code, and what it says of the batch
 
@@ -93,19 +92,20 @@ def wrapper_words(heads: Block, row: int, data: bytes | bytearray) -> Iterator[W
     """Say what is odd about the messages inside a wrapper of magic 0 or 1, compressed no more."""
     magic, offset = heads.cell(kernel.MAGIC, row), heads.cell(kernel.LAST_OFFSET, row)
     at, last, newest = 0, -1, -1
-    while at + _MESSAGE <= len(data):
-        inner, size, crc, inner_magic = MESSAGE_V0.packed.unpack_from(data, at)[:4]
-        end = at + 12 + size
-        if not at + _MESSAGE <= end <= len(data):
+    smallest = smallest_size(0)
+    while at + smallest <= len(data):
+        inner, _, crc, inner_magic, _ = MESSAGE_V0.packed.unpack_from(data, at)
+        end = at + size_of(data, at)
+        if not at + smallest <= end <= len(data):
             break
         if inner_magic != magic:
             yield "wrapper-magic-mixed", f"a message inside has magic {inner_magic}, the wrapper {magic}"
         if inner <= last:
             yield "wrapper-offsets-falling", f"offset {inner} follows {last} inside the wrapper"
-        if kernel.crc32(data, at + 16, end) != crc:
+        if kernel.crc32(data, at + checked_from(0), end) != crc:
             yield "message-crc-mismatch", f"the message at {inner} inside the wrapper has a wrong checksum"
         if inner_magic == 1:
-            newest = max(newest, int.from_bytes(data[at + 18 : at + 26], "big", signed=True))
+            newest = max(newest, MESSAGE_V1.read("timestamp", data, at))
         at, last = end, inner
     declared = heads.cell(kernel.MAX_TIMESTAMP, row)
     if magic == 1 and at and not heads.cell(kernel.ATTRIBUTES, row) & LOG_APPEND_TIME and newest != declared:

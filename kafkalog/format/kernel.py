@@ -165,9 +165,6 @@ NOTHING, WHOLE, FAR = range(3)
 BLOCK: Final = 4096  # bytes for each of its sums
 NEAR: Final = 4096  # bytes of a batch that it sums without them
 
-LOG_OVERHEAD: Final = 12  # offset and length
-HEADER_SIZE: Final = 61
-
 
 def form() -> str:
     """Say which form of this module runs: ``compiled`` or ``interpreted``."""

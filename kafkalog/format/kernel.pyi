@@ -10,8 +10,6 @@ NONE: Final = -9223372036854775808
 BATCH_COLUMNS: Final[tuple[str, ...]]
 RECORD_COLUMNS: Final[tuple[str, ...]]
 RECORD_ERRORS: Final[tuple[tuple[str, str], ...]]
-LOG_OVERHEAD: Final = 12
-HEADER_SIZE: Final = 61
 
 POSITION: int
 SIZE: int

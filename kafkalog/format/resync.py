@@ -19,6 +19,18 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.format import kernel
+from kafkalog.format.batch_start import (
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    SIZE_UP_TO_MAGIC,
+    checked_from,
+    last_offset_of,
+    layout_of,
+    magic_of,
+    offset_of,
+    size_of,
+    smallest_size,
+)
 from kafkalog.format.layout import MESSAGE_V0, RECORD_BATCH
 
 __all__ = ["Extent", "Resync"]
@@ -27,8 +39,8 @@ Read = Callable[[int, int], bytes | bytearray | memoryview]
 
 _BLOCK: Final = kernel.BLOCK
 _PIECE: Final = 1 << 20
-_CRC_FROM: Final = 21  # of a magic 2 batch
-_SMALLEST_MESSAGE: Final = 26
+_CRC_FROM: Final = checked_from(2)
+_OF_MESSAGES: Final = [(layout_of(magic).size, smallest_size(magic)) for magic in (0, 1)]
 _BYTES_FOR_FAR: Final = 64  # bytes searched for each far extent that may be looked at
 _BYTES_FOR_LOAD: Final = 128  # the same where another end must be read for it
 _FAR_AT_FIRST: Final = 4096
@@ -49,6 +61,15 @@ class Extent(NamedTuple):
     magic: int
     base_offset: int | None
     last_offset: int
+
+
+def _extent(position: int, head: bytes) -> Extent:
+    """Return what a whole batch's header says."""
+    magic, offset = magic_of(head), offset_of(head)
+    if magic > 1:
+        return Extent(position, size_of(head), magic, offset, last_offset_of(head))
+    is_wrapper = MESSAGE_V0.read("attributes", head) & 7
+    return Extent(position, size_of(head), magic, None if is_wrapper else offset, offset)
 
 
 class Resync:
@@ -78,11 +99,11 @@ class Resync:
     def whole(self, position: int, *, legacy: bool = True) -> Extent | None:
         """Return the batch at `position` if it is whole and its checksum holds."""
         head = bytes(self._read(position, RECORD_BATCH.size))
-        if len(head) < 17:
+        if len(head) < SIZE_UP_TO_MAGIC:
             return None
-        if head[16] == 2:
+        if magic_of(head) == 2:
             return self._batch(position, head)
-        return self._message(position, head) if legacy and head[16] < 2 else None
+        return self._message(position, head) if legacy and magic_of(head) < 2 else None
 
     def holds(self, position: int, size: int) -> bool:
         """Say whether the bytes at `position` are a magic 2 batch of `size` bytes, whatever its magic byte says."""
@@ -91,18 +112,19 @@ class Resync:
         head = self._read(position, RECORD_BATCH.size)
         if len(head) < RECORD_BATCH.size or not self._read(position + size - 1, 1):
             return False
-        return self._crc32c(position + _CRC_FROM, position + size) == int.from_bytes(head[17:21], "big")
+        return self._crc32c(position + _CRC_FROM, position + size) == RECORD_BATCH.read("crc", head)
 
     def holds_message(self, position: int, size: int) -> bool:
         """Say whether the bytes at `position` are a message of magic 0 or 1 of `size` bytes."""
-        if not _SMALLEST_MESSAGE <= size <= self._legacy_extents:
+        if not smallest_size(0) <= size <= self._legacy_extents:
             return False
         self._legacy_extents -= size
         crc = 0
-        for at in range(position + 16, position + size, _PIECE):
+        for at in range(position + checked_from(0), position + size, _PIECE):
             data = self._read(at, min(_PIECE, position + size - at))
             crc = kernel.crc32(data, 0, len(data), crc)
-        return crc == int.from_bytes(self._read(position + 12, 4), "big")
+        head = self._read(position, MESSAGE_V0.size)
+        return len(head) == MESSAGE_V0.size and crc == MESSAGE_V0.read("crc", head)
 
     def reaches(self, stop: int) -> bool:
         """Say whether the file has all bytes up to `stop`."""
@@ -167,7 +189,7 @@ class Resync:
                     break
                 position = start - before + at
                 head = piece[at : at + RECORD_BATCH.size]
-                if what == kernel.FAR and head[16] == 2:
+                if what == kernel.FAR and head[MAGIC_AT] == 2:
                     if self._loads <= 0:
                         self._state[3] += 1
                         at += 1
@@ -187,7 +209,7 @@ class Resync:
 
     def _near_its_end(self, position: int, head: bytes) -> bool:
         """Give the kernel the block in which a batch ends; answers False where the file has not all of it."""
-        stop = position + int.from_bytes(head[8:12], "big") + kernel.LOG_OVERHEAD
+        stop = position + size_of(head)
         if not self.reaches(stop):
             return False
         self._prefix(stop, 1)
@@ -202,35 +224,31 @@ class Resync:
 
     def _decided(self, position: int, head: bytes, what: int) -> Extent | None:
         """Return the batch that the kernel found to be whole, or that is by a far checksum."""
-        if what == kernel.WHOLE and head[16] == 2:
-            base, length, *_, delta, _, _, _, _, _, _ = RECORD_BATCH.packed.unpack(head)
-            return Extent(position, length + kernel.LOG_OVERHEAD, 2, base, base + delta)
         if what == kernel.WHOLE:
-            offset, length, _, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
-            return Extent(position, length + kernel.LOG_OVERHEAD, magic, None if attributes & 7 else offset, offset)
-        return self._batch(position, head) if head[16] == 2 else self._message(position, head)
+            return _extent(position, head)
+        return self._batch(position, head) if magic_of(head) == 2 else self._message(position, head)
 
     def _batch(self, position: int, head: bytes) -> Extent | None:
         if len(head) < RECORD_BATCH.size:
             return None
-        base, length, _, magic, crc, attributes, delta, *_, count = RECORD_BATCH.packed.unpack(head)
-        size = length + kernel.LOG_OVERHEAD
+        _, length, _, magic, crc, attributes, delta, *_, count = RECORD_BATCH.packed.unpack(head)
+        size = length + LOG_OVERHEAD
         if magic != 2 or not RECORD_BATCH.size <= size <= self._max or attributes & 7 > 4:
             return None
         if delta < 0 or not 0 <= count <= delta + 1 or not self.reaches(position + size):
             return None
         if self._crc32c(position + _CRC_FROM, position + size) != crc:
             return None
-        return Extent(position, size, 2, base, base + delta)
+        return _extent(position, head)
 
     def _message(self, position: int, head: bytes) -> Extent | None:
         if len(head) < MESSAGE_V0.size:
             return None
-        offset, length, crc, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
-        size = length + kernel.LOG_OVERHEAD
-        if not 26 + 8 * magic <= size <= self._max or attributes & 7 > 3:
+        _, length, crc, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
+        size = length + LOG_OVERHEAD
+        key_at, smallest = _OF_MESSAGES[magic]
+        if not smallest <= size <= self._max or attributes & 7 > 3:
             return None
-        key_at = 18 + 8 * magic
         key_size = int.from_bytes(head[key_at : key_at + 4], "big", signed=True)
         value_at = key_at + 4 + max(key_size, 0)
         if key_size < -1 or value_at + 4 > size:
@@ -239,10 +257,10 @@ class Resync:
         if value_size < -1 or value_at + 4 + max(value_size, 0) != size or size > self._legacy_work:
             return None
         self._legacy_work -= size
-        data = self._read(position + 16, size - 16)
-        if len(data) < size - 16 or kernel.crc32(data, 0, len(data)) != crc:
+        data = self._read(position + MAGIC_AT, size - MAGIC_AT)
+        if len(data) < size - MAGIC_AT or kernel.crc32(data, 0, len(data)) != crc:
             return None
-        return Extent(position, size, magic, None if attributes & 7 else offset, offset)
+        return _extent(position, head)
 
     def _crc32c(self, start: int, stop: int) -> int:
         if stop - start <= 4 * _BLOCK:

@@ -8,6 +8,7 @@ from typing import Final
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, Block, Record
+from kafkalog.format.batch_start import magic_of, size_of, smallest_size
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
 
 __all__ = ["Decoder", "RecordBlock", "decode_records"]
@@ -300,7 +301,7 @@ class _Inner:
         while True:
             row, at, why = kernel.headers(self.data, at, len(self.data), 0, heads.cells, heads.capacity, row)
             if why == kernel.BAD and row < heads.capacity and self.is_message(at):
-                at += int.from_bytes(self.data[at + 8 : at + 12], "big") + kernel.LOG_OVERHEAD
+                at += size_of(self.data, at)
                 row += 1
                 if row < heads.capacity:
                     continue
@@ -314,6 +315,5 @@ class _Inner:
 
     def is_message(self, at: int) -> bool:
         """Say whether a message that failed its checksum at least has its bytes."""
-        size = int.from_bytes(self.data[at + 8 : at + 12], "big", signed=True) + kernel.LOG_OVERHEAD
-        magic = self.data[at + 16]
-        return magic < 2 and 26 + 8 * magic <= size <= len(self.data) - at
+        magic = magic_of(self.data, at)
+        return magic < 2 and smallest_size(magic) <= size_of(self.data, at) <= len(self.data) - at

@@ -11,6 +11,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Where
 from kafkalog.format import kernel
 from kafkalog.format.batch import Block
+from kafkalog.format.batch_start import magic_of, smallest_size
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY
 from kafkalog.format.resync import Resync
 from kafkalog.log.chunk import Chunk, Limits
@@ -22,7 +23,6 @@ from kafkalog.log.window import Window
 __all__ = ["batch_positions", "chunks_of_source", "scan", "scan_source", "segment_chunks"]
 
 _CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
-_SMALLEST_BATCH: Final = 26  # a message of magic 0
 _EACH: Final = 1000  # damaged places of a file that are each looked at closely; behind them what is together is one
 _DOUBTED: Final = 1 << 16  # bytes of a batch that is summed by its prefixes first, in a file of more damage than that
 _INDEX_BYTES: Final = 16 << 20  # of an offset index that are looked at; a broker's has 10 MiB
@@ -70,7 +70,7 @@ class Scan:
         self.source = source
         self.limits = limits
         self.window = Window(source, limits.max_batch_bytes)
-        self.heads = Block(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // _SMALLEST_BATCH + 1))
+        self.heads = Block(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // smallest_size(0) + 1))
         low, high = _INT64 if base_offset is None else (base_offset, base_offset + 2**31 - 1)
         self.state = array("q", [kernel.NONE, -1, low, min(high, _INT64[1]), 0, 0, 0])
         self.make_hints = hints
@@ -136,7 +136,7 @@ class Scan:
         size = window.next_size()
         if size <= _DOUBTED:
             return min(window.stop, window.start + _DOUBTED)
-        is_old = window.buffer[window.start + 16] < 2
+        is_old = magic_of(window.buffer, window.start) < 2
         holds = self.resync.holds_message if is_old else self.resync.holds
         return window.stop if self.next_fits() and holds(window.here, size) else window.start
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
+from kafkalog.format.batch_start import magic_of
 from kafkalog.format.fields import Field, fields_of
 from kafkalog.format.layout import (
     ABORTED_TXN,
@@ -81,7 +82,7 @@ def _batch_there(index: str, position: int) -> Found:
     segment = sibling(index, os.path.basename(index).partition(".")[0] + ".log")
     with contextlib.suppress(UnreadableError), contextlib.closing(open_source(segment)) as source:
         head = source.read(position, RECORD_BATCH.size) if position >= 0 else b""
-        if len(head) == RECORD_BATCH.size and head[16] == 2:
+        if len(head) == RECORD_BATCH.size and magic_of(head) == 2:
             for field in fields_of(RECORD_BATCH, "RecordBatch", head, position):
                 yield segment, field
 
