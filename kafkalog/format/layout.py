@@ -33,24 +33,24 @@ __all__ = [
 ]
 
 
-class Field(NamedTuple):
+class Integer(NamedTuple):
     """A big-endian integer: its struct code and its name in construct."""
 
     code: str
     construct: str
 
 
-INT8: Final = Field("b", "Int8sb")
-INT16: Final = Field("h", "Int16sb")
-INT32: Final = Field("i", "Int32sb")
-INT64: Final = Field("q", "Int64sb")
-UINT32: Final = Field("I", "Int32ub")
+INT8: Final = Integer("b", "Int8sb")
+INT16: Final = Integer("h", "Int16sb")
+INT32: Final = Integer("i", "Int32sb")
+INT64: Final = Integer("q", "Int64sb")
+UINT32: Final = Integer("I", "Int32ub")
 
 
 class Layout:
     """Fields of fixed width, one behind the other, in network byte order."""
 
-    def __init__(self, kafka_class: str, **fields: Field) -> None:
+    def __init__(self, kafka_class: str, **fields: Integer) -> None:
         self.kafka_class = kafka_class
         self.fields = fields
         self.names = tuple(fields)
