@@ -3,8 +3,8 @@
 A candidate is a header that is plausible and whose checksum holds over its whole extent. Checking each from scratch
 would be quadratic for bytes made to look like headers, so:
 
-- small extents are summed where they are met (``kernel.candidate``);
-- sums of prefixes, one for each 4 KiB, give the sum of any other extent in constant time (``kernel.shift``);
+- small extents are summed where they are met (``candidates.find``);
+- sums of prefixes, one for each 4 KiB, give the sum of any other extent in constant time (``checksums.shift``);
 - there may be one such far extent for every 64 bytes, on average, and one in 128 bytes that ends in another block than
   the one before; those above that are passed over, and it is told;
 - answers are kept, and where the bytes were searched several times over, offsets no longer narrow the search.
@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.format import kernel
+from kafkalog.format import candidates, checksums
 from kafkalog.format.batch_start import (
     LOG_OVERHEAD,
     MAGIC_AT,
@@ -37,7 +37,7 @@ __all__ = ["Extent", "Resync"]
 
 Read = Callable[[int, int], bytes | bytearray | memoryview]
 
-_BLOCK: Final = kernel.BLOCK
+_BLOCK: Final = candidates.BLOCK
 _PIECE: Final = 1 << 20
 _CRC_FROM: Final = checked_from(2)
 _OF_MESSAGES: Final = [(layout_of(magic).size, smallest_size(magic)) for magic in (0, 1)]
@@ -122,7 +122,7 @@ class Resync:
         crc = 0
         for at in range(position + checked_from(0), position + size, _PIECE):
             data = self._read(at, min(_PIECE, position + size - at))
-            crc = kernel.crc32(data, 0, len(data), crc)
+            crc = checksums.crc32(data, 0, len(data), crc)
         head = self._read(position, MESSAGE_V0.size)
         return len(head) == MESSAGE_V0.size and crc == MESSAGE_V0.read("crc", head)
 
@@ -172,7 +172,7 @@ class Resync:
         step = _BLOCK  # pieces grow, so that many small damages cost little
         while start < stop:
             before = (start - self._anchor) % _BLOCK
-            piece = bytes(self._read(start - before, before + min(step, stop - start) + kernel.NEAR))
+            piece = bytes(self._read(start - before, before + min(step, stop - start) + candidates.NEAR))
             if len(piece) <= before:
                 return None
             end = self._end()
@@ -182,14 +182,14 @@ class Resync:
             self._loads += (min(step, stop - start)) // _BYTES_FOR_LOAD
             at, last = before, before + min(step, stop - start)
             while at < last:
-                at, what = kernel.candidate(
+                at, what = candidates.find(
                     piece, at, last, room, self._max, legacy, self._prefixes, self._tail, self._state
                 )
-                if what == kernel.NOTHING:
+                if what == candidates.NOTHING:
                     break
                 position = start - before + at
                 head = piece[at : at + RECORD_BATCH.size]
-                if what == kernel.FAR and head[MAGIC_AT] == 2:
+                if what == candidates.FAR and head[MAGIC_AT] == 2:
                     if self._loads <= 0:
                         self._state[3] += 1
                         at += 1
@@ -224,7 +224,7 @@ class Resync:
 
     def _decided(self, position: int, head: bytes, what: int) -> Extent | None:
         """Return the batch that the kernel found to be whole, or that is by a far checksum."""
-        if what == kernel.WHOLE:
+        if what == candidates.WHOLE:
             return _extent(position, head)
         return self._batch(position, head) if magic_of(head) == 2 else self._message(position, head)
 
@@ -258,16 +258,16 @@ class Resync:
             return None
         self._legacy_work -= size
         data = self._read(position + MAGIC_AT, size - MAGIC_AT)
-        if len(data) < size - MAGIC_AT or kernel.crc32(data, 0, len(data)) != crc:
+        if len(data) < size - MAGIC_AT or checksums.crc32(data, 0, len(data)) != crc:
             return None
         return _extent(position, head)
 
     def _crc32c(self, start: int, stop: int) -> int:
         if stop - start <= 4 * _BLOCK:
             data = self._read(start, stop - start)
-            return int(kernel.crc32c(data, 0, len(data)))
+            return int(checksums.crc32c(data, 0, len(data)))
         before = self._prefix(start, 0)
-        return int(self._prefix(stop, 1) ^ kernel.shift(before, stop - start))
+        return int(self._prefix(stop, 1) ^ checksums.shift(before, stop - start))
 
     def _prefix(self, stop: int, slot: int) -> int:
         """Return the CRC-32C of everything from the anchor to `stop`; `slot` says which block was read last."""
@@ -280,13 +280,13 @@ class Resync:
                 break
             crc = self._prefixes[-1]
             for block in range(whole):
-                crc = kernel.crc32c(data, block * _BLOCK, (block + 1) * _BLOCK, crc)
+                crc = checksums.crc32c(data, block * _BLOCK, (block + 1) * _BLOCK, crc)
                 self._prefixes.append(crc)
         begin = self._anchor + number * _BLOCK
         if self._blocks[slot][0] != begin:
             self._blocks[slot] = begin, bytes(self._read(begin, _BLOCK))
         data = self._blocks[slot][1]
-        return int(kernel.crc32c(data, 0, stop - begin, self._prefixes[min(number, len(self._prefixes) - 1)]))
+        return int(checksums.crc32c(data, 0, stop - begin, self._prefixes[min(number, len(self._prefixes) - 1)]))
 
 
 class _Answer(NamedTuple):

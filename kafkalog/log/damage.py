@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.findings import Finding
-from kafkalog.format import kernel
+from kafkalog.format import batch_headers, checksums, kernel
 from kafkalog.format.batch_start import (
     MAGIC_AT,
     SIZE_UP_TO_MAGIC,
@@ -136,7 +136,7 @@ class Damage:
         """Read a batch of magic 2, whatever its magic byte says."""
         data = bytearray(self.scan.source.read(here, size))
         set_magic(data, 2)
-        kernel.headers(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+        batch_headers.read(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
         self.scan.heads.count = 1
         return self.scan.ordered(self.scan.chunk(data, here))
 
@@ -223,7 +223,7 @@ class Damage:
         padded = bytearray(head.ljust(RECORD_BATCH.size, b"\0"))
         declared = smallest_size(magic_of(padded))
         set_size(padded, declared)
-        kernel.headers(padded, 0, declared, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+        batch_headers.read(padded, 0, declared, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
         self.scan.heads.set(kernel.SIZE, 0, size)
         self.scan.heads.set(kernel.VALID, 0, 0)
         self.scan.heads.set(kernel.SECTION_START, 0, -1)
@@ -291,7 +291,7 @@ class Damage:
             return None
         data = bytearray(self.scan.source.read(here, real))
         set_size(data, real)
-        rows, _, _ = kernel.headers(data, 0, real, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+        rows, _, _ = batch_headers.read(data, 0, real, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
         if not rows:
             return None
         self.scan.heads.count = 1
@@ -354,7 +354,7 @@ class Damage:
     def mismatch(self, here: int, size: int, head: bytes, *, decode: bool) -> Chunk:
         if decode:
             data = bytearray(self.scan.source.read(here, size))
-            kernel.headers(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+            batch_headers.read(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
             self.scan.heads.count = 1
             chunk = self.scan.chunk(data, here)
         else:
@@ -387,7 +387,7 @@ class Damage:
 
     def checksum(self, start: int, stop: int, *, legacy: bool) -> int:
         crc = 0
-        sum_of = kernel.crc32 if legacy else kernel.crc32c
+        sum_of = checksums.crc32 if legacy else checksums.crc32c
         for at in range(start, stop, WINDOW):
             data = self.scan.source.read(at, min(WINDOW, stop - at))
             crc = sum_of(data, 0, len(data), crc)

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import Final
 
 from kafkalog.findings import Finding
-from kafkalog.format import kernel
+from kafkalog.format import batch_headers, batch_records, kernel
 from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, Block, Record
 from kafkalog.format.batch_start import magic_of, size_of, smallest_size
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
@@ -118,12 +118,12 @@ class Decoder:
                 row += 1
                 continue
             first = row
-            n, row, why, errors = kernel.records(
+            n, row, why, errors = batch_records.read(
                 buf, self.heads.cells, self.heads.capacity, row, self.heads.count, False, self.recs.cells, _ROOM
             )
             if n or errors:
                 yield self.block(buf, n, range(first, min(row + 1, self.heads.count)) if errors else ())
-            if why == kernel.PACKED and self.heads.cell(kernel.MAGIC, row) >= 2:
+            if why == batch_records.PACKED and self.heads.cell(kernel.MAGIC, row) >= 2:
                 row = yield from self.packed(buf, row)
 
     def is_wrapper(self, row: int) -> bool:
@@ -150,7 +150,7 @@ class Decoder:
             if error > 0 and self.heads.cell(kernel.VALID, told):
                 number = heads.cell(kernel.DECODED, row)
                 count = heads.cell(kernel.COUNT, row)
-                code, words = kernel.RECORD_ERRORS[error]
+                code, words = batch_records.RECORD_ERRORS[error]
                 block.findings.append(self.finding(code, told, f"record {number} of {count}: {words}"))
             if error > 0:
                 heads.set(kernel.ERROR, row, -1)  # told
@@ -209,9 +209,9 @@ class Decoder:
                 findings += [data] if data is not None else []
             row += 1
         joined = parts[0] if len(parts) == 1 else b"".join(parts)
-        at, why = first, kernel.NO_ROOM
-        while why == kernel.NO_ROOM:
-            n, at, why, errors = kernel.records(
+        at, why = first, batch_records.NO_ROOM
+        while why == batch_records.NO_ROOM:
+            n, at, why, errors = batch_records.read(
                 joined, self.heads.cells, self.heads.capacity, at, row, True, self.recs.cells, _ROOM
             )
             block = self.block(joined, n, range(first, row) if errors else ())
@@ -252,7 +252,7 @@ class Decoder:
                 first = False
             start = 0
             while start < heads.count:
-                n, done, _, errors = kernel.records(
+                n, done, _, errors = batch_records.read(
                     inner.data, heads.cells, heads.capacity, start, heads.count, True, self.recs.cells, _ROOM
                 )
                 yield self.block(inner.data, n, range(start, heads.count) if errors else (), heads, row)
@@ -299,17 +299,17 @@ class _Inner:
         heads = Block(len(kernel.BATCH_COLUMNS), _ROOM)
         at, row = 0, 0
         while True:
-            row, at, why = kernel.headers(self.data, at, len(self.data), 0, heads.cells, heads.capacity, row)
-            if why == kernel.BAD and row < heads.capacity and self.is_message(at):
+            row, at, why = batch_headers.read(self.data, at, len(self.data), 0, heads.cells, heads.capacity, row)
+            if why == batch_headers.BAD and row < heads.capacity and self.is_message(at):
                 at += size_of(self.data, at)
                 row += 1
                 if row < heads.capacity:
                     continue
-                why = kernel.FULL
+                why = batch_headers.FULL
             heads.count = row
             self.end = at
             yield heads
-            if why != kernel.FULL:
+            if why != batch_headers.FULL:
                 return
             row = 0
 

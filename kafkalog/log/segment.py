@@ -9,7 +9,7 @@ from typing import Final, Unpack
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Where
-from kafkalog.format import kernel
+from kafkalog.format import batch_headers, kernel
 from kafkalog.format.batch import Block
 from kafkalog.format.batch_start import magic_of, smallest_size
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY
@@ -91,7 +91,7 @@ class Scan:
         window.fill(0)
         while True:
             start, stop = window.start, self.reach()
-            rows, at, why = kernel.headers(
+            rows, at, why = batch_headers.read(
                 window.buffer, window.start, stop, window.position, self.heads.cells, self.heads.capacity, 0
             )
             if rows:
@@ -99,15 +99,15 @@ class Scan:
                 self.heads.count = rows
                 self.legacy = self.heads.cell(kernel.MAGIC, rows - 1) < 2 or self.heads.cell(kernel.MAGIC, 0) < 2
                 yield self.ordered(self.chunk())
-            if rows and why == kernel.END and stop < window.stop:
+            if rows and why == batch_headers.END and stop < window.stop:
                 continue
-            if why == kernel.END and stop > start and not window.at_end:
+            if why == batch_headers.END and stop > start and not window.at_end:
                 if self.next_fits():
                     window.fill(window.next_size())
                     continue
-            elif why == kernel.END and window.start == window.stop:
+            elif why == batch_headers.END and window.start == window.stop:
                 break
-            if why != kernel.FULL:
+            if why != batch_headers.FULL:
                 before = window.here
                 chunk = Damage(self).chunk()
                 yield chunk
@@ -160,7 +160,7 @@ class Scan:
         row = 0
         while row < self.heads.count:
             before, epoch = self.state[0], self.state[1]
-            row, rule = kernel.order(self.heads.cells, self.heads.capacity, row, self.heads.count, self.state)
+            row, rule = batch_headers.order(self.heads.cells, self.heads.capacity, row, self.heads.count, self.state)
             if not rule:
                 break
             chunk.findings.append(self.out_of_order(row, rule, before, epoch))

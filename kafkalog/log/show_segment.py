@@ -10,9 +10,10 @@ from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.format import kernel
+from kafkalog.format import checksums, kernel
 from kafkalog.format.batch import CODEC_MASK, Batch
 from kafkalog.format.batch_start import SIZE_UP_TO_MAGIC, checked_from, layout_of, magic_of
+from kafkalog.format.control import END_TYPES
 from kafkalog.format.fields import Field, fields_of
 from kafkalog.format.layout import (
     CONTROL_RECORD_KEY,
@@ -202,7 +203,7 @@ def _record(record: _Record, batch: Batch | None) -> Iterator[Field]:
             yield from fields_of(
                 CONTROL_RECORD_KEY, "ControlRecordType", record.data[at - field.size :], field.position
             )
-            is_marker = record.data[at - field.size + 3] < 2
+            is_marker = CONTROL_RECORD_KEY.read("type", record.data, at - field.size) in END_TYPES
         if is_control and field.name == "value" and is_marker and field.size >= END_TXN_MARKER.size:
             yield from fields_of(END_TXN_MARKER, "EndTransactionMarker", record.data[at - field.size :], field.position)
     for _ in range(_HEADERS):
@@ -232,7 +233,7 @@ def _raw(source: Source, found: _Found, position: int | None) -> Iterator[Field]
 
 def _checksum(source: Source, start: int, stop: int, *, legacy: bool) -> int:
     crc = 0
-    sum_of = kernel.crc32 if legacy else kernel.crc32c
+    sum_of = checksums.crc32 if legacy else checksums.crc32c
     for at in range(start, stop, _PIECE):
         data = source.read(at, min(_PIECE, stop - at))
         crc = sum_of(data, 0, len(data), crc)

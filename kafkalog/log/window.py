@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.format import kernel
+from kafkalog.format import candidates
 from kafkalog.format.batch_start import SIZE_UP_TO_MAGIC, size_of
 from kafkalog.log.files import Source
 
@@ -55,7 +55,7 @@ class Window:
         view[:kept] = rest
         self.position += self.start
         self.start = 0
-        self.source.release(max(0, self.position - kernel.BLOCK))  # checksums begin at blocks; see format.resync
+        self.source.release(max(0, self.position - candidates.BLOCK))  # checksums begin at blocks; see format.resync
         least = max(needed, SIZE_UP_TO_MAGIC, kept + 1) - kept
         got = self.source.read_into(self.position + kept, view[kept:want], least)
         self.stop = kept + got

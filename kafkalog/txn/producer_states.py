@@ -47,7 +47,7 @@ _TAKEN: Final = (
 def events(heads: Block, types: array[int], coordinator_epochs: array[int]) -> Columns:
     """Make a row of each batch of a chunk that bears on a producer's state and whose checksum holds.
 
-    `types` and `coordinator_epochs` tell the chunk's markers (``kernel.markers``).
+    `types` and `coordinator_epochs` tell the chunk's markers (``markers.read``).
     """
     table = heads.numpy()
     kinds = np.frombuffer(types, np.int64)[: heads.count]
