@@ -22,7 +22,9 @@ from hypothesis import strategies as st
 import build
 from kafkalog.format import batch_headers, batch_records, candidates, checksums, interpreted, kernel, lines
 from kafkalog.format.batch import Block
+from kafkalog.format.control import control_record
 from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
+from kafkalog.format.message import MalformedError
 from kafkalog.txn import fold, loops
 from kafkalog_cli.render.kafka import KafkaText, Options
 
@@ -154,6 +156,28 @@ def test_both_forms_sum_the_same(data: bytes, start: int, stop: int, crc: int) -
     cut = min(start, len(data))
     rest = checksums.crc32c(data, cut, len(data))
     assert checksums.shift(checksums.crc32c(data, 0, cut), len(data) - cut) ^ rest == whole
+
+
+_beginnings = st.sampled_from(
+    [b"", b"\0\0\0\0", b"\0\0\0\x01", b"\0\x01\0\x01", b"\0\0\x01\0", b"\xff\xff\0\0", b"\0\0\0\x03"]
+)
+
+
+@given(_beginnings, st.binary(max_size=2), st.none() | _beginnings, st.binary(max_size=3))
+def test_one_rule_says_what_a_marker_is(key: bytes, rest: bytes, value: bytes | None, more: bytes) -> None:
+    """What the audit's loop takes for a marker is what the reader of control records does, epoch included."""
+    key, value = key + rest, None if value is None else value + more
+    data = build.batch(build.record(value, key), attributes=0x30)
+    heads, kinds, epochs = Block(len(kernel.BATCH_COLUMNS), 1), array("q", [0]), array("q", [0])
+    batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
+    IN_USE.markers.read(data, heads.cells, 1, 1, kinds, epochs)
+    try:
+        control = control_record(key, value)
+    except MalformedError:
+        control = None
+
+    is_end = control is not None and control.coordinator_epoch is not None
+    assert (kinds[0], epochs[0]) == ((control.type, control.coordinator_epoch) if is_end else (-2, -1))
 
 
 @needs_compiled

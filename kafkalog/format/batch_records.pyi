@@ -1,12 +1,11 @@
 """What Python sees of batch_records; ``batch_records.py`` says what each does."""
 
 from array import array
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 Cells: TypeAlias = memoryview | array[int]
 
-RECORD_ERRORS: Final[tuple[tuple[str, str], ...]]
 DONE: int
 NO_ROOM: int
 PACKED: int

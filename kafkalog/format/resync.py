@@ -18,19 +18,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.format import candidates, checksums
-from kafkalog.format.batch_start import (
-    LOG_OVERHEAD,
-    MAGIC_AT,
-    SIZE_UP_TO_MAGIC,
-    checked_from,
-    last_offset_of,
-    layout_of,
-    magic_of,
-    offset_of,
-    size_of,
-    smallest_size,
-)
+from kafkalog.format import batch_start, candidates, checksums
 from kafkalog.format.layout import MESSAGE_V0, RECORD_BATCH
 
 __all__ = ["Extent", "Resync"]
@@ -39,8 +27,8 @@ Read = Callable[[int, int], bytes | bytearray | memoryview]
 
 _BLOCK: Final = candidates.BLOCK
 _PIECE: Final = 1 << 20
-_CRC_FROM: Final = checked_from(2)
-_OF_MESSAGES: Final = [(layout_of(magic).size, smallest_size(magic)) for magic in (0, 1)]
+_CRC_FROM: Final = batch_start.checked_from(2)
+_OF_MESSAGES: Final = [(batch_start.layout_of(magic).size, batch_start.smallest_size(magic)) for magic in (0, 1)]
 _BYTES_FOR_FAR: Final = 64  # bytes searched for each far extent that may be looked at
 _BYTES_FOR_LOAD: Final = 128  # the same where another end must be read for it
 _FAR_AT_FIRST: Final = 4096
@@ -65,11 +53,11 @@ class Extent(NamedTuple):
 
 def _extent(position: int, head: bytes) -> Extent:
     """Return what a whole batch's header says."""
-    magic, offset = magic_of(head), offset_of(head)
+    magic, offset = batch_start.magic_of(head), batch_start.offset_of(head)
     if magic > 1:
-        return Extent(position, size_of(head), magic, offset, last_offset_of(head))
+        return Extent(position, batch_start.size_of(head), magic, offset, batch_start.last_offset_of(head))
     is_wrapper = MESSAGE_V0.read("attributes", head) & 7
-    return Extent(position, size_of(head), magic, None if is_wrapper else offset, offset)
+    return Extent(position, batch_start.size_of(head), magic, None if is_wrapper else offset, offset)
 
 
 class Resync:
@@ -99,11 +87,11 @@ class Resync:
     def whole(self, position: int, *, legacy: bool = True) -> Extent | None:
         """Return the batch at `position` if it is whole and its checksum holds."""
         head = bytes(self._read(position, RECORD_BATCH.size))
-        if len(head) < SIZE_UP_TO_MAGIC:
+        if len(head) < batch_start.SIZE_UP_TO_MAGIC:
             return None
-        if magic_of(head) == 2:
+        if batch_start.magic_of(head) == 2:
             return self._batch(position, head)
-        return self._message(position, head) if legacy and magic_of(head) < 2 else None
+        return self._message(position, head) if legacy and batch_start.magic_of(head) < 2 else None
 
     def holds(self, position: int, size: int) -> bool:
         """Say whether the bytes at `position` are a magic 2 batch of `size` bytes, whatever its magic byte says."""
@@ -116,11 +104,11 @@ class Resync:
 
     def holds_message(self, position: int, size: int) -> bool:
         """Say whether the bytes at `position` are a message of magic 0 or 1 of `size` bytes."""
-        if not smallest_size(0) <= size <= self._legacy_extents:
+        if not batch_start.smallest_size(0) <= size <= self._legacy_extents:
             return False
         self._legacy_extents -= size
         crc = 0
-        for at in range(position + checked_from(0), position + size, _PIECE):
+        for at in range(position + batch_start.checked_from(0), position + size, _PIECE):
             data = self._read(at, min(_PIECE, position + size - at))
             crc = checksums.crc32(data, 0, len(data), crc)
         head = self._read(position, MESSAGE_V0.size)
@@ -189,7 +177,7 @@ class Resync:
                     break
                 position = start - before + at
                 head = piece[at : at + RECORD_BATCH.size]
-                if what == candidates.FAR and head[MAGIC_AT] == 2:
+                if what == candidates.FAR and head[batch_start.MAGIC_AT] == 2:
                     if self._loads <= 0:
                         self._state[3] += 1
                         at += 1
@@ -209,7 +197,7 @@ class Resync:
 
     def _near_its_end(self, position: int, head: bytes) -> bool:
         """Give the kernel the block in which a batch ends; answers False where the file has not all of it."""
-        stop = position + size_of(head)
+        stop = position + batch_start.size_of(head)
         if not self.reaches(stop):
             return False
         self._prefix(stop, 1)
@@ -226,13 +214,13 @@ class Resync:
         """Return the batch that the kernel found to be whole, or that is by a far checksum."""
         if what == candidates.WHOLE:
             return _extent(position, head)
-        return self._batch(position, head) if magic_of(head) == 2 else self._message(position, head)
+        return self._batch(position, head) if batch_start.magic_of(head) == 2 else self._message(position, head)
 
     def _batch(self, position: int, head: bytes) -> Extent | None:
         if len(head) < RECORD_BATCH.size:
             return None
         _, length, _, magic, crc, attributes, delta, *_, count = RECORD_BATCH.packed.unpack(head)
-        size = length + LOG_OVERHEAD
+        size = length + batch_start.LOG_OVERHEAD
         if magic != 2 or not RECORD_BATCH.size <= size <= self._max or attributes & 7 > 4:
             return None
         if delta < 0 or not 0 <= count <= delta + 1 or not self.reaches(position + size):
@@ -245,7 +233,7 @@ class Resync:
         if len(head) < MESSAGE_V0.size:
             return None
         _, length, crc, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
-        size = length + LOG_OVERHEAD
+        size = length + batch_start.LOG_OVERHEAD
         key_at, smallest = _OF_MESSAGES[magic]
         if not smallest <= size <= self._max or attributes & 7 > 3:
             return None
@@ -257,8 +245,8 @@ class Resync:
         if value_size < -1 or value_at + 4 + max(value_size, 0) != size or size > self._legacy_work:
             return None
         self._legacy_work -= size
-        data = self._read(position + MAGIC_AT, size - MAGIC_AT)
-        if len(data) < size - MAGIC_AT or checksums.crc32(data, 0, len(data)) != crc:
+        data = self._read(position + batch_start.MAGIC_AT, size - batch_start.MAGIC_AT)
+        if len(data) < size - batch_start.MAGIC_AT or checksums.crc32(data, 0, len(data)) != crc:
             return None
         return _extent(position, head)
 

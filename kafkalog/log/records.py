@@ -10,6 +10,7 @@ from kafkalog.format import batch_headers, batch_records, kernel
 from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, Block, Record
 from kafkalog.format.batch_start import magic_of, size_of, smallest_size
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
+from kafkalog.format.record_errors import RECORD_ERRORS
 
 __all__ = ["Decoder", "RecordBlock", "decode_records"]
 
@@ -150,7 +151,7 @@ class Decoder:
             if error > 0 and self.heads.cell(kernel.VALID, told):
                 number = heads.cell(kernel.DECODED, row)
                 count = heads.cell(kernel.COUNT, row)
-                code, words = batch_records.RECORD_ERRORS[error]
+                code, words = RECORD_ERRORS[error]
                 block.findings.append(self.finding(code, told, f"record {number} of {count}: {words}"))
             if error > 0:
                 heads.set(kernel.ERROR, row, -1)  # told
