@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import build
 from kafkalog.format import batch_headers, batch_records, candidates, checksums, interpreted, kernel, lines
-from kafkalog.format.batch import Block
+from kafkalog.format.batch import CellTable
 from kafkalog.format.control import control_record
 from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
 from kafkalog.format.message import MalformedError
@@ -105,7 +105,7 @@ def _tables(form: Form, data: bytes, capacity: int, room: int) -> Iterator[Any]:
     """Yield all that the two loops of a form answer and write for `data`; it goes on behind a bad batch by its size."""
     at, why = 0, form.batch_headers.FULL
     while why == form.batch_headers.FULL or (why == form.batch_headers.BAD and at < len(data)):
-        heads = Block(len(kernel.BATCH_COLUMNS), capacity)
+        heads = CellTable(len(kernel.BATCH_COLUMNS), capacity)
         rows, at, why = form.batch_headers.read(data, at, len(data), 1000, heads.cells, capacity, 0)
         yield rows, at, why, heads.cells.tolist()
         rows += why == form.batch_headers.BAD and rows < capacity and heads.cell(kernel.SIZE, rows) > 0
@@ -114,7 +114,7 @@ def _tables(form: Form, data: bytes, capacity: int, room: int) -> Iterator[Any]:
             at += max(heads.cell(kernel.SIZE, rows - 1) if rows else 0, 1)
 
 
-def _records(form: Form, data: bytes, heads: Block, rows: int, room: int) -> Iterator[Any]:
+def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) -> Iterator[Any]:
     types, epochs = array("q", bytes(8 * heads.capacity)), array("q", bytes(8 * heads.capacity))
     odd = array("q", bytes(32))
     for row in range(rows):
@@ -126,7 +126,7 @@ def _records(form: Form, data: bytes, heads: Block, rows: int, room: int) -> Ite
     yield form.markers.read(data, heads.cells, heads.capacity, rows, types, epochs), types, epochs
     row, unpacked = 0, False
     for _ in range(1000):
-        recs = Block(len(kernel.RECORD_COLUMNS), room)
+        recs = CellTable(len(kernel.RECORD_COLUMNS), room)
         count, row, why, errors = form.batch_records.read(
             data, heads.cells, heads.capacity, row, row + 1 if unpacked else rows, unpacked, recs.cells, room
         )
@@ -168,7 +168,7 @@ def test_one_rule_says_what_a_marker_is(key: bytes, rest: bytes, value: bytes | 
     """What the audit's loop takes for a marker is what the reader of control records does, epoch included."""
     key, value = key + rest, None if value is None else value + more
     data = build.batch(build.record(value, key), attributes=0x30)
-    heads, kinds, epochs = Block(len(kernel.BATCH_COLUMNS), 1), array("q", [0]), array("q", [0])
+    heads, kinds, epochs = CellTable(len(kernel.BATCH_COLUMNS), 1), array("q", [0]), array("q", [0])
     batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
     IN_USE.markers.read(data, heads.cells, 1, 1, kinds, epochs)
     try:
@@ -189,7 +189,7 @@ def test_both_forms_judge_order_the_same(
     """What breaks the order of offsets and epochs, and what both remember of it, at the ends of int64 too."""
     answers = []
     for form in (IN_USE, PLAIN):
-        heads = Block(len(kernel.BATCH_COLUMNS), len(rows))
+        heads = CellTable(len(kernel.BATCH_COLUMNS), len(rows))
         for row, cells in enumerate(rows):
             for column, cell in zip((kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH), cells, strict=True):
                 heads.set(column, row, cell)
@@ -205,14 +205,14 @@ def test_both_forms_judge_order_the_same(
 
 def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents: bool) -> Iterator[Any]:
     """Yield the lines that a form of the formatter writes for the whole batches at the front of `data`."""
-    heads = Block(len(kernel.BATCH_COLUMNS), 8)
+    heads = CellTable(len(kernel.BATCH_COLUMNS), 8)
     heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
     out, row, text = bytearray(room), 0, b""
     while row < heads.count:
         row, used = form.batch_lines(heads.cells, 8, row, heads.count, TEXT.template, TEXT.literals, out, 0)
         text += out[:used]
     yield text  # the interpreted form may write fewer rows a call
-    recs = Block(len(kernel.RECORD_COLUMNS), 32)
+    recs = CellTable(len(kernel.RECORD_COLUMNS), 32)
     recs.count, stop, why, _ = batch_records.read(data, heads.cells, 8, 0, heads.count, False, recs.cells, 32)
     number = row = used = 0
     while number < recs.count:
@@ -242,7 +242,7 @@ def test_both_forms_find_the_same_breaks(offsets: list[int], previous: int) -> N
     """Records whose offset is not the one before plus one, as Java counts: behind 2**63 - 1 comes -2**63."""
     answers = []
     for form in (lines, PLAIN_LINES):
-        recs, found = Block(len(kernel.RECORD_COLUMNS), 8), array("q", bytes(64))
+        recs, found = CellTable(len(kernel.RECORD_COLUMNS), 8), array("q", bytes(64))
         for row, offset in enumerate(offsets):
             recs.set(kernel.OFFSET, row, offset)
         answers.append((form.breaks(recs.cells, 8, len(offsets), previous, found), found))
@@ -296,7 +296,7 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
     data = bytearray(head + rest)
     data[16] = magic
     data[8:12] = struct.pack(">i", len(data) - 12)
-    heads = Block(len(kernel.BATCH_COLUMNS), 1)
+    heads = CellTable(len(kernel.BATCH_COLUMNS), 1)
     batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
     layout = (MESSAGE_V0, MESSAGE_V1, RECORD_BATCH)[magic]
     fields = dict(zip(layout.names, layout.packed.unpack_from(data), strict=True))
@@ -318,13 +318,13 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
 @given(windows)
 def test_records_are_those_of_the_specification(data: bytes) -> None:
     """What construct reads of a record is what the kernel reads."""
-    heads = Block(len(kernel.BATCH_COLUMNS), 8)
+    heads = CellTable(len(kernel.BATCH_COLUMNS), 8)
     heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
     for row in range(heads.count):
         start, size = heads.cell(kernel.POSITION, row), heads.cell(kernel.SIZE, row)
         if heads.cell(kernel.MAGIC, row) < 2 or heads.cell(kernel.ATTRIBUTES, row) & 7:
             continue
-        recs = Block(len(kernel.RECORD_COLUMNS), 8)
+        recs = CellTable(len(kernel.RECORD_COLUMNS), 8)
         recs.count, _, _, _ = batch_records.read(data, heads.cells, 8, row, row + 1, False, recs.cells, 8)
         expected = build.BATCH.parse(data[start : start + size]).records
         for number in range(recs.count):
@@ -361,7 +361,7 @@ def test_numbers_are_read_as_kafka_reads_them(
     data = build.batch(
         pack=lambda _: build.VARINT.build(len(body)) + body, records_count=1, base_timestamp=0, last_offset_delta=0
     )
-    heads, recs = Block(len(kernel.BATCH_COLUMNS), 1), Block(len(kernel.RECORD_COLUMNS), 1)
+    heads, recs = CellTable(len(kernel.BATCH_COLUMNS), 1), CellTable(len(kernel.RECORD_COLUMNS), 1)
     assert form.batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0) == (1, len(data), form.batch_headers.FULL)
     count, _, _, errors = form.batch_records.read(data, heads.cells, 1, 0, 1, False, recs.cells, 1)
 
@@ -416,7 +416,7 @@ def test_both_forms_fold_the_same(first: list[tuple[int, ...]], later: list[tupl
 
 
 def _folded(rows: list[tuple[int, ...]]) -> fold.Stretch:
-    heads = Block(len(kernel.BATCH_COLUMNS), max(1, len(rows)))
+    heads = CellTable(len(kernel.BATCH_COLUMNS), max(1, len(rows)))
     heads.count = len(rows)
     for row, cells in enumerate(rows):
         for column, cell in zip(fold._HEADS, cells, strict=False):

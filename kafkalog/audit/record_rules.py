@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkalog.format import checksums, kernel, record_oddities
-from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, TRANSACTIONAL, Block
+from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, TRANSACTIONAL, CellTable
 from kafkalog.format.batch_start import checked_from, size_of, smallest_size
 from kafkalog.format.control import END_TYPES, control_record
 from kafkalog.format.layout import CONTROL_RECORD_KEY, END_TXN_MARKER, MESSAGE_V0, MESSAGE_V1
@@ -33,7 +33,9 @@ RECORD_CODES: Final = tuple(code for _, code, _ in _ODD)
 _found: Final = array("q", bytes(32))
 
 
-def record_words(heads: Block, row: int, buf: bytes | bytearray | memoryview, start: int, stop: int) -> Iterator[Words]:
+def record_words(
+    heads: CellTable, row: int, buf: bytes | bytearray | memoryview, start: int, stop: int
+) -> Iterator[Words]:
     """Say what is odd about a magic 2 batch's records in ``buf[start:stop]``, compressed no more."""
     count = heads.cell(kernel.COUNT, row)
     flags = record_oddities.find(buf, start, stop, count, _found)
@@ -51,7 +53,7 @@ def record_words(heads: Block, row: int, buf: bytes | bytearray | memoryview, st
     return iter(said)
 
 
-def control_words(heads: Block, row: int, key: bytes | None, value: bytes | None) -> Iterator[Words]:
+def control_words(heads: CellTable, row: int, key: bytes | None, value: bytes | None) -> Iterator[Words]:
     """Say what is wrong with a control record."""
     attributes = heads.cell(kernel.ATTRIBUTES, row)
     try:
@@ -76,7 +78,7 @@ def control_words(heads: Block, row: int, key: bytes | None, value: bytes | None
         yield "control-type-transactional", f"a control record of type {record.type} stands in a transaction's batch"
 
 
-def message_words(heads: Block, row: int, buf: memoryview) -> Iterator[Words]:
+def message_words(heads: CellTable, row: int, buf: memoryview) -> Iterator[Words]:
     """Say what a message of magic 0 or 1 has that none should."""
     cell = heads.cell
     codec = cell(kernel.ATTRIBUTES, row) & CODEC_MASK
@@ -88,7 +90,7 @@ def message_words(heads: Block, row: int, buf: memoryview) -> Iterator[Words]:
         yield "size-below-null", f"the key's length is {key}"
 
 
-def wrapper_words(heads: Block, row: int, data: bytes | bytearray) -> Iterator[Words]:
+def wrapper_words(heads: CellTable, row: int, data: bytes | bytearray) -> Iterator[Words]:
     """Say what is odd about the messages inside a wrapper of magic 0 or 1, compressed no more."""
     magic, offset = heads.cell(kernel.MAGIC, row), heads.cell(kernel.LAST_OFFSET, row)
     at, last, newest = 0, -1, -1

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Batch", "Block", "Record"]
+__all__ = ["Batch", "CellTable", "Record"]
 
 CODEC_MASK: Final = 0x07
 LOG_APPEND_TIME: Final = 0x08
@@ -21,7 +21,7 @@ CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
 
 
-class Block:
+class CellTable:
     """Rows of int64 columns in one flat buffer, as the kernel writes them.
 
     Cell (column, row) is ``cells[column * capacity + row]``; `count` rows are in use.
@@ -83,7 +83,7 @@ class Batch(NamedTuple):
     records_count: int | None
 
     @classmethod
-    def of(cls, heads: Block, row: int) -> Batch:
+    def of(cls, heads: CellTable, row: int) -> Batch:
         """Make a row of the kernel's table readable."""
         (position, size, base, last, epoch, magic, crc, valid, attributes, base_timestamp, max_timestamp, producer_id,
          producer_epoch, base_sequence, last_sequence, count, *_) = heads.row(row)  # fmt: skip

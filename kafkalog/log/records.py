@@ -7,7 +7,7 @@ from typing import Final
 
 from kafkalog.findings import Finding
 from kafkalog.format import batch_headers, batch_records, kernel
-from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, Block, Record
+from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, CellTable, Record
 from kafkalog.format.batch_start import magic_of, size_of, smallest_size
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
 from kafkalog.format.record_errors import RECORD_ERRORS
@@ -28,7 +28,7 @@ class RecordBlock:
     __slots__ = ("buf", "findings", "heads", "outer", "recs")
 
     def __init__(
-        self, buf: bytes | bytearray | memoryview, heads: Block, recs: Block, outer: int | None = None
+        self, buf: bytes | bytearray | memoryview, heads: CellTable, recs: CellTable, outer: int | None = None
     ) -> None:
         self.buf = buf
         self.heads = heads
@@ -96,7 +96,7 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
             return (value >> 1) ^ -(value & 1), position
 
 
-def decode_records(file: str, buf: memoryview, heads: Block, max_decompressed_bytes: int) -> Iterator[RecordBlock]:
+def decode_records(file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int) -> Iterator[RecordBlock]:
     """Decode the records of the batches in `heads`, whose bytes are `buf`, but of rows whose section starts below 0."""
     return Decoder(file, heads, max_decompressed_bytes).blocks(buf)
 
@@ -104,11 +104,11 @@ def decode_records(file: str, buf: memoryview, heads: Block, max_decompressed_by
 class Decoder:
     """The records of one chunk's batches."""
 
-    def __init__(self, file: str, heads: Block, limit: int) -> None:
+    def __init__(self, file: str, heads: CellTable, limit: int) -> None:
         self.file = file
         self.heads = heads
         self.limit = limit
-        self.recs = Block(len(kernel.RECORD_COLUMNS), _ROOM)
+        self.recs = CellTable(len(kernel.RECORD_COLUMNS), _ROOM)
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
         """Decode every row's records."""
@@ -138,7 +138,7 @@ class Decoder:
         buf: bytes | bytearray | memoryview,
         count: int,
         rows: range | tuple[()],
-        heads: Block | None = None,
+        heads: CellTable | None = None,
         outer: int | None = None,
     ) -> RecordBlock:
         """Wrap `count` decoded records, with a finding for each of `rows` that has an error."""
@@ -295,9 +295,9 @@ class _Inner:
         elif self.end < len(data):
             self.code, self.wrong = "wrapper-rest", f"{len(data) - self.end} bytes inside the wrapper are no message"
 
-    def heads(self) -> Iterator[Block]:
+    def heads(self) -> Iterator[CellTable]:
         """Yield the messages' headers, up to the first that is none; their own checksums are not judged here."""
-        heads = Block(len(kernel.BATCH_COLUMNS), _ROOM)
+        heads = CellTable(len(kernel.BATCH_COLUMNS), _ROOM)
         at, row = 0, 0
         while True:
             row, at, why = batch_headers.read(self.data, at, len(self.data), 0, heads.cells, heads.capacity, row)

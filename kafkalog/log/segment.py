@@ -10,7 +10,7 @@ from typing import Final, Unpack
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Where
 from kafkalog.format import batch_headers, kernel
-from kafkalog.format.batch import Block
+from kafkalog.format.batch import CellTable
 from kafkalog.format.batch_start import magic_of, smallest_size
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY
 from kafkalog.format.resync import Resync
@@ -70,7 +70,7 @@ class Scan:
         self.source = source
         self.limits = limits
         self.window = Window(source, limits.max_batch_bytes)
-        self.heads = Block(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // smallest_size(0) + 1))
+        self.heads = CellTable(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // smallest_size(0) + 1))
         low, high = _INT64 if base_offset is None else (base_offset, base_offset + 2**31 - 1)
         self.state = array("q", [kernel.NONE, -1, low, min(high, _INT64[1]), 0, 0, 0])
         self.make_hints = hints
