@@ -1,14 +1,24 @@
-"""Build the kernel where there is a C compiler; without one the same source runs interpreted."""
+"""Build the hot loops where there is a C compiler; without one the same source runs interpreted."""
 
 import os
 
 from setuptools import Extension, setup
 
 _FLAGS = ["-O3", "-fwrapv"]
+_COMPILED = (
+    "format.batch_headers",
+    "format.batch_records",
+    "format.candidates",
+    "format.checksums",
+    "format.lines",
+    "format.markers",
+    "format.record_oddities",
+    "txn.loops",
+)
 
 
 def extensions() -> list[Extension]:
-    """The kernel's halves and the folds' loops, or none where KAFKALOG_PURE is set or Cython is missing."""
+    """The hot loops, or none where KAFKALOG_PURE is set or Cython is missing."""
     if os.environ.get("KAFKALOG_PURE"):
         return []
     try:
@@ -18,7 +28,7 @@ def extensions() -> list[Extension]:
     modules = cythonize(
         [
             Extension(f"kafkalog.{name}", [f"kafkalog/{name.replace('.', '/')}.py"], extra_compile_args=_FLAGS)
-            for name in ("format.kernel", "format.lines", "txn.loops")
+            for name in _COMPILED
         ],
         quiet=True,
     )

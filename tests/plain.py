@@ -22,7 +22,7 @@ import build
 from kafkalog.audit.transactions.audit import Audit
 from kafkalog.audit.transactions.rows import audit_rows
 from kafkalog.format import kernel
-from kafkalog.format.batch import Block
+from kafkalog.format.batch import CellTable
 from kafkalog.tables import TABLES
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
@@ -386,9 +386,9 @@ def as_extents(batches: Sequence[Batch]) -> Columns:
     return Columns({name: np.array([row[name] for row in rows], np.int64) for name in extents.COLUMNS})
 
 
-def as_heads(batches: Sequence[Batch]) -> tuple[Block, array[int], array[int]]:
+def as_heads(batches: Sequence[Batch]) -> tuple[CellTable, array[int], array[int]]:
     """The batches of one log as the kernel's table, with the types and coordinator epochs of its markers."""
-    heads = Block(len(kernel.BATCH_COLUMNS), max(1, len(batches)))
+    heads = CellTable(len(kernel.BATCH_COLUMNS), max(1, len(batches)))
     heads.count = len(batches)
     for row, batch in enumerate(batches):
         transactional = 0 if batch.kind == "plain" else build.TRANSACTIONAL

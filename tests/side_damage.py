@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kafkalog.format import kernel
+from kafkalog.format import checksums
 from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.log.readers import batches
 
@@ -97,7 +97,7 @@ def snapshot_entry(field: str, more: int = 1) -> Callable[[Path], object]:
         data = bytearray(path.read_bytes())
         number = int.from_bytes(data[at : at + width], "big", signed=True) + more
         data[at : at + width] = number.to_bytes(width, "big", signed=True)
-        data[2:6] = kernel.crc32c(bytes(data), 6, len(data)).to_bytes(4, "big")
+        data[2:6] = checksums.crc32c(bytes(data), 6, len(data)).to_bytes(4, "big")
         path.write_bytes(data)
 
     return change

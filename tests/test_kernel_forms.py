@@ -9,8 +9,9 @@ import sys
 from array import array
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from importlib import import_module
 from random import Random
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 from unittest import mock
 
@@ -19,18 +20,23 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import build
-from kafkalog.format import interpreted, kernel, lines
-from kafkalog.format.batch import Block
+from kafkalog.format import batch_headers, batch_records, candidates, checksums, interpreted, kernel, lines
+from kafkalog.format.batch import CellTable
+from kafkalog.format.control import control_record
 from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
+from kafkalog.format.message import MalformedError
 from kafkalog.txn import fold, loops
 from kafkalog_cli.render.kafka import KafkaText, Options
 
-PLAIN_KERNEL = interpreted("format.kernel", "tests_interpreted_kernel")
+Form = SimpleNamespace  # the modules that have both forms, by their names
+_LOOPS: Final = ("batch_headers", "batch_records", "candidates", "checksums", "markers", "record_oddities")
+IN_USE: Final = Form(**{name: import_module(f"kafkalog.format.{name}") for name in _LOOPS})
+PLAIN: Final = Form(**{name: interpreted(f"format.{name}", f"tests_interpreted_{name}") for name in _LOOPS})
 PLAIN_LINES = interpreted("format.lines", "tests_interpreted_lines")
 PLAIN_LOOPS = interpreted("txn.loops", "tests_interpreted_loops")
 TEXT: Final = KafkaText(io.BytesIO(), Options(), lambda _: None)
 EDGES: Final = (0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63) + 1, -(2**63), 2**62, -(2**62))
-needs_compiled = pytest.mark.skipif(kernel.form() != "compiled", reason="there is no compiled form to compare with")
+needs_compiled = pytest.mark.skipif(not checksums.COMPILED, reason="there is no compiled form to compare with")
 
 int64s = st.sampled_from(EDGES) | st.integers(-(2**63), 2**63 - 1)
 int32s = st.sampled_from([e for e in EDGES if -(2**31) <= e < 2**31]) | st.integers(-(2**31), 2**31 - 1)
@@ -95,36 +101,38 @@ def damaged_windows(draw: st.DrawFn) -> bytes:
     return bytes(data)
 
 
-def _tables(form: ModuleType, data: bytes, capacity: int, room: int) -> Iterator[Any]:
+def _tables(form: Form, data: bytes, capacity: int, room: int) -> Iterator[Any]:
     """Yield all that the two loops of a form answer and write for `data`; it goes on behind a bad batch by its size."""
-    at, why = 0, form.FULL
-    while why == form.FULL or (why == form.BAD and at < len(data)):
-        heads = Block(len(form.BATCH_COLUMNS), capacity)
-        rows, at, why = form.headers(data, at, len(data), 1000, heads.cells, capacity, 0)
+    at, why = 0, form.batch_headers.FULL
+    while why == form.batch_headers.FULL or (why == form.batch_headers.BAD and at < len(data)):
+        heads = CellTable(len(kernel.BATCH_COLUMNS), capacity)
+        rows, at, why = form.batch_headers.read(data, at, len(data), 1000, heads.cells, capacity, 0)
         yield rows, at, why, heads.cells.tolist()
-        rows += why == form.BAD and rows < capacity and heads.cell(form.SIZE, rows) > 0
+        rows += why == form.batch_headers.BAD and rows < capacity and heads.cell(kernel.SIZE, rows) > 0
         yield from _records(form, data, heads, rows, room)
-        if why == form.BAD:
-            at += max(heads.cell(form.SIZE, rows - 1) if rows else 0, 1)
+        if why == form.batch_headers.BAD:
+            at += max(heads.cell(kernel.SIZE, rows - 1) if rows else 0, 1)
 
 
-def _records(form: ModuleType, data: bytes, heads: Block, rows: int, room: int) -> Iterator[Any]:
+def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) -> Iterator[Any]:
     types, epochs = array("q", bytes(8 * heads.capacity)), array("q", bytes(8 * heads.capacity))
     odd = array("q", bytes(32))
     for row in range(rows):
-        start, stop, count = (heads.cell(column, row) for column in (form.SECTION_START, form.SECTION_STOP, form.COUNT))
-        if start >= 0 and count != form.NONE:
-            yield form.oddities(data, start, stop, count, odd), odd.tolist()
-    yield form.markers(data, heads.cells, heads.capacity, rows, types, epochs), types, epochs
+        start, stop, count = (
+            heads.cell(column, row) for column in (kernel.SECTION_START, kernel.SECTION_STOP, kernel.COUNT)
+        )
+        if start >= 0 and count != kernel.NONE:
+            yield form.record_oddities.find(data, start, stop, count, odd), odd.tolist()
+    yield form.markers.read(data, heads.cells, heads.capacity, rows, types, epochs), types, epochs
     row, unpacked = 0, False
     for _ in range(1000):
-        recs = Block(len(form.RECORD_COLUMNS), room)
-        count, row, why, errors = form.records(
+        recs = CellTable(len(kernel.RECORD_COLUMNS), room)
+        count, row, why, errors = form.batch_records.read(
             data, heads.cells, heads.capacity, row, row + 1 if unpacked else rows, unpacked, recs.cells, room
         )
         yield count, row, why, errors, recs.cells.tolist(), heads.cells.tolist()
-        unpacked = why == form.PACKED  # read the packed bytes as if they were records: any bytes may be
-        if why == form.DONE and row >= rows:
+        unpacked = why == form.batch_records.PACKED  # read the packed bytes as if they were records: any bytes may be
+        if why == form.batch_records.DONE and row >= rows:
             return
 
 
@@ -133,7 +141,7 @@ def _records(form: ModuleType, data: bytes, heads: Block, rows: int, room: int) 
 @given(damaged_windows(), st.integers(1, 4), st.integers(1, 5))
 def test_both_forms_read_the_same(data: bytes, capacity: int, room: int) -> None:
     """Headers, checksums, records and markers: equal columns, counts, positions and error codes."""
-    assert list(_tables(kernel, data, capacity, room)) == list(_tables(PLAIN_KERNEL, data, capacity, room))
+    assert list(_tables(IN_USE, data, capacity, room)) == list(_tables(PLAIN, data, capacity, room))
 
 
 @needs_compiled
@@ -141,12 +149,35 @@ def test_both_forms_read_the_same(data: bytes, capacity: int, room: int) -> None
 def test_both_forms_sum_the_same(data: bytes, start: int, stop: int, crc: int) -> None:
     """Checksums of any stretch, also of one that is none, and their shift, which is what makes sums linear."""
     for name in ("crc32c", "crc32"):
-        assert getattr(kernel, name)(data, start, stop, crc) == getattr(PLAIN_KERNEL, name)(data, start, stop, crc)
-    assert kernel.shift(crc, stop) == PLAIN_KERNEL.shift(crc, stop)
-    whole = kernel.crc32c(data, 0, len(data))
+        in_use, plain = (getattr(form.checksums, name) for form in (IN_USE, PLAIN))
+        assert in_use(data, start, stop, crc) == plain(data, start, stop, crc)
+    assert checksums.shift(crc, stop) == PLAIN.checksums.shift(crc, stop)
+    whole = checksums.crc32c(data, 0, len(data))
     cut = min(start, len(data))
-    rest = kernel.crc32c(data, cut, len(data))
-    assert kernel.shift(kernel.crc32c(data, 0, cut), len(data) - cut) ^ rest == whole
+    rest = checksums.crc32c(data, cut, len(data))
+    assert checksums.shift(checksums.crc32c(data, 0, cut), len(data) - cut) ^ rest == whole
+
+
+_beginnings = st.sampled_from(
+    [b"", b"\0\0\0\0", b"\0\0\0\x01", b"\0\x01\0\x01", b"\0\0\x01\0", b"\xff\xff\0\0", b"\0\0\0\x03"]
+)
+
+
+@given(_beginnings, st.binary(max_size=2), st.none() | _beginnings, st.binary(max_size=3))
+def test_one_rule_says_what_a_marker_is(key: bytes, rest: bytes, value: bytes | None, more: bytes) -> None:
+    """What the audit's loop takes for a marker is what the reader of control records does, epoch included."""
+    key, value = key + rest, None if value is None else value + more
+    data = build.batch(build.record(value, key), attributes=0x30)
+    heads, kinds, epochs = CellTable(len(kernel.BATCH_COLUMNS), 1), array("q", [0]), array("q", [0])
+    batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
+    IN_USE.markers.read(data, heads.cells, 1, 1, kinds, epochs)
+    try:
+        control = control_record(key, value)
+    except MalformedError:
+        control = None
+
+    is_end = control is not None and control.coordinator_epoch is not None
+    assert (kinds[0], epochs[0]) == ((control.type, control.coordinator_epoch) if is_end else (-2, -1))
 
 
 @needs_compiled
@@ -157,15 +188,15 @@ def test_both_forms_judge_order_the_same(
 ) -> None:
     """What breaks the order of offsets and epochs, and what both remember of it, at the ends of int64 too."""
     answers = []
-    for form in (kernel, PLAIN_KERNEL):
-        heads = Block(len(form.BATCH_COLUMNS), len(rows))
+    for form in (IN_USE, PLAIN):
+        heads = CellTable(len(kernel.BATCH_COLUMNS), len(rows))
         for row, cells in enumerate(rows):
-            for column, cell in zip((form.BASE_OFFSET, form.LAST_OFFSET, form.LEADER_EPOCH), cells, strict=True):
+            for column, cell in zip((kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH), cells, strict=True):
                 heads.set(column, row, cell)
         state = array("q", [last, epoch, low, high, 0, 0, 0])
         row, answer = 0, []
         while row < len(rows):
-            row, rule = form.order(heads.cells, len(rows), row, len(rows), state)
+            row, rule = form.batch_headers.order(heads.cells, len(rows), row, len(rows), state)
             answer.append((row, rule, state.tolist()))
             row += 1
         answers.append(answer)
@@ -174,15 +205,15 @@ def test_both_forms_judge_order_the_same(
 
 def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents: bool) -> Iterator[Any]:
     """Yield the lines that a form of the formatter writes for the whole batches at the front of `data`."""
-    heads = Block(len(kernel.BATCH_COLUMNS), 8)
-    heads.count, _, _ = kernel.headers(data, 0, len(data), 0, heads.cells, 8, 0)
+    heads = CellTable(len(kernel.BATCH_COLUMNS), 8)
+    heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
     out, row, text = bytearray(room), 0, b""
     while row < heads.count:
         row, used = form.batch_lines(heads.cells, 8, row, heads.count, TEXT.template, TEXT.literals, out, 0)
         text += out[:used]
     yield text  # the interpreted form may write fewer rows a call
-    recs = Block(len(kernel.RECORD_COLUMNS), 32)
-    recs.count, stop, why, _ = kernel.records(data, heads.cells, 8, 0, heads.count, False, recs.cells, 32)
+    recs = CellTable(len(kernel.RECORD_COLUMNS), 32)
+    recs.count, stop, why, _ = batch_records.read(data, heads.cells, 8, 0, heads.count, False, recs.cells, 32)
     number = row = used = 0
     while number < recs.count:
         number, used, row, why = form.record_lines(
@@ -211,7 +242,7 @@ def test_both_forms_find_the_same_breaks(offsets: list[int], previous: int) -> N
     """Records whose offset is not the one before plus one, as Java counts: behind 2**63 - 1 comes -2**63."""
     answers = []
     for form in (lines, PLAIN_LINES):
-        recs, found = Block(len(kernel.RECORD_COLUMNS), 8), array("q", bytes(64))
+        recs, found = CellTable(len(kernel.RECORD_COLUMNS), 8), array("q", bytes(64))
         for row, offset in enumerate(offsets):
             recs.set(kernel.OFFSET, row, offset)
         answers.append((form.breaks(recs.cells, 8, len(offsets), previous, found), found))
@@ -265,8 +296,8 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
     data = bytearray(head + rest)
     data[16] = magic
     data[8:12] = struct.pack(">i", len(data) - 12)
-    heads = Block(len(kernel.BATCH_COLUMNS), 1)
-    kernel.headers(data, 0, len(data), 0, heads.cells, 1, 0)
+    heads = CellTable(len(kernel.BATCH_COLUMNS), 1)
+    batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
     layout = (MESSAGE_V0, MESSAGE_V1, RECORD_BATCH)[magic]
     fields = dict(zip(layout.names, layout.packed.unpack_from(data), strict=True))
     if magic == 2:
@@ -287,14 +318,14 @@ def test_positions_are_those_of_the_layouts(head: bytes, rest: bytes, magic: int
 @given(windows)
 def test_records_are_those_of_the_specification(data: bytes) -> None:
     """What construct reads of a record is what the kernel reads."""
-    heads = Block(len(kernel.BATCH_COLUMNS), 8)
-    heads.count, _, _ = kernel.headers(data, 0, len(data), 0, heads.cells, 8, 0)
+    heads = CellTable(len(kernel.BATCH_COLUMNS), 8)
+    heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
     for row in range(heads.count):
         start, size = heads.cell(kernel.POSITION, row), heads.cell(kernel.SIZE, row)
         if heads.cell(kernel.MAGIC, row) < 2 or heads.cell(kernel.ATTRIBUTES, row) & 7:
             continue
-        recs = Block(len(kernel.RECORD_COLUMNS), 8)
-        recs.count, _, _, _ = kernel.records(data, heads.cells, 8, row, row + 1, False, recs.cells, 8)
+        recs = CellTable(len(kernel.RECORD_COLUMNS), 8)
+        recs.count, _, _, _ = batch_records.read(data, heads.cells, 8, row, row + 1, False, recs.cells, 8)
         expected = build.BATCH.parse(data[start : start + size]).records
         for number in range(recs.count):
             _, _, _, _, key, key_size, value, value_size, _, headers, _ = recs.row(number)
@@ -307,7 +338,7 @@ def test_records_are_those_of_the_specification(data: bytes) -> None:
 ONE_RECORD: Final = b"\0%(time)s%(offset)s\x01\x01\0"  # attributes, no key, no value, no headers
 
 
-@pytest.mark.parametrize("form", [kernel, PLAIN_KERNEL], ids=["in use", "interpreted"])
+@pytest.mark.parametrize("form", [IN_USE, PLAIN], ids=["in use", "interpreted"])
 @pytest.mark.parametrize(
     ("time", "offset", "read"),
     [
@@ -323,30 +354,30 @@ ONE_RECORD: Final = b"\0%(time)s%(offset)s\x01\x01\0"  # attributes, no key, no 
     ],
 )
 def test_numbers_are_read_as_kafka_reads_them(
-    form: ModuleType, time: bytes, offset: bytes, read: tuple[int, int] | None
+    form: Form, time: bytes, offset: bytes, read: tuple[int, int] | None
 ) -> None:
     """Five bytes at most, ten for a long; the last may say that another follows in neither (ByteUtils)."""
     body = ONE_RECORD % {b"time": time, b"offset": offset}
     data = build.batch(
         pack=lambda _: build.VARINT.build(len(body)) + body, records_count=1, base_timestamp=0, last_offset_delta=0
     )
-    heads, recs = Block(len(form.BATCH_COLUMNS), 1), Block(len(form.RECORD_COLUMNS), 1)
-    assert form.headers(data, 0, len(data), 0, heads.cells, 1, 0) == (1, len(data), form.FULL)
-    count, _, _, errors = form.records(data, heads.cells, 1, 0, 1, False, recs.cells, 1)
+    heads, recs = CellTable(len(kernel.BATCH_COLUMNS), 1), CellTable(len(kernel.RECORD_COLUMNS), 1)
+    assert form.batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0) == (1, len(data), form.batch_headers.FULL)
+    count, _, _, errors = form.batch_records.read(data, heads.cells, 1, 0, 1, False, recs.cells, 1)
 
     assert (count, errors) == ((0, 1) if read is None else (1, 0))
     if read is not None:
-        assert (recs.cell(form.TIMESTAMP, 0), recs.cell(form.OFFSET, 0)) == read
+        assert (recs.cell(kernel.TIMESTAMP, 0), recs.cell(kernel.OFFSET, 0)) == read
 
 
 def test_the_interpreted_form_needs_no_cython(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where Cython is not installed, its stand-in has every name that the kernel uses."""
     monkeypatch.setitem(sys.modules, "cython", None)
-    form = interpreted("format.kernel", "tests_kernel_without_cython")
+    form = Form(**{name: interpreted(f"format.{name}", f"tests_{name}_without_cython") for name in _LOOPS})
     plain = interpreted("format.lines", "tests_lines_without_cython")
 
     data = build.batch(build.record())
-    assert list(_tables(form, data, 2, 2)) == list(_tables(PLAIN_KERNEL, data, 2, 2))
+    assert list(_tables(form, data, 2, 2)) == list(_tables(PLAIN, data, 2, 2))
     assert plain.java_text(b"\xed\xa0\x80") == "\ufffd"
 
 
@@ -385,7 +416,7 @@ def test_both_forms_fold_the_same(first: list[tuple[int, ...]], later: list[tupl
 
 
 def _folded(rows: list[tuple[int, ...]]) -> fold.Stretch:
-    heads = Block(len(kernel.BATCH_COLUMNS), max(1, len(rows)))
+    heads = CellTable(len(kernel.BATCH_COLUMNS), max(1, len(rows)))
     heads.count = len(rows)
     for row, cells in enumerate(rows):
         for column, cell in zip(fold._HEADS, cells, strict=False):
@@ -418,13 +449,15 @@ def test_both_forms_find_the_same_candidates() -> None:
             data[random.randrange(len(data))] ^= 1 << random.randrange(8)
         legacy = random.random() < 0.6
         answers = []
-        for form in (kernel, PLAIN_KERNEL):
+        for form in (IN_USE, PLAIN):
             state, at, said = array("q", [0, -1, 3, 0]), 0, []
             while at < len(data):
-                at, what = form.candidate(data, at, len(data), len(data), 1 << 27, legacy, array("Q", [0]), b"", state)
+                at, what = form.candidates.find(
+                    data, at, len(data), len(data), 1 << 27, legacy, array("Q", [0]), b"", state
+                )
                 said.append((at, what))
                 at += 1
             answers.append((said, state.tolist()))
             found |= {what for _, what in said}
         assert answers[0] == answers[1]
-    assert found == {kernel.NOTHING, kernel.WHOLE, kernel.FAR}
+    assert found == {candidates.NOTHING, candidates.WHOLE, candidates.FAR}

@@ -11,7 +11,7 @@ import kafkalog
 from kafkalog import CATALOGUE, Finding
 from kafkalog.audit.verification.batch_rules import HEADER_CODES, check_headers, check_records
 from kafkalog.audit.verification.record_rules import RECORD_CODES
-from kafkalog.format import kernel
+from kafkalog.format.record_errors import RECORD_ERRORS
 from malformed import CASES, LEGAL
 from scanned import scanned
 
@@ -70,7 +70,7 @@ def test_there_are_enough_of_them() -> None:
     assert len(codes) >= 60
     assert codes <= set(CATALOGUE)
     # A message has room for its lengths by its smallest size; what is odd in a control batch hangs on its topic.
-    assert {code for code, _ in kernel.RECORD_ERRORS[1:]} | rule_codes <= codes | {
+    assert {code for code, _ in RECORD_ERRORS[1:]} | rule_codes <= codes | {
         "message-too-short",
         "control-batch-odd",
     }

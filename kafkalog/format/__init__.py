@@ -1,6 +1,6 @@
 """Bytes to columns and values; knows no files.
 
-The two halves of the kernel run compiled where the install could compile them. ``KAFKALOG_PURE=1`` in the environment
+The hot loops run compiled where the install could compile them. ``KAFKALOG_PURE=1`` in the environment
 takes their Python source instead, with the same answers.
 """
 
@@ -13,7 +13,7 @@ __all__ = ["interpreted"]
 
 
 def interpreted(name: str, as_name: str) -> ModuleType:
-    """Load a module that may be compiled, such as ``format.kernel``, from its Python source, as `as_name`."""
+    """Load a module that may be compiled, such as ``format.markers``, from its Python source, as `as_name`."""
     import importlib.util
     import sys
     from pathlib import Path
@@ -29,5 +29,13 @@ def interpreted(name: str, as_name: str) -> ModuleType:
 
 
 if os.environ.get("KAFKALOG_PURE"):
-    for _name in ("kernel", "lines"):
+    for _name in (
+        "checksums",  # first: the others take it
+        "batch_headers",
+        "batch_records",
+        "candidates",
+        "lines",
+        "markers",
+        "record_oddities",
+    ):
         globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")

@@ -1,6 +1,6 @@
-"""Stands in for the ``cython`` module where the kernel runs interpreted, so that Cython is no run-time dependency.
+"""Stands in for the ``cython`` module where the loops run interpreted, so that Cython is no run-time dependency.
 
-Only the names that ``kernel.py`` uses exist; types are never called, decorators give their function back.
+Only the names that the loops use exist; types are never called, decorators give their function back.
 """
 
 from __future__ import annotations

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.format import kernel
 from kafkalog.format.compression import CODECS
 
-__all__ = ["Batch", "Block", "Record"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Batch", "CellTable", "Record"]
 
 CODEC_MASK: Final = 0x07
 LOG_APPEND_TIME: Final = 0x08
@@ -17,7 +21,7 @@ CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
 
 
-class Block:
+class CellTable:
     """Rows of int64 columns in one flat buffer, as the kernel writes them.
 
     Cell (column, row) is ``cells[column * capacity + row]``; `count` rows are in use.
@@ -47,6 +51,12 @@ class Block:
         """Return one row, all columns."""
         return tuple(self.cells[number :: self.capacity])
 
+    def numpy(self) -> NDArray[np.int64]:
+        """Return a view of the rows in use, of shape (columns, rows); imports NumPy, which a dump does without."""
+        import numpy as np
+
+        return np.frombuffer(self.cells, np.int64).reshape(-1, self.capacity)[:, : self.count]
+
 
 class Batch(NamedTuple):
     """The header of a record batch; names are Kafka's (DefaultRecordBatch), sizes in bytes, times in ms.
@@ -73,7 +83,7 @@ class Batch(NamedTuple):
     records_count: int | None
 
     @classmethod
-    def of(cls, heads: Block, row: int) -> Batch:
+    def of(cls, heads: CellTable, row: int) -> Batch:
         """Make a row of the kernel's table readable."""
         (position, size, base, last, epoch, magic, crc, valid, attributes, base_timestamp, max_timestamp, producer_id,
          producer_epoch, base_sequence, last_sequence, count, *_) = heads.row(row)  # fmt: skip

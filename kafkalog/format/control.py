@@ -1,20 +1,22 @@
 """Control records: transaction markers and what KRaft writes between its records.
 
-The key holds a version and a type (ControlRecordType), the value what the type needs. A longer key and newer versions
-are read as version 0, as Kafka does; an unknown type is kept with its number.
+The key holds a version and a type (ControlRecordType), the value what the type needs. What is a transaction's marker is
+``kernel.end_marker``'s rule, here as in the loops; an unknown type is kept with its number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
+from kafkalog.format import kernel
 from kafkalog.format.definitions import message
 from kafkalog.format.layout import CONTROL_RECORD_KEY, END_TXN_MARKER
 from kafkalog.format.message import MalformedError, decode
 from kafkalog.format.message_json import kafka_json
 
-__all__ = ["ControlRecord", "ControlType", "control_record"]
+__all__ = ["END_TYPES", "ControlRecord", "ControlType", "control_record"]
 
 
 class ControlType(IntEnum):
@@ -27,6 +29,9 @@ class ControlType(IntEnum):
     SNAPSHOT_FOOTER = 4
     KRAFT_VERSION = 5
     KRAFT_VOTERS = 6
+
+
+END_TYPES: Final = (ControlType.ABORT, ControlType.COMMIT)
 
 
 class ControlRecord(NamedTuple):
@@ -57,30 +62,41 @@ _MESSAGES: Final = {
 }
 
 
+_WRONG: Final[dict[int, tuple[str, Callable[[bytes, bytes], str]]]] = {
+    kernel.KEY_SHORT: (
+        "control-key-short",
+        lambda key, _: f"the key needs {CONTROL_RECORD_KEY.size} bytes, {len(key)} are there",
+    ),
+    kernel.KEY_VERSION_NEGATIVE: (
+        "control-version-negative",
+        lambda key, _: f"the key's version is {CONTROL_RECORD_KEY.read('version', key)}",
+    ),
+    kernel.VALUE_SHORT: (
+        "marker-value-short",
+        lambda _, value: f"the marker needs {END_TXN_MARKER.size} bytes, {len(value)} are there",
+    ),
+    kernel.VALUE_VERSION_NEGATIVE: (
+        "marker-version-negative",
+        lambda _, value: f"the marker's version is {END_TXN_MARKER.read('version', value)}",
+    ),
+}
+
+
 def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     """Read a control record's key and value.
 
     Raises MalformedError where the key is too short or of a negative version, or the value is not what its type needs.
     """
-    if key is None or len(key) < CONTROL_RECORD_KEY.size:
-        raise MalformedError(
-            f"the key needs {CONTROL_RECORD_KEY.size} bytes, {len(key or b'')} are there", code="control-key-short"
-        )
+    key, value = key or b"", value or b""
+    ends = kernel.end_marker(key + value, 0, len(key), len(key), len(value))
+    if ends in _WRONG:
+        code, say = _WRONG[ends]
+        raise MalformedError(say(key, value), code=code)
     version, number = CONTROL_RECORD_KEY.packed.unpack_from(key)
-    if version < 0:
-        raise MalformedError(f"the key's version is {version}", code="control-version-negative")
-    if number in (ControlType.ABORT, ControlType.COMMIT):
-        if value is None or len(value) < END_TXN_MARKER.size:
-            there = len(value or b"")
-            raise MalformedError(
-                f"the marker needs {END_TXN_MARKER.size} bytes, {there} are there", code="marker-value-short"
-            )
-        marker_version, coordinator_epoch = END_TXN_MARKER.packed.unpack_from(value)
-        if marker_version < 0:
-            raise MalformedError(f"the marker's version is {marker_version}", code="marker-version-negative")
-        return ControlRecord(version, number, ControlType(number).name.lower(), coordinator_epoch, None)
+    if ends != kernel.NO_END:
+        epoch = END_TXN_MARKER.read("coordinator_epoch", value)
+        return ControlRecord(version, number, ControlType(number).name.lower(), epoch, None)
     if number in _MESSAGES:
-        schema = message("control_records", _MESSAGES[ControlType(number)])
-        data = decode(schema, 0, value or b"").fields
+        data = decode(message("control_records", _MESSAGES[ControlType(number)]), 0, value).fields
         return ControlRecord(version, number, ControlType(number).name.lower(), None, data)
     return ControlRecord(version, number, "unknown", None, None)

@@ -14,6 +14,9 @@
 #define KAFKALOG_LONG 2048u /* bytes of a lane: multiples of 8 */
 #define KAFKALOG_SHORT 256u
 
+/* Inlined, they take registers from the loop around them. */
+#define KAFKALOG_APART __attribute__((noinline)) static
+
 typedef struct {
     uint32_t at[8][256];
 } kafkalog_table;
@@ -145,25 +148,14 @@ static void kafkalog_prepare(void) {
 #endif
 }
 
-static inline uint32_t kafkalog_crc32c(uint32_t crc, const uint8_t *data, size_t length) {
+KAFKALOG_APART uint32_t kafkalog_crc32c(uint32_t crc, const uint8_t *data, size_t length) {
 #ifdef KAFKALOG_TARGET
     if (kafkalog_has_instruction) return ~kafkalog_instruction(~crc, data, length);
 #endif
     return ~kafkalog_sliced(&kafkalog_castagnoli, ~crc, data, length);
 }
 
-/* Big-endian integers, named by their last byte: the caller's bounds check is of the highest index read. */
-static inline int64_t kafkalog_int16(const uint8_t *last) { return (int16_t)((uint16_t)last[-1] << 8 | last[0]); }
-
-static inline int64_t kafkalog_int32(const uint8_t *last) {
-    return (int32_t)((uint32_t)last[-3] << 24 | (uint32_t)last[-2] << 16 | (uint32_t)last[-1] << 8 | last[0]);
-}
-
-static inline int64_t kafkalog_int64(const uint8_t *last) {
-    return (int64_t)((uint64_t)kafkalog_int32(last - 4) << 32 | (uint32_t)kafkalog_int32(last));
-}
-
-static inline uint32_t kafkalog_crc32(uint32_t crc, const uint8_t *data, size_t length) {
+KAFKALOG_APART uint32_t kafkalog_crc32(uint32_t crc, const uint8_t *data, size_t length) {
     return ~kafkalog_sliced(&kafkalog_ieee, ~crc, data, length);
 }
 

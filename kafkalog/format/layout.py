@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,24 +33,24 @@ __all__ = [
 ]
 
 
-class Field(NamedTuple):
+class Integer(NamedTuple):
     """A big-endian integer: its struct code and its name in construct."""
 
     code: str
     construct: str
 
 
-INT8: Final = Field("b", "Int8sb")
-INT16: Final = Field("h", "Int16sb")
-INT32: Final = Field("i", "Int32sb")
-INT64: Final = Field("q", "Int64sb")
-UINT32: Final = Field("I", "Int32ub")
+INT8: Final = Integer("b", "Int8sb")
+INT16: Final = Integer("h", "Int16sb")
+INT32: Final = Integer("i", "Int32sb")
+INT64: Final = Integer("q", "Int64sb")
+UINT32: Final = Integer("I", "Int32ub")
 
 
 class Layout:
     """Fields of fixed width, one behind the other, in network byte order."""
 
-    def __init__(self, kafka_class: str, **fields: Field) -> None:
+    def __init__(self, kafka_class: str, **fields: Integer) -> None:
         self.kafka_class = kafka_class
         self.fields = fields
         self.names = tuple(fields)
@@ -66,15 +67,30 @@ class Layout:
 
         return construct.Struct(*(name / getattr(construct, field.construct) for name, field in self.fields.items()))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes of one."""
         return self.packed.size
 
     def position(self, name: str) -> int:
         """Return the byte position of a field."""
-        codes = [field.code for field in self.fields.values()]
-        return struct.calcsize(">" + "".join(codes[: self.names.index(name)]))
+        return self._places[name][0]
+
+    def read(self, name: str, data: bytes | bytearray | memoryview, at: int = 0) -> int:
+        """Read one field of the structure at ``data[at]``. Raises struct.error where `data` ends before it does."""
+        position, packed = self._places[name]
+        return int(packed.unpack_from(data, at + position)[0])
+
+    def write(self, name: str, data: bytearray, value: int) -> None:
+        """Change one field of the structure that `data` begins with."""
+        position, packed = self._places[name]
+        packed.pack_into(data, position, value)
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, struct.Struct]]:
+        fields = [struct.Struct(">" + field.code) for field in self.fields.values()]
+        ends = accumulate(field.size for field in fields)
+        return {name: (end - field.size, field) for name, field, end in zip(self.names, fields, ends, strict=True)}
 
 
 class Varying:

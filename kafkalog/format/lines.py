@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Columns to lines of text: the kernel's second half, under the same rules (see ``kernel.py``).
+"""Columns to lines of text; see ``kernel.py`` for the rules of its source.
 
 The words of a batch line are data. A *template* is a flat buffer of int64: first, for magic 0, 1 and 2, where its steps
 begin; then steps of seven cells, (literal start, literal size, kind, column, mask, words, other column), each list of
@@ -16,8 +16,44 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.format import _shadow as cython
 
-if not cython.compiled:
+if cython.compiled:
+    from cython.cimports.kafkalog.format.kernel import (
+        ATTRIBUTES,
+        BATCH,
+        HEADERS_COUNT,
+        HEADERS_START,
+        KEY_SIZE,
+        KEY_START,
+        MAGIC,
+        OFFSET,
+        RECORD_SIZE,
+        SEQUENCE,
+        TIMESTAMP,
+        VALUE_SIZE,
+        VALUE_START,
+        end_marker,
+        int32,
+    )
+else:
     import re
+
+    from kafkalog.format.kernel import (
+        ATTRIBUTES,
+        BATCH,
+        HEADERS_COUNT,
+        HEADERS_START,
+        KEY_SIZE,
+        KEY_START,
+        MAGIC,
+        OFFSET,
+        RECORD_SIZE,
+        SEQUENCE,
+        TIMESTAMP,
+        VALUE_SIZE,
+        VALUE_START,
+        end_marker,
+        int32,
+    )
 
     # Java replaces an encoded surrogate as one character, Python each of its bytes.
     _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -136,19 +172,9 @@ def _java_text_compiled(data: bytes) -> str:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _int32(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t) -> cython.longlong:
-    """Read a big-endian int32."""
-    v: cython.longlong = buf[p]
-    v = (v << 24) | (buf[p + 1] << 16) | (buf[p + 2] << 8) | buf[p + 3]
-    return v if buf[p] < 128 else v - 2147483647 - 2147483647 - 2
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
 @cython.returns((cython.longlong, cython.Py_ssize_t))
 def _varint(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t):
-    """Read a varint that ``kernel.records`` has read before: (value, what follows)."""
+    """Read a varint that ``batch_records.read`` has read before: (value, what follows)."""
     v: cython.longlong = 0
     b: cython.longlong
     shift: cython.int = 0
@@ -179,7 +205,7 @@ def put_batch(
     at: cython.Py_ssize_t
     kind: cython.longlong
     value: cython.longlong
-    s = heads[5 * capacity + row]  # magic
+    s = heads[MAGIC * capacity + row]  # magic
     s = template[s if s < 2 else 2]
     while template[s] >= 0:
         w = put(out, w, literals, template[s], template[s + 1])
@@ -226,9 +252,9 @@ def batch_lines(
 
 def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types
     """Write runs of rows of one magic by a % pattern: what the interpreter does fastest."""
-    magic = heads[5 * capacity + row]
+    magic = heads[MAGIC * capacity + row]
     stop_row = min(stop_row, row + (len(out) - w) // LINE_ROOM)
-    stop = next((i for i in range(row, stop_row) if heads[5 * capacity + i] != magic), stop_row)
+    stop = next((i for i in range(row, stop_row) if heads[MAGIC * capacity + i] != magic), stop_row)
     pattern, columns = "", []
 
     def word(at):  # type: ignore[no-untyped-def]
@@ -281,6 +307,7 @@ def record_lines(
     """
     i: cython.Py_ssize_t = first
     p: cython.Py_ssize_t
+    at: cython.Py_ssize_t
     batch: cython.Py_ssize_t
     limit: cython.Py_ssize_t = len(out)
     attributes: cython.longlong
@@ -291,46 +318,46 @@ def record_lines(
     size: cython.longlong
     started: cython.bint
     line_room: cython.Py_ssize_t = LINE_ROOM
-    at_attributes: cython.Py_ssize_t = 8 * capacity
-    at_magic: cython.Py_ssize_t = 5 * capacity
+    at_attributes: cython.Py_ssize_t = ATTRIBUTES * capacity
+    at_magic: cython.Py_ssize_t = MAGIC * capacity
     while i < count:
-        batch = recs[i]
+        batch = recs[BATCH * room + i]
         while row <= batch:
             if limit - w < line_room:
                 return i, w, row, NO_ROOM
             w = put_batch(out, w, heads, capacity, row, template, literals)
             row += 1
         attributes = heads[at_attributes + batch]
-        size = recs[10 * room + i] * 3 + line_room
+        size = recs[RECORD_SIZE * room + i] * 3 + line_room
         if size > limit or heads[at_magic + batch] < 2:
             return i, w, row, SPECIAL
         if size > limit - w:
             return i, w, row, NO_ROOM
-        key_size = recs[5 * room + i]
-        value_size = recs[7 * room + i]
+        key_size = recs[KEY_SIZE * room + i]
+        value_size = recs[VALUE_SIZE * room + i]
         kind = -1
         if metadata and attributes & 32:
-            if key_size >= 4 and value_size >= 6:
-                p = recs[4 * room + i]
-                if buf[p] < 128 and buf[p + 2] == 0 and buf[p + 3] < 2 and buf[recs[6 * room + i]] < 128:
-                    kind = buf[p + 3]
+            p = recs[KEY_START * room + i]
+            at = recs[VALUE_START * room + i]
+            if p >= 0 and at >= 0 and p + key_size <= len(buf) and at + value_size <= len(buf):
+                kind = end_marker(buf, p, key_size, at, value_size)
             if kind < 0:
                 return i, w, row, SPECIAL
         if metadata:
             w = put(out, w, literals, pieces[0], pieces[1])
-            w = put_integer(out, w, recs[room + i])
+            w = put_integer(out, w, recs[OFFSET * room + i])
             p = 4 if attributes & 8 else 2
             w = put(out, w, literals, pieces[p], pieces[p + 1])
-            w = put_integer(out, w, recs[2 * room + i])
+            w = put_integer(out, w, recs[TIMESTAMP * room + i])
             w = put(out, w, literals, pieces[6], pieces[7])
             w = put_integer(out, w, key_size)
             w = put(out, w, literals, pieces[8], pieces[9])
             w = put_integer(out, w, value_size)
             w = put(out, w, literals, pieces[10], pieces[11])
-            w = put_integer(out, w, recs[3 * room + i])
+            w = put_integer(out, w, recs[SEQUENCE * room + i])
             w = put(out, w, literals, pieces[12], pieces[13])
-            h = recs[9 * room + i]
-            p = recs[8 * room + i]
+            h = recs[HEADERS_COUNT * room + i]
+            p = recs[HEADERS_START * room + i]
             started = False
             while h > 0:
                 size, p = _varint(buf, p)
@@ -347,17 +374,16 @@ def record_lines(
             if kind >= 0:
                 p = 24 + 2 * kind
                 w = put(out, w, literals, pieces[p], pieces[p + 1])
-                p = recs[6 * room + i] + 2
-                w = put_integer(out, w, _int32(buf, p))
+                w = put_integer(out, w, int32(buf, recs[VALUE_START * room + i] + 2))
         if contents and not attributes & 32:
             p = 16 if metadata else 20
             if key_size >= 0:
                 w = put(out, w, literals, pieces[p], pieces[p + 1])
-                w = put_text(out, w, buf, recs[4 * room + i], key_size)
+                w = put_text(out, w, buf, recs[KEY_START * room + i], key_size)
                 p = 16
             if value_size >= 0:
                 w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
-                w = put_text(out, w, buf, recs[6 * room + i], value_size)
+                w = put_text(out, w, buf, recs[VALUE_START * room + i], value_size)
         out[w] = 10
         w += 1
         i += 1
@@ -377,7 +403,7 @@ def breaks(
     offset: cython.longlong
     last: cython.longlong = LAST
     for i in range(count):
-        offset = recs[room + i]
+        offset = recs[OFFSET * room + i]
         if previous == last or offset != previous + 1:
             found[n] = i
             n += 1

@@ -1,4 +1,4 @@
-"""What Python sees of the kernel's second half; ``lines.py`` says what each does."""
+"""What Python sees of lines; ``lines.py`` says what each does."""
 
 from array import array
 from typing import Final, TypeAlias

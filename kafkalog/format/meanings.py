@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
+from kafkalog.format.batch_start import LOG_OVERHEAD
 from kafkalog.format.compression import CODECS
 from kafkalog.format.control import ControlType
 from kafkalog.format.times import iso
@@ -80,11 +81,15 @@ def _type(value: int, _: Mapping[str, Any]) -> str:
     return known.get(value, "unknown")
 
 
+def _in_all(length: int) -> str:
+    return f"what follows this field: {length + LOG_OVERHEAD} bytes in all"
+
+
 _BATCH: Final = "RecordBatch"
 _MESSAGE: Final = "message"
 _BY_STRUCTURE: Final[dict[tuple[str, str], Callable[[int, Mapping[str, Any]], str]]] = {
     (_BATCH, "base_offset"): lambda _value, _values: f"first offset as written; {_OUTSIDE}",
-    (_BATCH, "batch_length"): lambda value, _: f"what follows this field: {value + 12} bytes in all; {_OUTSIDE}",
+    (_BATCH, "batch_length"): lambda value, _: f"{_in_all(value)}; {_OUTSIDE}",
     (_BATCH, "partition_leader_epoch"): lambda value, _: f"unknown; {_OUTSIDE}" if value == -1 else _OUTSIDE,
     (_BATCH, "magic"): _magic,
     (_BATCH, "attributes"): _batch_attributes,
@@ -93,7 +98,7 @@ _BY_STRUCTURE: Final[dict[tuple[str, str], Callable[[int, Mapping[str, Any]], st
     (_MESSAGE, "offset"): lambda _, values: (
         "of the last message in it" if values.get("attributes", 0) & CODEC_MASK else ""
     ),
-    (_MESSAGE, "message_size"): lambda value, _: f"what follows this field: {value + 12} bytes in all",
+    (_MESSAGE, "message_size"): lambda value, _: _in_all(value),
     (_MESSAGE, "magic"): _magic,
     (_MESSAGE, "attributes"): _message_attributes,
     ("ControlRecordType", "type"): _type,

@@ -3,8 +3,8 @@
 A candidate is a header that is plausible and whose checksum holds over its whole extent. Checking each from scratch
 would be quadratic for bytes made to look like headers, so:
 
-- small extents are summed where they are met (``kernel.candidate``);
-- sums of prefixes, one for each 4 KiB, give the sum of any other extent in constant time (``kernel.shift``);
+- small extents are summed where they are met (``candidates.find``);
+- sums of prefixes, one for each 4 KiB, give the sum of any other extent in constant time (``checksums.shift``);
 - there may be one such far extent for every 64 bytes, on average, and one in 128 bytes that ends in another block than
   the one before; those above that are passed over, and it is told;
 - answers are kept, and where the bytes were searched several times over, offsets no longer narrow the search.
@@ -18,17 +18,17 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.format import kernel
+from kafkalog.format import batch_start, candidates, checksums
 from kafkalog.format.layout import MESSAGE_V0, RECORD_BATCH
 
 __all__ = ["Extent", "Resync"]
 
 Read = Callable[[int, int], bytes | bytearray | memoryview]
 
-_BLOCK: Final = kernel.BLOCK
+_BLOCK: Final = candidates.BLOCK
 _PIECE: Final = 1 << 20
-_CRC_FROM: Final = 21  # of a magic 2 batch
-_SMALLEST_MESSAGE: Final = 26
+_CRC_FROM: Final = batch_start.checked_from(2)
+_OF_MESSAGES: Final = [(batch_start.layout_of(magic).size, batch_start.smallest_size(magic)) for magic in (0, 1)]
 _BYTES_FOR_FAR: Final = 64  # bytes searched for each far extent that may be looked at
 _BYTES_FOR_LOAD: Final = 128  # the same where another end must be read for it
 _FAR_AT_FIRST: Final = 4096
@@ -49,6 +49,15 @@ class Extent(NamedTuple):
     magic: int
     base_offset: int | None
     last_offset: int
+
+
+def _extent(position: int, head: bytes) -> Extent:
+    """Return what a whole batch's header says."""
+    magic, offset = batch_start.magic_of(head), batch_start.offset_of(head)
+    if magic > 1:
+        return Extent(position, batch_start.size_of(head), magic, offset, batch_start.last_offset_of(head))
+    is_wrapper = MESSAGE_V0.read("attributes", head) & 7
+    return Extent(position, batch_start.size_of(head), magic, None if is_wrapper else offset, offset)
 
 
 class Resync:
@@ -78,11 +87,11 @@ class Resync:
     def whole(self, position: int, *, legacy: bool = True) -> Extent | None:
         """Return the batch at `position` if it is whole and its checksum holds."""
         head = bytes(self._read(position, RECORD_BATCH.size))
-        if len(head) < 17:
+        if len(head) < batch_start.SIZE_UP_TO_MAGIC:
             return None
-        if head[16] == 2:
+        if batch_start.magic_of(head) == 2:
             return self._batch(position, head)
-        return self._message(position, head) if legacy and head[16] < 2 else None
+        return self._message(position, head) if legacy and batch_start.magic_of(head) < 2 else None
 
     def holds(self, position: int, size: int) -> bool:
         """Say whether the bytes at `position` are a magic 2 batch of `size` bytes, whatever its magic byte says."""
@@ -91,18 +100,19 @@ class Resync:
         head = self._read(position, RECORD_BATCH.size)
         if len(head) < RECORD_BATCH.size or not self._read(position + size - 1, 1):
             return False
-        return self._crc32c(position + _CRC_FROM, position + size) == int.from_bytes(head[17:21], "big")
+        return self._crc32c(position + _CRC_FROM, position + size) == RECORD_BATCH.read("crc", head)
 
     def holds_message(self, position: int, size: int) -> bool:
         """Say whether the bytes at `position` are a message of magic 0 or 1 of `size` bytes."""
-        if not _SMALLEST_MESSAGE <= size <= self._legacy_extents:
+        if not batch_start.smallest_size(0) <= size <= self._legacy_extents:
             return False
         self._legacy_extents -= size
         crc = 0
-        for at in range(position + 16, position + size, _PIECE):
+        for at in range(position + batch_start.checked_from(0), position + size, _PIECE):
             data = self._read(at, min(_PIECE, position + size - at))
-            crc = kernel.crc32(data, 0, len(data), crc)
-        return crc == int.from_bytes(self._read(position + 12, 4), "big")
+            crc = checksums.crc32(data, 0, len(data), crc)
+        head = self._read(position, MESSAGE_V0.size)
+        return len(head) == MESSAGE_V0.size and crc == MESSAGE_V0.read("crc", head)
 
     def reaches(self, stop: int) -> bool:
         """Say whether the file has all bytes up to `stop`."""
@@ -150,7 +160,7 @@ class Resync:
         step = _BLOCK  # pieces grow, so that many small damages cost little
         while start < stop:
             before = (start - self._anchor) % _BLOCK
-            piece = bytes(self._read(start - before, before + min(step, stop - start) + kernel.NEAR))
+            piece = bytes(self._read(start - before, before + min(step, stop - start) + candidates.NEAR))
             if len(piece) <= before:
                 return None
             end = self._end()
@@ -160,14 +170,14 @@ class Resync:
             self._loads += (min(step, stop - start)) // _BYTES_FOR_LOAD
             at, last = before, before + min(step, stop - start)
             while at < last:
-                at, what = kernel.candidate(
+                at, what = candidates.find(
                     piece, at, last, room, self._max, legacy, self._prefixes, self._tail, self._state
                 )
-                if what == kernel.NOTHING:
+                if what == candidates.NOTHING:
                     break
                 position = start - before + at
                 head = piece[at : at + RECORD_BATCH.size]
-                if what == kernel.FAR and head[16] == 2:
+                if what == candidates.FAR and head[batch_start.MAGIC_AT] == 2:
                     if self._loads <= 0:
                         self._state[3] += 1
                         at += 1
@@ -187,7 +197,7 @@ class Resync:
 
     def _near_its_end(self, position: int, head: bytes) -> bool:
         """Give the kernel the block in which a batch ends; answers False where the file has not all of it."""
-        stop = position + int.from_bytes(head[8:12], "big") + kernel.LOG_OVERHEAD
+        stop = position + batch_start.size_of(head)
         if not self.reaches(stop):
             return False
         self._prefix(stop, 1)
@@ -202,35 +212,31 @@ class Resync:
 
     def _decided(self, position: int, head: bytes, what: int) -> Extent | None:
         """Return the batch that the kernel found to be whole, or that is by a far checksum."""
-        if what == kernel.WHOLE and head[16] == 2:
-            base, length, *_, delta, _, _, _, _, _, _ = RECORD_BATCH.packed.unpack(head)
-            return Extent(position, length + kernel.LOG_OVERHEAD, 2, base, base + delta)
-        if what == kernel.WHOLE:
-            offset, length, _, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
-            return Extent(position, length + kernel.LOG_OVERHEAD, magic, None if attributes & 7 else offset, offset)
-        return self._batch(position, head) if head[16] == 2 else self._message(position, head)
+        if what == candidates.WHOLE:
+            return _extent(position, head)
+        return self._batch(position, head) if batch_start.magic_of(head) == 2 else self._message(position, head)
 
     def _batch(self, position: int, head: bytes) -> Extent | None:
         if len(head) < RECORD_BATCH.size:
             return None
-        base, length, _, magic, crc, attributes, delta, *_, count = RECORD_BATCH.packed.unpack(head)
-        size = length + kernel.LOG_OVERHEAD
+        _, length, _, magic, crc, attributes, delta, *_, count = RECORD_BATCH.packed.unpack(head)
+        size = length + batch_start.LOG_OVERHEAD
         if magic != 2 or not RECORD_BATCH.size <= size <= self._max or attributes & 7 > 4:
             return None
         if delta < 0 or not 0 <= count <= delta + 1 or not self.reaches(position + size):
             return None
         if self._crc32c(position + _CRC_FROM, position + size) != crc:
             return None
-        return Extent(position, size, 2, base, base + delta)
+        return _extent(position, head)
 
     def _message(self, position: int, head: bytes) -> Extent | None:
         if len(head) < MESSAGE_V0.size:
             return None
-        offset, length, crc, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
-        size = length + kernel.LOG_OVERHEAD
-        if not 26 + 8 * magic <= size <= self._max or attributes & 7 > 3:
+        _, length, crc, magic, attributes = MESSAGE_V0.packed.unpack_from(head)
+        size = length + batch_start.LOG_OVERHEAD
+        key_at, smallest = _OF_MESSAGES[magic]
+        if not smallest <= size <= self._max or attributes & 7 > 3:
             return None
-        key_at = 18 + 8 * magic
         key_size = int.from_bytes(head[key_at : key_at + 4], "big", signed=True)
         value_at = key_at + 4 + max(key_size, 0)
         if key_size < -1 or value_at + 4 > size:
@@ -239,17 +245,17 @@ class Resync:
         if value_size < -1 or value_at + 4 + max(value_size, 0) != size or size > self._legacy_work:
             return None
         self._legacy_work -= size
-        data = self._read(position + 16, size - 16)
-        if len(data) < size - 16 or kernel.crc32(data, 0, len(data)) != crc:
+        data = self._read(position + batch_start.MAGIC_AT, size - batch_start.MAGIC_AT)
+        if len(data) < size - batch_start.MAGIC_AT or checksums.crc32(data, 0, len(data)) != crc:
             return None
-        return Extent(position, size, magic, None if attributes & 7 else offset, offset)
+        return _extent(position, head)
 
     def _crc32c(self, start: int, stop: int) -> int:
         if stop - start <= 4 * _BLOCK:
             data = self._read(start, stop - start)
-            return int(kernel.crc32c(data, 0, len(data)))
+            return int(checksums.crc32c(data, 0, len(data)))
         before = self._prefix(start, 0)
-        return int(self._prefix(stop, 1) ^ kernel.shift(before, stop - start))
+        return int(self._prefix(stop, 1) ^ checksums.shift(before, stop - start))
 
     def _prefix(self, stop: int, slot: int) -> int:
         """Return the CRC-32C of everything from the anchor to `stop`; `slot` says which block was read last."""
@@ -262,13 +268,13 @@ class Resync:
                 break
             crc = self._prefixes[-1]
             for block in range(whole):
-                crc = kernel.crc32c(data, block * _BLOCK, (block + 1) * _BLOCK, crc)
+                crc = checksums.crc32c(data, block * _BLOCK, (block + 1) * _BLOCK, crc)
                 self._prefixes.append(crc)
         begin = self._anchor + number * _BLOCK
         if self._blocks[slot][0] != begin:
             self._blocks[slot] = begin, bytes(self._read(begin, _BLOCK))
         data = self._blocks[slot][1]
-        return int(kernel.crc32c(data, 0, stop - begin, self._prefixes[min(number, len(self._prefixes) - 1)]))
+        return int(checksums.crc32c(data, 0, stop - begin, self._prefixes[min(number, len(self._prefixes) - 1)]))
 
 
 class _Answer(NamedTuple):

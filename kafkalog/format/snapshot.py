@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kafkalog.format import kernel
+from kafkalog.format import checksums
 from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 
 __all__ = ["ProducerSnapshot", "ProducerState", "producer_snapshot"]
@@ -48,7 +48,7 @@ def producer_snapshot(data: bytes) -> ProducerSnapshot:
     if len(data) < PRODUCER_SNAPSHOT.size:
         return ProducerSnapshot(-1, 0, 0, [], f"the file needs {PRODUCER_SNAPSHOT.size} bytes, {len(data)} are there")
     version, crc, count = PRODUCER_SNAPSHOT.packed.unpack_from(data)
-    computed = int(kernel.crc32c(data, _CRC_FROM, len(data)))
+    computed = int(checksums.crc32c(data, _CRC_FROM, len(data)))
     whole = (len(data) - PRODUCER_SNAPSHOT.size) // PRODUCER_STATE_ENTRY.size
     kept = max(0, min(count, whole))
     stop = PRODUCER_SNAPSHOT.size + kept * PRODUCER_STATE_ENTRY.size

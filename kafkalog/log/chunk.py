@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
-from kafkalog.format.batch import Block
+from kafkalog.format.batch import CellTable
 from kafkalog.log.records import RecordBlock, decode_records
 
 __all__ = ["Chunk", "Limits", "Resumed"]
@@ -43,7 +43,7 @@ class Chunk:
 
     __slots__ = ("buf", "file", "findings", "heads", "limits", "position", "resumed")
 
-    def __init__(self, file: str, buf: memoryview, position: int, heads: Block, limits: Limits) -> None:
+    def __init__(self, file: str, buf: memoryview, position: int, heads: CellTable, limits: Limits) -> None:
         self.file = file
         self.buf = buf
         self.position = position

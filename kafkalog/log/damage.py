@@ -13,8 +13,20 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.findings import Finding
-from kafkalog.format import kernel
-from kafkalog.format.layout import MESSAGE_V0, RECORD_BATCH
+from kafkalog.format import batch_headers, checksums, kernel
+from kafkalog.format.batch_start import (
+    MAGIC_AT,
+    SIZE_UP_TO_MAGIC,
+    checked_from,
+    last_offset_of,
+    magic_of,
+    offset_of,
+    set_magic,
+    set_size,
+    size_of,
+    smallest_size,
+)
+from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.format.resync import Extent
 from kafkalog.log.chunk import Chunk, Resumed
 from kafkalog.log.window import WINDOW
@@ -24,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Damage"]
 
-_SHORTEST: Final = 17  # bytes that hold a length and a magic
 _MANY: Final = 100  # damaged places behind which fewer ends are tried
 _FEWER_TRIES: Final = 4
 _TRIES: Final = 64  # whole batches behind a broken one that its checksum is tried up to
@@ -46,14 +57,14 @@ class Damage:
             return self.passed(here)
         head = self.scan.source.read(here, RECORD_BATCH.size)
         size = self.scan.window.next_size()
-        magic = head[16] if len(head) >= _SHORTEST else -1
+        magic = magic_of(head) if len(head) >= SIZE_UP_TO_MAGIC else -1
         whole = size > 0 and len(self.scan.source.read(here + size - 1, 1)) == 1
         if magic in (0, 1):
             self.scan.legacy = True
         over = size > self.scan.limits.max_batch_bytes
         wrong_magic = magic != 2 and whole and self.scan.resync.holds(here, size)
         if wrong_magic or (whole and over and self.holds(here, size, legacy=magic < 2)):
-            head = head[:16] + b"\x02" + head[17:] if wrong_magic else head
+            head = head[:MAGIC_AT] + b"\x02" + head[SIZE_UP_TO_MAGIC:] if wrong_magic else head
             chunk = self.over_limit(here, size, head) if over else self.one_batch(here, size)
             if wrong_magic:
                 self.tell_magic(chunk, here, magic)
@@ -63,8 +74,7 @@ class Damage:
         proved = self.with_real_length(here, size, bytes(head))
         if proved is not None:
             return proved
-        smallest = RECORD_BATCH.size if magic >= 2 else 26 + 8 * max(magic, 0)
-        if magic < 0 or size < smallest:
+        if magic < 0 or size < smallest_size(magic):
             return self.unreadable(here, head)
         return self.broken(here, size, head, whole)
 
@@ -97,17 +107,17 @@ class Damage:
     @staticmethod
     def declared(head: bytes) -> int:
         """Return the size that a header says, 0 where that is none."""
-        if len(head) < _SHORTEST:
+        if len(head) < SIZE_UP_TO_MAGIC:
             return 0
-        size = int.from_bytes(head[8:12], "big", signed=True) + kernel.LOG_OVERHEAD
-        return size if size >= (RECORD_BATCH.size if head[16] >= 2 else 26 + 8 * head[16]) else 0
+        size = size_of(head)
+        return size if size >= smallest_size(magic_of(head)) else 0
 
     def hop(self, at: int, stop: int) -> int:
         """Go from header to header by the sizes that they say, as long as these do not lead behind `stop`."""
         while at < stop:
             piece = self.scan.source.read(at, min(WINDOW, stop - at))
             inside = 0
-            while size := self.declared(piece[inside : inside + _SHORTEST]):
+            while size := self.declared(piece[inside : inside + SIZE_UP_TO_MAGIC]):
                 if at + inside + size > stop:
                     return at + inside
                 inside += size
@@ -125,8 +135,8 @@ class Damage:
     def one_batch(self, here: int, size: int) -> Chunk:
         """Read a batch of magic 2, whatever its magic byte says."""
         data = bytearray(self.scan.source.read(here, size))
-        data[16] = 2
-        kernel.headers(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+        set_magic(data, 2)
+        batch_headers.read(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
         self.scan.heads.count = 1
         return self.scan.ordered(self.scan.chunk(data, here))
 
@@ -139,7 +149,7 @@ class Damage:
             self.scan.finding(
                 "magic-wrong",
                 f"the batch at offset {offset} says magic {magic}, its checksum is that of a magic 2 batch",
-                position=here + 16,
+                position=here + MAGIC_AT,
                 length=1,
                 offset=offset,
                 needed=2,
@@ -155,7 +165,7 @@ class Damage:
                 return None
             position += len(data)
             step = min(2 * step, WINDOW)
-        return position - here if position - here >= _SHORTEST else None
+        return position - here if position - here >= SIZE_UP_TO_MAGIC else None
 
     def preallocated(self, here: int, zeros: int) -> Finding:
         return self.scan.finding(
@@ -211,9 +221,9 @@ class Damage:
     def header_row(self, here: int, size: int, head: bytes) -> None:
         """Put the header's facts into the table although its batch is not whole: the checksum does not hold."""
         padded = bytearray(head.ljust(RECORD_BATCH.size, b"\0"))
-        declared = RECORD_BATCH.size if padded[16] >= 2 else MESSAGE_V0.size + 8 * (1 + padded[16])
-        padded[8:12] = (declared - kernel.LOG_OVERHEAD).to_bytes(4, "big")
-        kernel.headers(padded, 0, declared, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+        declared = smallest_size(magic_of(padded))
+        set_size(padded, declared)
+        batch_headers.read(padded, 0, declared, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
         self.scan.heads.set(kernel.SIZE, 0, size)
         self.scan.heads.set(kernel.VALID, 0, 0)
         self.scan.heads.set(kernel.SECTION_START, 0, -1)
@@ -274,14 +284,14 @@ class Damage:
 
     def with_real_length(self, here: int, size: int, head: bytes) -> Chunk | None:
         """Return the batch if only its length is wrong: it is outside the checksum, so another one can prove itself."""
-        if len(head) < RECORD_BATCH.size or head[16] > 2:
+        if len(head) < RECORD_BATCH.size or magic_of(head) > 2:
             return None
-        real = self.real_size(here, size, legacy=head[16] < 2)
+        real = self.real_size(here, size, legacy=magic_of(head) < 2)
         if real is None:
             return None
         data = bytearray(self.scan.source.read(here, real))
-        data[8:12] = (real - kernel.LOG_OVERHEAD).to_bytes(4, "big")
-        rows, _, _ = kernel.headers(data, 0, real, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+        set_size(data, real)
+        rows, _, _ = batch_headers.read(data, 0, real, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
         if not rows:
             return None
         self.scan.heads.count = 1
@@ -314,13 +324,13 @@ class Damage:
     def end_is_believed(self, end: int, head: bytes) -> bool:
         """Say whether something that belongs behind this batch stands at its declared end; see the module's head."""
         behind = self.scan.source.read(end, RECORD_BATCH.size)
-        if not behind or (not any(behind) and len(behind) >= _SHORTEST and self.zeros(end) is not None):
+        if not behind or (not any(behind) and len(behind) >= SIZE_UP_TO_MAGIC and self.zeros(end) is not None):
             return True
         following = self.scan.resync.whole(end)
         expected = self.expected(head)
         if following is not None:
             if expected is None or following.base_offset is None:
-                return following.last_offset > int.from_bytes(head[:8], "big", signed=True)
+                return following.last_offset > offset_of(head)
             return following.base_offset >= min(expected, self.counted(head, expected))
         # Torn or damaged itself: its first field is all that can be looked at.
         offset = behind[:8]
@@ -330,29 +340,28 @@ class Damage:
     @staticmethod
     def counted(head: bytes, expected: int) -> int:
         """Return the offset behind the batch by its count, if it can be: of two fields one may be what is damaged."""
-        base, *_, count = RECORD_BATCH.packed.unpack(head)
-        return int(base + count) if count > 0 and base + count < 2**63 else expected
+        count = RECORD_BATCH.read("records_count", head)
+        behind = offset_of(head) + count
+        return behind if count > 0 and behind < 2**63 else expected
 
     def expected(self, head: bytes) -> int | None:
         """Return the offset behind the batch by its header, None where that can't be said."""
-        if len(head) < RECORD_BATCH.size or head[16] < 2:
+        if len(head) < RECORD_BATCH.size or magic_of(head) < 2:
             return None
-        base, *_, delta, _, _, _, _, _, _ = RECORD_BATCH.packed.unpack(head)
-        behind = int(base + delta + 1)
+        behind = last_offset_of(head) + 1
         return behind if -(2**63) <= behind < 2**63 else None
 
     def mismatch(self, here: int, size: int, head: bytes, *, decode: bool) -> Chunk:
         if decode:
             data = bytearray(self.scan.source.read(here, size))
-            kernel.headers(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
+            batch_headers.read(data, 0, size, here, self.scan.heads.cells, self.scan.heads.capacity, 0)
             self.scan.heads.count = 1
             chunk = self.scan.chunk(data, here)
         else:
             self.header_row(here, size, head)
             chunk = self.scan.chunk()
         stored = self.scan.heads.cell(kernel.CRC, 0)
-        first = 21 if head[16] >= 2 else 16
-        computed = self.checksum(here + first, here + size, legacy=head[16] < 2)
+        computed = self.checksum(here + checked_from(magic_of(head)), here + size, legacy=magic_of(head) < 2)
         offset = self.scan.heads.cell(kernel.LAST_OFFSET, 0)
         chunk.findings.append(
             self.scan.finding(
@@ -378,7 +387,7 @@ class Damage:
 
     def checksum(self, start: int, stop: int, *, legacy: bool) -> int:
         crc = 0
-        sum_of = kernel.crc32 if legacy else kernel.crc32c
+        sum_of = checksums.crc32 if legacy else checksums.crc32c
         for at in range(start, stop, WINDOW):
             data = self.scan.source.read(at, min(WINDOW, stop - at))
             crc = sum_of(data, 0, len(data), crc)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
+from kafkalog.format.batch_start import SIZE_UP_TO_MAGIC, last_offset_of, magic_of, size_of, smallest_size
 from kafkalog.format.index import Entries, OffsetEntry, TimeEntry, offset_entries, time_entries
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY, RECORD_BATCH, TIME_INDEX_ENTRY
 from kafkalog.log.chunk import Chunk
@@ -164,15 +165,12 @@ def _until_base(entries: Entries[OffsetEntry], base: int) -> list[OffsetEntry]:
 
 def _last_offset(log: SizedSource, position: int, limit: int | None) -> int | None:
     head = log.read(position, RECORD_BATCH.size) if position >= 0 else b""
-    if len(head) < 17:
+    if len(head) < SIZE_UP_TO_MAGIC:
         return None
-    offset, length = int.from_bytes(head[:8], "big", signed=True), int.from_bytes(head[8:12], "big", signed=True)
-    size = length + kernel.LOG_OVERHEAD
-    if size < 26 or position + size > log.size or (limit is not None and size > limit):
+    size = size_of(head)
+    if size < smallest_size(0) or position + size > log.size or (limit is not None and size > limit):
         return None
-    if head[16] < 2:
-        return offset
-    return offset + int.from_bytes(head[23:27], "big", signed=True) if len(head) == RECORD_BATCH.size else None
+    return last_offset_of(head) if magic_of(head) < 2 or len(head) == RECORD_BATCH.size else None
 
 
 def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:

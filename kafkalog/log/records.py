@@ -6,9 +6,11 @@ from collections.abc import Generator, Iterator
 from typing import Final
 
 from kafkalog.findings import Finding
-from kafkalog.format import kernel
-from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, Block, Record
+from kafkalog.format import batch_headers, batch_records, kernel
+from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, CellTable, Record
+from kafkalog.format.batch_start import magic_of, size_of, smallest_size
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
+from kafkalog.format.record_errors import RECORD_ERRORS
 
 __all__ = ["Decoder", "RecordBlock", "decode_records"]
 
@@ -26,7 +28,7 @@ class RecordBlock:
     __slots__ = ("buf", "findings", "heads", "outer", "recs")
 
     def __init__(
-        self, buf: bytes | bytearray | memoryview, heads: Block, recs: Block, outer: int | None = None
+        self, buf: bytes | bytearray | memoryview, heads: CellTable, recs: CellTable, outer: int | None = None
     ) -> None:
         self.buf = buf
         self.heads = heads
@@ -94,7 +96,7 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
             return (value >> 1) ^ -(value & 1), position
 
 
-def decode_records(file: str, buf: memoryview, heads: Block, max_decompressed_bytes: int) -> Iterator[RecordBlock]:
+def decode_records(file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int) -> Iterator[RecordBlock]:
     """Decode the records of the batches in `heads`, whose bytes are `buf`, but of rows whose section starts below 0."""
     return Decoder(file, heads, max_decompressed_bytes).blocks(buf)
 
@@ -102,11 +104,11 @@ def decode_records(file: str, buf: memoryview, heads: Block, max_decompressed_by
 class Decoder:
     """The records of one chunk's batches."""
 
-    def __init__(self, file: str, heads: Block, limit: int) -> None:
+    def __init__(self, file: str, heads: CellTable, limit: int) -> None:
         self.file = file
         self.heads = heads
         self.limit = limit
-        self.recs = Block(len(kernel.RECORD_COLUMNS), _ROOM)
+        self.recs = CellTable(len(kernel.RECORD_COLUMNS), _ROOM)
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
         """Decode every row's records."""
@@ -117,12 +119,12 @@ class Decoder:
                 row += 1
                 continue
             first = row
-            n, row, why, errors = kernel.records(
+            n, row, why, errors = batch_records.read(
                 buf, self.heads.cells, self.heads.capacity, row, self.heads.count, False, self.recs.cells, _ROOM
             )
             if n or errors:
                 yield self.block(buf, n, range(first, min(row + 1, self.heads.count)) if errors else ())
-            if why == kernel.PACKED and self.heads.cell(kernel.MAGIC, row) >= 2:
+            if why == batch_records.PACKED and self.heads.cell(kernel.MAGIC, row) >= 2:
                 row = yield from self.packed(buf, row)
 
     def is_wrapper(self, row: int) -> bool:
@@ -136,7 +138,7 @@ class Decoder:
         buf: bytes | bytearray | memoryview,
         count: int,
         rows: range | tuple[()],
-        heads: Block | None = None,
+        heads: CellTable | None = None,
         outer: int | None = None,
     ) -> RecordBlock:
         """Wrap `count` decoded records, with a finding for each of `rows` that has an error."""
@@ -149,7 +151,7 @@ class Decoder:
             if error > 0 and self.heads.cell(kernel.VALID, told):
                 number = heads.cell(kernel.DECODED, row)
                 count = heads.cell(kernel.COUNT, row)
-                code, words = kernel.RECORD_ERRORS[error]
+                code, words = RECORD_ERRORS[error]
                 block.findings.append(self.finding(code, told, f"record {number} of {count}: {words}"))
             if error > 0:
                 heads.set(kernel.ERROR, row, -1)  # told
@@ -208,9 +210,9 @@ class Decoder:
                 findings += [data] if data is not None else []
             row += 1
         joined = parts[0] if len(parts) == 1 else b"".join(parts)
-        at, why = first, kernel.NO_ROOM
-        while why == kernel.NO_ROOM:
-            n, at, why, errors = kernel.records(
+        at, why = first, batch_records.NO_ROOM
+        while why == batch_records.NO_ROOM:
+            n, at, why, errors = batch_records.read(
                 joined, self.heads.cells, self.heads.capacity, at, row, True, self.recs.cells, _ROOM
             )
             block = self.block(joined, n, range(first, row) if errors else ())
@@ -251,7 +253,7 @@ class Decoder:
                 first = False
             start = 0
             while start < heads.count:
-                n, done, _, errors = kernel.records(
+                n, done, _, errors = batch_records.read(
                     inner.data, heads.cells, heads.capacity, start, heads.count, True, self.recs.cells, _ROOM
                 )
                 yield self.block(inner.data, n, range(start, heads.count) if errors else (), heads, row)
@@ -293,27 +295,26 @@ class _Inner:
         elif self.end < len(data):
             self.code, self.wrong = "wrapper-rest", f"{len(data) - self.end} bytes inside the wrapper are no message"
 
-    def heads(self) -> Iterator[Block]:
+    def heads(self) -> Iterator[CellTable]:
         """Yield the messages' headers, up to the first that is none; their own checksums are not judged here."""
-        heads = Block(len(kernel.BATCH_COLUMNS), _ROOM)
+        heads = CellTable(len(kernel.BATCH_COLUMNS), _ROOM)
         at, row = 0, 0
         while True:
-            row, at, why = kernel.headers(self.data, at, len(self.data), 0, heads.cells, heads.capacity, row)
-            if why == kernel.BAD and row < heads.capacity and self.is_message(at):
-                at += int.from_bytes(self.data[at + 8 : at + 12], "big") + kernel.LOG_OVERHEAD
+            row, at, why = batch_headers.read(self.data, at, len(self.data), 0, heads.cells, heads.capacity, row)
+            if why == batch_headers.BAD and row < heads.capacity and self.is_message(at):
+                at += size_of(self.data, at)
                 row += 1
                 if row < heads.capacity:
                     continue
-                why = kernel.FULL
+                why = batch_headers.FULL
             heads.count = row
             self.end = at
             yield heads
-            if why != kernel.FULL:
+            if why != batch_headers.FULL:
                 return
             row = 0
 
     def is_message(self, at: int) -> bool:
         """Say whether a message that failed its checksum at least has its bytes."""
-        size = int.from_bytes(self.data[at + 8 : at + 12], "big", signed=True) + kernel.LOG_OVERHEAD
-        magic = self.data[at + 16]
-        return magic < 2 and 26 + 8 * magic <= size <= len(self.data) - at
+        magic = magic_of(self.data, at)
+        return magic < 2 and smallest_size(magic) <= size_of(self.data, at) <= len(self.data) - at

@@ -9,8 +9,9 @@ from typing import Final, Unpack
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Where
-from kafkalog.format import kernel
-from kafkalog.format.batch import Block
+from kafkalog.format import batch_headers, kernel
+from kafkalog.format.batch import CellTable
+from kafkalog.format.batch_start import magic_of, smallest_size
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY
 from kafkalog.format.resync import Resync
 from kafkalog.log.chunk import Chunk, Limits
@@ -22,7 +23,6 @@ from kafkalog.log.window import Window
 __all__ = ["batch_positions", "chunks_of_source", "scan", "scan_source", "segment_chunks"]
 
 _CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
-_SMALLEST_BATCH: Final = 26  # a message of magic 0
 _EACH: Final = 1000  # damaged places of a file that are each looked at closely; behind them what is together is one
 _DOUBTED: Final = 1 << 16  # bytes of a batch that is summed by its prefixes first, in a file of more damage than that
 _INDEX_BYTES: Final = 16 << 20  # of an offset index that are looked at; a broker's has 10 MiB
@@ -70,7 +70,7 @@ class Scan:
         self.source = source
         self.limits = limits
         self.window = Window(source, limits.max_batch_bytes)
-        self.heads = Block(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // _SMALLEST_BATCH + 1))
+        self.heads = CellTable(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // smallest_size(0) + 1))
         low, high = _INT64 if base_offset is None else (base_offset, base_offset + 2**31 - 1)
         self.state = array("q", [kernel.NONE, -1, low, min(high, _INT64[1]), 0, 0, 0])
         self.make_hints = hints
@@ -91,7 +91,7 @@ class Scan:
         window.fill(0)
         while True:
             start, stop = window.start, self.reach()
-            rows, at, why = kernel.headers(
+            rows, at, why = batch_headers.read(
                 window.buffer, window.start, stop, window.position, self.heads.cells, self.heads.capacity, 0
             )
             if rows:
@@ -99,15 +99,15 @@ class Scan:
                 self.heads.count = rows
                 self.legacy = self.heads.cell(kernel.MAGIC, rows - 1) < 2 or self.heads.cell(kernel.MAGIC, 0) < 2
                 yield self.ordered(self.chunk())
-            if rows and why == kernel.END and stop < window.stop:
+            if rows and why == batch_headers.END and stop < window.stop:
                 continue
-            if why == kernel.END and stop > start and not window.at_end:
+            if why == batch_headers.END and stop > start and not window.at_end:
                 if self.next_fits():
                     window.fill(window.next_size())
                     continue
-            elif why == kernel.END and window.start == window.stop:
+            elif why == batch_headers.END and window.start == window.stop:
                 break
-            if why != kernel.FULL:
+            if why != batch_headers.FULL:
                 before = window.here
                 chunk = Damage(self).chunk()
                 yield chunk
@@ -136,7 +136,7 @@ class Scan:
         size = window.next_size()
         if size <= _DOUBTED:
             return min(window.stop, window.start + _DOUBTED)
-        is_old = window.buffer[window.start + 16] < 2
+        is_old = magic_of(window.buffer, window.start) < 2
         holds = self.resync.holds_message if is_old else self.resync.holds
         return window.stop if self.next_fits() and holds(window.here, size) else window.start
 
@@ -160,7 +160,7 @@ class Scan:
         row = 0
         while row < self.heads.count:
             before, epoch = self.state[0], self.state[1]
-            row, rule = kernel.order(self.heads.cells, self.heads.capacity, row, self.heads.count, self.state)
+            row, rule = batch_headers.order(self.heads.cells, self.heads.capacity, row, self.heads.count, self.state)
             if not rule:
                 break
             chunk.findings.append(self.out_of_order(row, rule, before, epoch))

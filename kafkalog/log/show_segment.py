@@ -10,15 +10,16 @@ from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Bytes, Finding
-from kafkalog.format import kernel
+from kafkalog.format import checksums, kernel
 from kafkalog.format.batch import CODEC_MASK, Batch
+from kafkalog.format.batch_start import SIZE_UP_TO_MAGIC, checked_from, layout_of, magic_of
+from kafkalog.format.control import END_TYPES
 from kafkalog.format.fields import Field, fields_of
 from kafkalog.format.layout import (
     CONTROL_RECORD_KEY,
     END_TXN_MARKER,
     MESSAGE_CONTENT,
     MESSAGE_V0,
-    MESSAGE_V1,
     RECORD,
     RECORD_BATCH,
     RECORD_HEADER,
@@ -165,10 +166,10 @@ def _records(
 def _batch(source: Source, found: _Found) -> Iterator[Field]:
     assert found.batch is not None
     old = found.batch.magic < 2
-    layout = (MESSAGE_V1 if found.batch.magic else MESSAGE_V0) if old else RECORD_BATCH
+    layout = layout_of(found.batch.magic)
     structure = "message" if old else "RecordBatch"
     head = source.read(found.position, layout.size)
-    first = MESSAGE_V0.position("magic") if old else RECORD_BATCH.position("attributes")
+    first = checked_from(found.batch.magic)
     stop = min(found.position + found.size, source.size or 0)
     computed = str(_checksum(source, found.position + first, stop, legacy=old))
     for field in fields_of(layout, structure, head, found.position):
@@ -200,7 +201,7 @@ def _record(record: _Record, batch: Batch | None) -> Iterator[Field]:
             yield from fields_of(
                 CONTROL_RECORD_KEY, "ControlRecordType", record.data[at - field.size :], field.position
             )
-            is_marker = record.data[at - field.size + 3] < 2
+            is_marker = CONTROL_RECORD_KEY.read("type", record.data, at - field.size) in END_TYPES
         if is_control and field.name == "value" and is_marker and field.size >= END_TXN_MARKER.size:
             yield from fields_of(END_TXN_MARKER, "EndTransactionMarker", record.data[at - field.size :], field.position)
     for _ in range(_HEADERS):
@@ -216,8 +217,8 @@ def _raw(source: Source, found: _Found, position: int | None) -> Iterator[Field]
     """Show bytes that are no batch: what would be a header, and what lies at the position."""
     head = source.read(found.position, min(RECORD_BATCH.size, found.size))
     (finding,) = found.findings
-    if finding.code in ("batch-truncated", "batch-length-wrong") and len(head) > MESSAGE_V0.position("magic"):
-        old = head[MESSAGE_V0.position("magic")] < 2
+    if finding.code in ("batch-truncated", "batch-length-wrong") and len(head) >= SIZE_UP_TO_MAGIC:
+        old = magic_of(head) < 2
         yield from fields_of(MESSAGE_V0 if old else RECORD_BATCH, "message" if old else "RecordBatch", head,
                              found.position)  # fmt: skip
     elif position is not None:
@@ -230,7 +231,7 @@ def _raw(source: Source, found: _Found, position: int | None) -> Iterator[Field]
 
 def _checksum(source: Source, start: int, stop: int, *, legacy: bool) -> int:
     crc = 0
-    sum_of = kernel.crc32 if legacy else kernel.crc32c
+    sum_of = checksums.crc32 if legacy else checksums.crc32c
     for at in range(start, stop, _PIECE):
         data = source.read(at, min(_PIECE, stop - at))
         crc = sum_of(data, 0, len(data), crc)

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkalog.errors import UnreadableError
-from kafkalog.format import kernel
+from kafkalog.format import checksums
+from kafkalog.format.batch_start import magic_of
 from kafkalog.format.fields import Field, fields_of
 from kafkalog.format.layout import (
     ABORTED_TXN,
@@ -81,13 +82,13 @@ def _batch_there(index: str, position: int) -> Found:
     segment = sibling(index, os.path.basename(index).partition(".")[0] + ".log")
     with contextlib.suppress(UnreadableError), contextlib.closing(open_source(segment)) as source:
         head = source.read(position, RECORD_BATCH.size) if position >= 0 else b""
-        if len(head) == RECORD_BATCH.size and head[16] == 2:
+        if len(head) == RECORD_BATCH.size and magic_of(head) == 2:
             for field in fields_of(RECORD_BATCH, "RecordBatch", head, position):
                 yield segment, field
 
 
 def _snapshot_entry(file: str, data: bytes, position: int) -> Found:
-    computed = str(kernel.crc32c(data, PRODUCER_SNAPSHOT.position("entries_count"), len(data)))
+    computed = str(checksums.crc32c(data, PRODUCER_SNAPSHOT.position("entries_count"), len(data)))
     for field in fields_of(PRODUCER_SNAPSHOT, "ProducerSnapshot", data[: PRODUCER_SNAPSHOT.size], 0):
         yield file, held(field, computed, "everything behind it") if field.name == "crc" else field
     number, _ = divmod(position - PRODUCER_SNAPSHOT.size, PRODUCER_STATE_ENTRY.size)

@@ -138,18 +138,11 @@ def _pieces(chunk: Chunk, unfit: str, allowed: tuple[int, int], top: int) -> Ite
     heads = chunk.heads
     if not heads.count:
         return
-    columns = (
-        np.frombuffer(heads.column(number), np.int64)
-        for number in (
-            kernel.POSITION,
-            kernel.SIZE,
-            kernel.BASE_OFFSET,
-            kernel.LAST_OFFSET,
-            kernel.VALID,
-            kernel.COUNT,
-        )
+    table = heads.numpy()
+    positions, sizes, valid, counts = (
+        table[number] for number in (kernel.POSITION, kernel.SIZE, kernel.VALID, kernel.COUNT)
     )
-    positions, sizes, bases, lasts, valid, counts = columns
+    bases, lasts = table[kernel.BASE_OFFSET], table[kernel.LAST_OFFSET]
     is_wrapper = bases == kernel.NONE
     follows = (positions[1:] == positions[:-1] + sizes[:-1]) & (valid[1:] == valid[:-1])
     follows &= np.where(is_wrapper[1:], lasts[1:] > lasts[:-1], bases[1:] == lasts[:-1] + 1) & (lasts[1:] >= bases[1:])

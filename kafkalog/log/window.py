@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.format import kernel
+from kafkalog.format import candidates
+from kafkalog.format.batch_start import SIZE_UP_TO_MAGIC, size_of
 from kafkalog.log.files import Source
 
 __all__ = ["WINDOW", "Window"]
@@ -12,7 +13,6 @@ __all__ = ["WINDOW", "Window"]
 WINDOW: Final = 1 << 20
 _SMALLEST: Final = 64
 _SLACK: Final = 1 << 16  # read behind a big batch, so that the next header is there without a copy
-_SHORTEST: Final = 17  # bytes that hold a length and a magic
 
 
 class Window:
@@ -35,10 +35,9 @@ class Window:
 
     def next_size(self) -> int:
         """Return the size that the next header declares, 0 where not enough of it is there."""
-        if self.stop - self.start < _SHORTEST:
+        if self.stop - self.start < SIZE_UP_TO_MAGIC:
             return 0
-        length = int.from_bytes(self.buffer[self.start + 8 : self.start + 12], "big", signed=True)
-        return length + kernel.LOG_OVERHEAD
+        return size_of(self.buffer, self.start)
 
     def fill(self, needed: int) -> None:
         """Move the next batch to the buffer's front and read on, at least `needed` bytes from its start.
@@ -56,8 +55,8 @@ class Window:
         view[:kept] = rest
         self.position += self.start
         self.start = 0
-        self.source.release(max(0, self.position - kernel.BLOCK))  # checksums begin at blocks; see format.resync
-        least = max(needed, _SHORTEST, kept + 1) - kept
+        self.source.release(max(0, self.position - candidates.BLOCK))  # checksums begin at blocks; see format.resync
+        least = max(needed, SIZE_UP_TO_MAGIC, kept + 1) - kept
         got = self.source.read_into(self.position + kept, view[kept:want], least)
         self.stop = kept + got
         self.at_end = got < least

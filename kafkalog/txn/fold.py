@@ -22,7 +22,7 @@ from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS, STATE_SIZE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.format.batch import Block
+    from kafkalog.format.batch import CellTable
 
 __all__ = ["GAP_COLUMNS", "Break", "Fold", "Stretch"]
 
@@ -134,7 +134,7 @@ class Fold:
         """Return the last offset so far."""
         return self._offset("last_offset")
 
-    def batches(self, heads: Block, types: array[int], coordinator_epochs: array[int]) -> None:
+    def batches(self, heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> None:
         """Take in the batches of a chunk whose checksums hold; `types` and `coordinator_epochs` tell its markers."""
         row, why = 0, loops.NO_ROOM
         while why != loops.DONE:

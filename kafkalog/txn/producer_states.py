@@ -18,7 +18,7 @@ from kafkalog.txn.columns import NONE, Columns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.format.batch import Block
+    from kafkalog.format.batch import CellTable
 
 __all__ = ["COLUMNS", "collapse", "events"]
 
@@ -44,12 +44,12 @@ _TAKEN: Final = (
 )  # fmt: skip
 
 
-def events(heads: Block, types: array[int], coordinator_epochs: array[int]) -> Columns:
+def events(heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> Columns:
     """Make a row of each batch of a chunk that bears on a producer's state and whose checksum holds.
 
-    `types` and `coordinator_epochs` tell the chunk's markers (``kernel.markers``).
+    `types` and `coordinator_epochs` tell the chunk's markers (``markers.read``).
     """
-    table = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+    table = heads.numpy()
     kinds = np.frombuffer(types, np.int64)[: heads.count]
     control = (table[kernel.ATTRIBUTES] & CONTROL) != 0
     wanted = (

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.format import kernel
-from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Block
+from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, Batch
 from kafkalog.format.compression import CODECS
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.records import RecordBlock
@@ -49,7 +49,7 @@ def batch_columns(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the selected batches' headers of a segment."""
     for chunk in chunks:
-        heads = _Heads(file, _table(chunk.heads))
+        heads = _Heads(file, chunk.heads.numpy())
         rows = _selected(chunk, selection)
         yield _made(schema, _BATCHES, heads if rows is None else heads.taken(rows))
 
@@ -59,7 +59,7 @@ def record_columns(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of the selected batches of a segment."""
     for chunk in chunks:
-        table = _table(chunk.heads)[: kernel.SECTION_START].copy()
+        table = chunk.heads.numpy()[: kernel.SECTION_START].copy()
         rows = _selected(chunk, selection)
         if rows is not None:
             for row in set(range(chunk.heads.count)) - set(rows.tolist()):
@@ -67,10 +67,6 @@ def record_columns(
         for block in chunk.records():
             numbers = None if rows is None else np.fromiter(selection.numbers(block), np.intp)
             yield _made(schema, _RECORDS, _Records(file, table, block, numbers))
-
-
-def _table(block: Block) -> NDArray[np.int64]:
-    return np.frombuffer(block.cells, np.int64).reshape(-1, block.capacity)[:, : block.count]
 
 
 def _selected(chunk: Chunk, selection: Selection) -> NDArray[np.intp] | None:
@@ -191,11 +187,11 @@ class _Records:
         self.file = file
         self.block = block
         self.numbers = np.arange(block.recs.count) if numbers is None else numbers
-        self.table = _table(block.recs)[:, self.numbers]
+        self.table = block.recs.numpy()[:, self.numbers]
         inner = self.table[kernel.BATCH]
         outer = inner if block.outer is None else np.full(len(inner), block.outer)
         self.batch = _Heads(file, heads[:, outer])
-        self.own = _Heads(file, _table(block.heads)[:, inner])
+        self.own = _Heads(file, block.heads.numpy()[:, inner])
         self._texts: dict[str, pa.Array] = {}
 
     def __getitem__(self, number: int) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Bytes, Finding
-from kafkalog.format import kernel
+from kafkalog.format import markers
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import state_record
 from kafkalog.log.chunk import Chunk, Limits
@@ -86,7 +86,7 @@ def scan_segment(
                 continue
             if len(types) < heads.capacity:
                 types, coordinator_epochs = (array("q", bytes(8 * heads.capacity)) for _ in range(2))
-            if kernel.markers(chunk.buf, heads.cells, heads.capacity, heads.count, types, coordinator_epochs):
+            if markers.read(chunk.buf, heads.cells, heads.capacity, heads.count, types, coordinator_epochs):
                 chunk.open_wrappers()
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:

@@ -17,7 +17,7 @@ import numpy as np
 from kafkalog.audit.side_files.index_witness import Batches, OffsetIndex, TimeIndex
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity, Where
-from kafkalog.format import kernel
+from kafkalog.format import kernel, markers
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.files import read_small
 from kafkalog.log.logdir import PartitionDirectory, Segment
@@ -110,7 +110,7 @@ class SideFiles:
         heads = chunk.heads
         if not heads.count:
             return
-        table = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+        table = heads.numpy()
         whole = table[kernel.VALID] != 0  # what a damaged header says is nothing
         if not whole.all():
             table = table[:, whole]
@@ -209,7 +209,7 @@ class SideFiles:
         heads = chunk.heads
         if len(self._types) < heads.capacity:
             self._types, self._coordinator_epochs = (array("q", bytes(8 * heads.capacity)) for _ in range(2))
-        kernel.markers(chunk.buf, heads.cells, heads.capacity, heads.count, self._types, self._coordinator_epochs)
+        markers.read(chunk.buf, heads.cells, heads.capacity, heads.count, self._types, self._coordinator_epochs)
         rows = producer_states.events(heads, self._types, self._coordinator_epochs)
         if not len(rows):
             return

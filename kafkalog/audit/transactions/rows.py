@@ -15,7 +15,7 @@ from kafkalog.audit.transactions.summary import LogSummary
 from kafkalog.audit.transactions.verdicts import Verdict
 from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
-from kafkalog.format.batch import CONTROL, TRANSACTIONAL, Block
+from kafkalog.format.batch import CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_rows
 from kafkalog.txn import extents
@@ -163,8 +163,8 @@ def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64],
             continue
 
 
-def _shown_of(heads: Block, aborted: Aborted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    cells = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+def _shown_of(heads: CellTable, aborted: Aborted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    cells = heads.numpy()
     control = (cells[kernel.ATTRIBUTES] & CONTROL != 0) & (cells[kernel.MAGIC] > 1)
     whole = (cells[kernel.VALID] != 0) & (cells[kernel.COUNT] != 0) & (cells[kernel.BASE_OFFSET] != NONE)
     rows = cells[:, whole & ~control]

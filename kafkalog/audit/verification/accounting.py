@@ -76,8 +76,7 @@ class FileFacts:
 
     def chunk(self, chunk: Chunk) -> None:
         """Count a segment's next batches, and what was found behind them."""
-        heads = chunk.heads
-        table = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+        table = chunk.heads.numpy()
         whole = table[:, table[kernel.VALID] != 0]
         self.batches = (self.batches or 0) + whole.shape[1]
         self.records = (self.records or 0) + int(np.maximum(whole[kernel.COUNT], 0).sum())

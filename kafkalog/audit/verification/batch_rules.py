@@ -16,6 +16,7 @@ from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL, Batch
 from kafkalog.format.compression import CODECS
+from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.names import METADATA_TOPIC
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HEADER_CODES", "check_headers", "check_records"]
 
-_HEADER: Final = 61
 _LAST_YEAR: Final = 253_402_300_799_999  # the end of the year 9999, in ms
 _DECODING: Final = slice(kernel.SECTION_START, kernel.ERROR_POSITION + 1)
 
@@ -36,7 +36,7 @@ class _Heads:
 
     def __init__(self, chunk: Chunk, topic: str | None, *, records: bool) -> None:
         heads = chunk.heads
-        cells = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+        cells = heads.numpy()
         self.size, self.base, self.last = cells[kernel.SIZE], cells[kernel.BASE_OFFSET], cells[kernel.LAST_OFFSET]
         self.leader_epoch, self.count = cells[kernel.LEADER_EPOCH], cells[kernel.COUNT]
         self.magic, self.attributes = cells[kernel.MAGIC], cells[kernel.ATTRIBUTES]
@@ -79,7 +79,7 @@ _RULES: Final[dict[str, tuple[Callable[[_Heads], Mask], Callable[[Batch], str]]]
         lambda b: f"it counts {b.records_count} records",
     ),
     "empty-batch-odd": (
-        lambda h: h.current & (h.count == 0) & ((h.size != _HEADER) | (h.codec != 0)),
+        lambda h: h.current & (h.count == 0) & ((h.size != RECORD_BATCH.size) | (h.codec != 0)),
         lambda b: f"it holds no record, and yet {b.size} bytes or codec {b.codec}",
     ),
     "leader-epoch-below-none": (
@@ -167,7 +167,7 @@ def check_records(chunk: Chunk) -> Iterator[Finding]:
     heads = chunk.heads
     if not heads.count:
         return
-    decoding = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[_DECODING, : heads.count]
+    decoding = heads.numpy()[_DECODING]
     before = decoding.copy()
     for block in StrictDecoder(chunk.file, heads, chunk.limits.max_decompressed_bytes).blocks(chunk.buf):
         yield from block.findings

@@ -38,9 +38,7 @@ class Neighbours:
 
     def chunk(self, chunk: Chunk) -> Iterator[Finding]:
         """Take in the next batches; yield what is wrong with those whose neighbours are known now."""
-        heads = chunk.heads
-        cells = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
-        rows = np.concatenate([self._rows, cells[list(_KEPT)]], axis=1)
+        rows = np.concatenate([self._rows, chunk.heads.numpy()[list(_KEPT)]], axis=1)
         self._rows = rows[:, -2:].copy()
         yield from self._wrong(rows)
 

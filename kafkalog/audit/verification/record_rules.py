@@ -9,35 +9,36 @@ from array import array
 from collections.abc import Iterator
 from typing import Final
 
-from kafkalog.format import kernel
-from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, TRANSACTIONAL, Block
-from kafkalog.format.control import ControlType, control_record
-from kafkalog.format.layout import CONTROL_RECORD_KEY, END_TXN_MARKER, MESSAGE_V0
+from kafkalog.format import checksums, kernel, record_oddities
+from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, TRANSACTIONAL, CellTable
+from kafkalog.format.batch_start import checked_from, size_of, smallest_size
+from kafkalog.format.control import END_TYPES, control_record
+from kafkalog.format.layout import CONTROL_RECORD_KEY, END_TXN_MARKER, MESSAGE_V0, MESSAGE_V1
 from kafkalog.format.message import MalformedError
 
 __all__ = ["RECORD_CODES", "control_words", "message_words", "record_words", "wrapper_words"]
-
-_MESSAGE: Final = 26  # bytes of the shortest message
 
 Words = tuple[str, str]  # a finding's code, and what it says of the batch
 
 
 _ODD: Final = (
-    (kernel.OVERLONG, "number-overlong", "a number in its records has more bytes than it needs"),
-    (kernel.DROPPED, "number-bits-dropped", "a number in its records has bits that no number of its kind has"),
-    (kernel.ATTRIBUTES_SET, "record-attributes-set", "a record's attributes are not 0"),
-    (kernel.BELOW_NULL, "size-below-null", "a key's or value's length is below -1"),
-    (kernel.REPEATED, "offset-delta-repeated", "two records behind one another have the same offset"),
-    (kernel.FALLING, "offset-delta-falling", "a record's offset is below that of the record before it"),
+    (record_oddities.OVERLONG, "number-overlong", "a number in its records has more bytes than it needs"),
+    (record_oddities.DROPPED, "number-bits-dropped", "a number in its records has bits that no number of its kind has"),
+    (record_oddities.ATTRIBUTES_SET, "record-attributes-set", "a record's attributes are not 0"),
+    (record_oddities.BELOW_NULL, "size-below-null", "a key's or value's length is below -1"),
+    (record_oddities.REPEATED, "offset-delta-repeated", "two records behind one another have the same offset"),
+    (record_oddities.FALLING, "offset-delta-falling", "a record's offset is below that of the record before it"),
 )
 RECORD_CODES: Final = tuple(code for _, code, _ in _ODD)
 _found: Final = array("q", bytes(32))
 
 
-def record_words(heads: Block, row: int, buf: bytes | bytearray | memoryview, start: int, stop: int) -> Iterator[Words]:
+def record_words(
+    heads: CellTable, row: int, buf: bytes | bytearray | memoryview, start: int, stop: int
+) -> Iterator[Words]:
     """Say what is odd about a magic 2 batch's records in ``buf[start:stop]``, compressed no more."""
     count = heads.cell(kernel.COUNT, row)
-    flags = kernel.oddities(buf, start, stop, count, _found)
+    flags = record_oddities.find(buf, start, stop, count, _found)
     whole, smallest, largest, newest = _found
     base, last = heads.cell(kernel.BASE_OFFSET, row), heads.cell(kernel.LAST_OFFSET, row)
     said = [(code, words) for flag, code, words in _ODD if flags & flag]
@@ -52,7 +53,7 @@ def record_words(heads: Block, row: int, buf: bytes | bytearray | memoryview, st
     return iter(said)
 
 
-def control_words(heads: Block, row: int, key: bytes | None, value: bytes | None) -> Iterator[Words]:
+def control_words(heads: CellTable, row: int, key: bytes | None, value: bytes | None) -> Iterator[Words]:
     """Say what is wrong with a control record."""
     attributes = heads.cell(kernel.ATTRIBUTES, row)
     try:
@@ -60,7 +61,7 @@ def control_words(heads: Block, row: int, key: bytes | None, value: bytes | None
     except MalformedError as error:
         yield error.code, str(error)
         return
-    ends = record.type in (ControlType.ABORT, ControlType.COMMIT)
+    ends = record.type in END_TYPES
     if record.version > 0:
         yield "control-version-newer", f"a control record's version is {record.version}, read as 0"
     if len(key or b"") > CONTROL_RECORD_KEY.size:
@@ -69,7 +70,7 @@ def control_words(heads: Block, row: int, key: bytes | None, value: bytes | None
         yield "control-type-unknown", f"a control record's type is {record.type}"
     if ends and len(value or b"") > END_TXN_MARKER.size:
         yield "marker-value-long", f"a marker's value has {len(value or b'')} bytes, of which 6 are read"
-    if ends and int.from_bytes((value or b"")[:2], "big") > 0:
+    if ends and END_TXN_MARKER.read("version", value or b"") > 0:
         yield "marker-version-newer", "a marker's version is above 0, read as 0"
     if ends and not attributes & TRANSACTIONAL:
         yield "marker-not-transactional", "it ends a transaction and is not marked as one's"
@@ -77,7 +78,7 @@ def control_words(heads: Block, row: int, key: bytes | None, value: bytes | None
         yield "control-type-transactional", f"a control record of type {record.type} stands in a transaction's batch"
 
 
-def message_words(heads: Block, row: int, buf: memoryview) -> Iterator[Words]:
+def message_words(heads: CellTable, row: int, buf: memoryview) -> Iterator[Words]:
     """Say what a message of magic 0 or 1 has that none should."""
     cell = heads.cell
     codec = cell(kernel.ATTRIBUTES, row) & CODEC_MASK
@@ -89,23 +90,24 @@ def message_words(heads: Block, row: int, buf: memoryview) -> Iterator[Words]:
         yield "size-below-null", f"the key's length is {key}"
 
 
-def wrapper_words(heads: Block, row: int, data: bytes | bytearray) -> Iterator[Words]:
+def wrapper_words(heads: CellTable, row: int, data: bytes | bytearray) -> Iterator[Words]:
     """Say what is odd about the messages inside a wrapper of magic 0 or 1, compressed no more."""
     magic, offset = heads.cell(kernel.MAGIC, row), heads.cell(kernel.LAST_OFFSET, row)
     at, last, newest = 0, -1, -1
-    while at + _MESSAGE <= len(data):
-        inner, size, crc, inner_magic = MESSAGE_V0.packed.unpack_from(data, at)[:4]
-        end = at + 12 + size
-        if not at + _MESSAGE <= end <= len(data):
+    smallest = smallest_size(0)
+    while at + smallest <= len(data):
+        inner, _, crc, inner_magic, _ = MESSAGE_V0.packed.unpack_from(data, at)
+        end = at + size_of(data, at)
+        if not at + smallest <= end <= len(data):
             break
         if inner_magic != magic:
             yield "wrapper-magic-mixed", f"a message inside has magic {inner_magic}, the wrapper {magic}"
         if inner <= last:
             yield "wrapper-offsets-falling", f"offset {inner} follows {last} inside the wrapper"
-        if kernel.crc32(data, at + 16, end) != crc:
+        if checksums.crc32(data, at + checked_from(0), end) != crc:
             yield "message-crc-mismatch", f"the message at {inner} inside the wrapper has a wrong checksum"
         if inner_magic == 1:
-            newest = max(newest, int.from_bytes(data[at + 18 : at + 26], "big", signed=True))
+            newest = max(newest, MESSAGE_V1.read("timestamp", data, at))
         at, last = end, inner
     declared = heads.cell(kernel.MAX_TIMESTAMP, row)
     if magic == 1 and at and not heads.cell(kernel.ATTRIBUTES, row) & LOG_APPEND_TIME and newest != declared:

@@ -78,8 +78,7 @@ def _tables(directory: PartitionDirectory, start: int, limits: Limits | None) ->
                     continue
                 if heads.cell(kernel.MAGIC, 0) < 2 or heads.cell(kernel.MAGIC, heads.count - 1) < 2:
                     chunk.open_wrappers()
-                columns = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
-                table = columns[list(_TAKEN)].T
+                table = heads.numpy()[list(_TAKEN)].T
                 yield table[(table[:, LAST] >= start) & (table[:, VALID] != 0)]
         except UnreadableError:  # it is told when the segment is scanned
             continue

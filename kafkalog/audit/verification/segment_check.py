@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from kafkalog.format import kernel
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.logdir import PartitionDirectory, Segment
 from kafkalog.log.segment import chunks_of_source
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["DEPTHS", "SegmentCheck", "VerifyOptions", "check_batches", "check_segment"]
 
@@ -118,8 +115,7 @@ def _never_cleaned(directory: PartitionDirectory) -> bool:
 
 
 def _records_missing(chunk: Chunk) -> Iterator[Finding]:
-    heads = chunk.heads
-    cells: NDArray[np.int64] = np.frombuffer(heads.cells, np.int64).reshape(-1, heads.capacity)[:, : heads.count]
+    cells = chunk.heads.numpy()
     offsets = cells[kernel.LAST_OFFSET] - cells[kernel.BASE_OFFSET] + 1
     counts = cells[kernel.COUNT]
     short = (cells[kernel.VALID] != 0) & (cells[kernel.MAGIC] > 1) & (counts >= 0) & (counts < offsets)

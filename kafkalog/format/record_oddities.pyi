@@ -1,0 +1,15 @@
+"""What Python sees of record_oddities; ``record_oddities.py`` says what each does."""
+
+from array import array
+from typing import TypeAlias
+
+Bytes: TypeAlias = bytes | bytearray | memoryview
+
+OVERLONG: int
+DROPPED: int
+ATTRIBUTES_SET: int
+BELOW_NULL: int
+REPEATED: int
+FALLING: int
+
+def find(buf: Bytes, start: int, stop: int, count: int, found: array[int]) -> int: ...
