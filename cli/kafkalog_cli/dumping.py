@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from kafkalog.log.logdir import Place
     from kafkalog_cli.render.rows import RowSink
 
-__all__ = ["Request", "dump_rows", "dump_text"]
+__all__ = ["SEGMENTS", "Request", "dump_rows", "dump_text"]
 
-_SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
+SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 # Findings that the tool's own summaries tell.
 _IN_SUMMARIES: Final = frozenset({"index-mismatch", "time-index-mismatch"})
 
@@ -150,7 +150,7 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
         if name.kind is FileKind.UNKNOWN:
             run.report(check_unknown(file))
             return
-        if name.kind in _SEGMENTS:
+        if name.kind in SEGMENTS:
             run.begin(file, name)
             read = chunks_of(file, request.limits, request.max_bytes, sink.flush)
             chunks = run.progress.over(file, read)
@@ -158,7 +158,7 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
         else:
             check_side_file(file)
             rows = side_file_rows(file, name.kind)
-        wanted = request.wanted if request.tables or name.kind in _SEGMENTS else {TABLES_OF[name.kind][0].name}
+        wanted = request.wanted if request.tables or name.kind in SEGMENTS else {TABLES_OF[name.kind][0].name}
         counted = next((name for name in ("internal", "records", "batches") if name in wanted), None)
         left: dict[str, int | None] = dict.fromkeys(wanted, request.limit)
         for item in rows:
@@ -198,7 +198,7 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
     def handle(file: str, name: FileName) -> None:
         text.current = file
         text.begin(file)
-        if name.kind in _SEGMENTS:
+        if name.kind in SEGMENTS:
             if name.offset is not None or name.kind is FileKind.KRAFT_SNAPSHOT:
                 text.log_start(name)
             run.begin(file, name)

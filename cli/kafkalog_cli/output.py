@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from kafkalog_cli.escape import escape
 from kafkalog_cli.exit import OutputError, PipeClosedError
-from kafkalog_cli.render.escape import escape
 
 __all__ = ["data_stream", "is_terminal", "refuse_evidence", "say", "say_official", "temporary_name"]
 

@@ -164,9 +164,9 @@ def dump(
         if form == "kafka":
             dump_text(request, stream, outcome)
         else:
-            from kafkalog_cli.render.sinks import make_sink
+            from kafkalog_cli.dump_sinks import dump_sink
 
-            sink = make_sink(form, stream, request, columns, terminal=terminal, raw=raw)
+            sink = dump_sink(form, stream, request, columns, terminal=terminal, raw=raw)
             dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)
     return outcome.status(exit_zero=exit_zero)
 

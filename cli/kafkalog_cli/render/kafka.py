@@ -19,7 +19,7 @@ from kafkalog import Batch, Chunk, Finding, Record, RecordBlock
 from kafkalog.format import kernel, lines
 from kafkalog.format.internal import Internal
 from kafkalog.log.names import is_remote
-from kafkalog_cli.render.escape import escape, escape_bytes, escape_json
+from kafkalog_cli.escape import escape, escape_bytes, escape_json
 
 __all__ = ["DECODERS", "KafkaText", "Options", "java_path"]
 

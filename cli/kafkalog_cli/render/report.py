@@ -10,7 +10,7 @@ from kafkalog.audit.run import Audit
 from kafkalog.audit.summary import Summary
 from kafkalog.format.times import iso
 from kafkalog.tables import TABLES, Table
-from kafkalog_cli.render.escape import escape
+from kafkalog_cli.escape import escape
 from kafkalog_cli.render.table import TableSink
 
 __all__ = ["MORE", "write_findings", "write_report"]

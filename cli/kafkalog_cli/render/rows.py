@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO, Final, Protocol
 
 from kafkalog.tables import SCHEMA_VERSION, Table
-from kafkalog_cli.render.escape import escape
+from kafkalog_cli.escape import escape
 
 __all__ = ["Columns", "CsvSink", "JsonSink", "NdjsonSink", "RowSink", "as_json"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
 from kafkalog.tables import TABLES, Table
-from kafkalog_cli.render.escape import escape
+from kafkalog_cli.escape import escape
 from kafkalog_cli.render.rows import Columns, as_json
 
 __all__ = ["TableSink"]
