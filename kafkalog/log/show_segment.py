@@ -28,8 +28,7 @@ from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.files import Source, open_source
 from kafkalog.log.names import parse_name
 from kafkalog.log.segment import segment_chunks
-from kafkalog.log.show import outside
-from kafkalog.log.show_side import held
+from kafkalog.log.show_words import held, outside
 
 __all__ = ["show_batch"]
 

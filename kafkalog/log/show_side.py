@@ -22,6 +22,7 @@ from kafkalog.format.layout import (
 )
 from kafkalog.log.files import open_source, read_small
 from kafkalog.log.names import FileKind, parse_name, sibling
+from kafkalog.log.show_words import held, outside
 
 __all__ = ["show_entry"]
 
@@ -40,8 +41,6 @@ def show_entry(file: str, kind: FileKind, position: int) -> Found:
 
     Raises UnreadableError where there is none.
     """
-    from kafkalog.log.show import outside
-
     data = read_small(file)
     if not 0 <= position < len(data):
         raise outside(file, position, len(data))
@@ -99,12 +98,6 @@ def _snapshot_entry(file: str, data: bytes, position: int) -> Found:
             return
         for field in fields_of(PRODUCER_STATE_ENTRY, "ProducerStateEntry", entry, at):
             yield file, field._replace(structure=f"ProducerStateEntry {number}")
-
-
-def held(field: Field, computed: str, under: str) -> Field:
-    """Hold a stored checksum against the one of the bytes under it."""
-    verdict = "holds" if field.value == computed else "DOES NOT HOLD"
-    return field._replace(computed=computed, meaning=f"of {under}: {verdict}")
 
 
 def _line(file: str, data: bytes, position: int) -> Found:

@@ -34,7 +34,7 @@ from kafkalog.audit.surroundings import StateLog, Surroundings
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.rows import finding_rows
-from kafkalog.log.storage import StorageOptions, set_storage_options
+from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, spark_schema
 from kafkalog_spark import tasks

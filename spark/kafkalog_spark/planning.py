@@ -19,7 +19,8 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.rows import finding_rows
-from kafkalog.log.storage import expand, set_storage_options
+from kafkalog.log.storage import expand
+from kafkalog.log.storage_options import set_storage_options
 from kafkalog.txn.fold import Stretch
 from kafkalog_spark.request import Request
 from kafkalog_spark.splits import Log, Piece, logs_of, packed_tasks, pieces_of

@@ -26,7 +26,7 @@ from kafkalog.audit.summary import LogSummary
 from kafkalog.audit.surroundings import Surroundings
 from kafkalog.log.chunk import Limits
 from kafkalog.log.rows import finding_rows
-from kafkalog.log.storage import StorageOptions, set_storage_options
+from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.txn.columns import Columns, Packed
