@@ -17,7 +17,9 @@ from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN, check_segment, check_side_file, check_unknown, chunks_of, name_of
 from kafkalog_cli.output import say, say_official
 from kafkalog_cli.progress import Progress
-from kafkalog_cli.render.kafka import KafkaText, Options, java_path
+from kafkalog_cli.render.kafka.options import KafkaTextOptions
+from kafkalog_cli.render.kafka.segments import KafkaText
+from kafkalog_cli.render.kafka.writer import java_path
 
 if TYPE_CHECKING:
     from kafkalog.log.logdir import Place
@@ -39,7 +41,7 @@ class Request:
     selection: Selection
     max_bytes: int | None = None
     limit: int | None = None
-    options: Options = field(default_factory=Options)
+    options: KafkaTextOptions = field(default_factory=KafkaTextOptions)
     tables: tuple[str, ...] = ()
 
     @property
@@ -192,11 +194,10 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
     plain = request.selection.everything and request.limit is None
 
     def flush() -> None:
-        text.flush()
+        text.writer.flush()
         stream.flush()
 
     def handle(file: str, name: FileName) -> None:
-        text.current = file
         text.begin(file)
         if name.kind in SEGMENTS:
             if name.offset is not None or name.kind is FileKind.KRAFT_SNAPSHOT:
@@ -214,13 +215,13 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
             run.outcome.count(check_unknown(file).severity)
         else:
             check_side_file(file)
-            _side_file(text, file, name.kind, run.report, request.options)
+            _side_file(text, file, name.kind, run.report)
 
     run.each(handle)
     flush()
-    for finding in text.undecodable():
+    for finding in text.records.undecodable():
         run.report(finding)
-    for line in text.summaries():
+    for line in text.summaries.lines():
         say_official(line)
 
 
@@ -260,22 +261,26 @@ def _one(text: KafkaText, chunk: Chunk, row: int, run: _Run, *, counts: bool) ->
         run.took(1)
 
 
-def _side_file(text: KafkaText, file: str, kind: FileKind, report: Callable[[Finding], None], options: Options) -> None:
+def _side_file(text: KafkaText, file: str, kind: FileKind, report: Callable[[Finding], None]) -> None:
     """Write a file that is no segment."""
+    from kafkalog_cli.render.kafka.side_files import SideFileText
+
+    options = text.options
+    side_file = SideFileText(text.writer, options, text.summaries)
     if kind is FileKind.OFFSET_INDEX:
         index = kafkalog.check_offset_index(file, options.max_message_size)
-        text.offset_index(file, index)
+        side_file.offset_index(file, index)
         findings = index.findings
     elif kind is FileKind.TIME_INDEX:
         times = kafkalog.check_time_index(file)
-        text.time_index(file, times)
+        side_file.time_index(file, times)
         findings = times.findings
     elif kind is FileKind.TXN_INDEX:
         findings = []
-        text.transaction_index(kafkalog.read_aborted_transactions(file, on_finding=findings.append))
+        side_file.transaction_index(kafkalog.read_aborted_transactions(file, on_finding=findings.append))
     elif kind is FileKind.PRODUCER_SNAPSHOT:
         findings = []
-        text.snapshot(kafkalog.read_snapshot(file, on_finding=findings.append))
+        side_file.snapshot(kafkalog.read_snapshot(file, on_finding=findings.append))
     else:
         findings = []
         for item in side_file_rows(file, kind):
@@ -283,7 +288,7 @@ def _side_file(text: KafkaText, file: str, kind: FileKind, report: Callable[[Fin
                 findings.append(item)
             else:
                 table, row = item
-                text.plain(row[1:], table.names[1:])
+                side_file.plain(row[1:], table.names[1:])
     for finding in findings:
         if not (options.index_sanity_check and finding.code in _IN_SUMMARIES):
             report(finding)

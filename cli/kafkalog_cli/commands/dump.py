@@ -20,7 +20,7 @@ from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import data_stream, is_terminal
 from kafkalog_cli.params import Offsets, Size, Time, form_of, names_of
-from kafkalog_cli.render.kafka import DECODERS, Options
+from kafkalog_cli.render.kafka.options import DECODERS, KafkaTextOptions
 
 __all__ = ["dump"]
 
@@ -155,7 +155,7 @@ def dump(
         selection=Selection(offsets[0], offsets[1], since, until, producer_id, _key(key), control_only),
         max_bytes=tool["max_bytes"],
         limit=limit,
-        options=Options(internal=internal, escape=terminal and not raw, **tool),
+        options=KafkaTextOptions(internal=internal, escape=terminal and not raw, **tool),
         tables=tables,
     )
     outcome = Outcome(Severity[fail_on.upper()])
