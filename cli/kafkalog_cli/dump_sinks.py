@@ -10,7 +10,7 @@ import click
 from kafkalog import FileKind
 from kafkalog.log.rows import TABLES_OF
 from kafkalog.tables import TABLES
-from kafkalog_cli.dumping import SEGMENTS, Request
+from kafkalog_cli.dumping import SEGMENTS, DumpRequest
 from kafkalog_cli.inputs import name_of
 from kafkalog_cli.render.rows import CsvSink, RowSink
 from kafkalog_cli.render.sinks import sink_of
@@ -19,7 +19,7 @@ __all__ = ["dump_sink"]
 
 
 def dump_sink(
-    form: str, stream: BinaryIO, request: Request, columns: Sequence[str], *, terminal: bool, raw: bool
+    form: str, stream: BinaryIO, request: DumpRequest, columns: Sequence[str], *, terminal: bool, raw: bool
 ) -> RowSink:
     """Return the sink for `form`; a csv holds exactly one table.
 
@@ -35,12 +35,12 @@ def dump_sink(
     return CsvSink(stream, columns, TABLES[name], escaped=terminal and not raw)
 
 
-def _kinds(request: Request) -> set[FileKind]:
+def _kinds(request: DumpRequest) -> set[FileKind]:
     """Return the kinds of the files that give rows."""
     return {name_of(file).kind for file in request.files} & set(TABLES_OF)
 
 
-def _expected(request: Request) -> set[str]:
+def _expected(request: DumpRequest) -> set[str]:
     """Return the tables that the files give, whether they have rows or not."""
     if request.tables:
         return set(request.tables)
@@ -49,7 +49,7 @@ def _expected(request: Request) -> set[str]:
     }
 
 
-def _only_table(request: Request) -> str:
+def _only_table(request: DumpRequest) -> str:
     """Return the one table that the files give by default."""
     of_segment = next(name for name in ("internal", "records", "batches") if name in request.wanted)
     names = {of_segment if kind in SEGMENTS else TABLES_OF[kind][0].name for kind in _kinds(request)}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafkalog.log.logdir import Place
     from kafkalog_cli.render.rows import RowSink
 
-__all__ = ["SEGMENTS", "Request", "dump_rows", "dump_text"]
+__all__ = ["SEGMENTS", "DumpRequest", "dump_rows", "dump_text"]
 
 SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 # Findings that the tool's own summaries tell.
@@ -33,7 +33,7 @@ _IN_SUMMARIES: Final = frozenset({"index-mismatch", "time-index-mismatch"})
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DumpRequest:
     """What to dump and how far."""
 
     files: tuple[str, ...]
@@ -63,7 +63,7 @@ class _Run:
 
     def __init__(
         self,
-        request: Request,
+        request: DumpRequest,
         outcome: Outcome,
         show: Callable[[Finding], None],
         unreadable: Callable[[str, str], None],
@@ -130,7 +130,7 @@ def _say_finding(finding: Finding) -> None:
     say(str(finding))
 
 
-def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_rows: bool) -> None:
+def dump_rows(request: DumpRequest, sink: RowSink, outcome: Outcome, *, findings_as_rows: bool) -> None:
     """Give the rows of all files to `sink`; findings too, or to standard error."""
 
     row_of = _FindingRows()
@@ -180,7 +180,7 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
     sink.close()
 
 
-def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
+def dump_text(request: DumpRequest, stream: BinaryIO, outcome: Outcome) -> None:
     """Write what the official tool prints for all files, its summaries to standard error."""
     deep = request.options.deep
 
@@ -225,7 +225,7 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
         say_official(line)
 
 
-def _selected(text: KafkaText, chunk: Chunk, request: Request, run: _Run) -> None:
+def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: _Run) -> None:
     """Write the selected batches and records of a chunk."""
     selection, deep = request.selection, request.options.deep
     batches = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]

@@ -15,7 +15,7 @@ from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.rows import TABLES_OF
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES
-from kafkalog_cli.dumping import Request, dump_rows, dump_text
+from kafkalog_cli.dumping import DumpRequest, dump_rows, dump_text
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import data_stream, is_terminal
@@ -149,7 +149,7 @@ def dump(
     internal = _internal(tool)
     if "internal" in tables and internal is None:
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
-    request = Request(
+    request = DumpRequest(
         files=tuple(files),
         limits=Limits(max_batch_bytes, max_decompressed_bytes),
         selection=Selection(offsets[0], offsets[1], since, until, producer_id, _key(key), control_only),
