@@ -57,8 +57,10 @@ class ViewOutput:
             for item in rows:
                 if isinstance(item, Finding):
                     self._finding(item, sink, outcome, distinct)
-                elif item[0].name in wanted and test(*item):
-                    sink.row(*item)
+                    continue
+                table, row = item
+                if table.name in wanted and test(table, row):
+                    sink.row(table, row)
             sink.close()
         return outcome.status(exit_zero=self.exit_zero)
 
@@ -105,7 +107,10 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
                 raise click.UsageError("--format csv takes exactly one --table.")
             if form == "parquet" and (output is None or columns):
                 raise click.UsageError("--format parquet needs a new directory, -o DIR, and takes no --columns.")
-            view = ViewOutput(paths, form, chosen, columns, output, fail_on, exit_zero)
+            view = ViewOutput(
+                paths=paths, form=form, tables=chosen, columns=columns, output=output, fail_on=fail_on,
+                exit_zero=exit_zero,
+            )  # fmt: skip
             return int(command(paths=paths, view=view, **own))
 
         run.__doc__ = command.__doc__

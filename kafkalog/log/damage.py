@@ -144,7 +144,7 @@ class _Place:
         if real is None or not smallest_size(self.magic) <= real < _LONGEST:
             return None
         resumed = Resumed(self.here + real, is_proved=True, expected=None)
-        return Damage(Wrong.LENGTH, self.here, real, resumed, self.head, self.size)
+        return Damage(Wrong.LENGTH, self.here, real, resumed, declared=self.size)
 
     def real_size(self) -> int | None:
         """Return the size up to the file's end or to a whole batch behind, over which the checksum holds."""
@@ -193,14 +193,13 @@ class _Place:
             # Nothing whole inside: the extent may be right, and what follows it is looked at on its own.
             return self.mismatch(is_proved=False)
         real = found.position - self.here
-        return Damage(Wrong.EXTENT, self.here, real, self.resumed(found.position), self.head, self.size)
+        resumed = self.resumed(found.position)
+        return Damage(Wrong.EXTENT, self.here, real, resumed, head=self.head, declared=self.size)
 
     def mismatch(self, *, is_proved: bool) -> Damage:
         """A batch of the size that it says, whose checksum does not hold."""
         resumed = self.resumed(self.here + self.size, is_proved=is_proved)
-        return Damage(
-            Wrong.CHECKSUM, self.here, self.size, resumed, self.head, self.size, is_decoded=not self.is_over_limit
-        )
+        return Damage(Wrong.CHECKSUM, self.here, self.size, resumed, head=self.head, is_decoded=not self.is_over_limit)
 
 
 def _zeros(cursor: Cursor, here: int, head: bytes) -> Damage | None:

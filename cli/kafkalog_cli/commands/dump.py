@@ -149,10 +149,19 @@ def dump(
     internal = _internal(tool)
     if "internal" in tables and internal is None:
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
+    first_offset, last_offset = offsets
     request = DumpRequest(
         files=tuple(files),
         limits=Limits(max_batch_bytes, max_decompressed_bytes),
-        selection=Selection(offsets[0], offsets[1], since, until, producer_id, _key(key), control_only),
+        selection=Selection(
+            first_offset=first_offset,
+            last_offset=last_offset,
+            since_ms=since,
+            until_ms=until,
+            producer_id=producer_id,
+            key=_key(key),
+            control_only=control_only,
+        ),
         max_bytes=tool["max_bytes"],
         limit=limit,
         options=KafkaTextOptions(internal=internal, escape=terminal and not raw, **tool),
