@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -77,6 +76,8 @@ def refuse_evidence(output: Path, inputs: Sequence[Path]) -> None:
 
 def temporary_name(target: Path) -> Path:
     """Return a name beside `target` that nobody has: known before it is made, so that no signal leaves it behind."""
+    import secrets  # it brings hmac and random
+
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}")
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from kafkalog.findings import Finding, Where
 from kafkalog.format import kernel
 from kafkalog.format.batch import Block
 from kafkalog.format.batch_start import magic_of, smallest_size
-from kafkalog.format.resync import Resync
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.files import Source
 from kafkalog.log.order import BatchOrder
 from kafkalog.log.window import Window
+
+if TYPE_CHECKING:
+    from kafkalog.format.resync import Resync
 
 __all__ = ["Cursor"]
 
@@ -38,7 +40,10 @@ class Cursor:
 
     @property
     def resync(self) -> Resync:
+        """Return what searches the source for whole batches; a source without damage needs none."""
         if self._resync is None:
+            from kafkalog.format.resync import Resync
+
             self._resync = Resync(
                 self.source.read, lambda: self.source.size, self.limits.max_batch_bytes, self._hints()
             )

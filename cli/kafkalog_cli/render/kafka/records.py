@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import kafkalog
@@ -25,14 +24,6 @@ _CONTROL_WORDS: Final = {
 }
 
 
-@dataclass(slots=True)
-class _Counted:
-    """The first finding of a kind in a file, and how many there are."""
-
-    first: Finding
-    count: int = 0
-
-
 class RecordText:
     """Makes the lines of records and keeps what could not be decoded in them; `file` is the one that they are of."""
 
@@ -41,7 +32,8 @@ class RecordText:
         self._writer = writer
         self._options = options
         self._report = report
-        self._undecoded: dict[tuple[str, str], _Counted] = {}
+        self._first: dict[tuple[str, str], Finding] = {}  # by file and what is wrong
+        self._counts: dict[tuple[str, str], int] = {}
 
     def line(self, record: Record, batch: Batch) -> str:
         """Return a record's line."""
@@ -50,9 +42,10 @@ class RecordText:
 
     def undecodable(self) -> Iterator[Finding]:
         """Yield a finding for each file and kind of thing that a decoder cannot read, or finds odd."""
-        for found in self._undecoded.values():
-            more = f", and {found.count - 1} more" if found.count > 1 else ""
-            yield found.first._replace(message=found.first.message + more)
+        for which, first in self._first.items():
+            count = self._counts[which]
+            more = f", and {count - 1} more" if count > 1 else ""
+            yield first._replace(message=first.message + more)
 
     def _metadata(self, batch: Batch, record: Record) -> str:
         text = (
@@ -120,4 +113,6 @@ class RecordText:
         return decoded
 
     def _count(self, what: str, finding: Finding) -> None:
-        self._undecoded.setdefault((self.file, what), _Counted(finding)).count += 1
+        which = (self.file, what)
+        self._first.setdefault(which, finding)
+        self._counts[which] = self._counts.get(which, 0) + 1
