@@ -31,11 +31,13 @@ _DELTA_AT: Final = RECORD_BATCH.position("last_offset_delta")
 MAGIC_AT: Final = RECORD_BATCH.position("magic")
 SIZE_UP_TO_MAGIC: Final = MAGIC_AT + 1
 _CONTENT_SIZES: Final = 8  # of a message's key and value: it has at least these
+_SMALLEST: Final = (MESSAGE_V0.size + _CONTENT_SIZES, MESSAGE_V1.size + _CONTENT_SIZES, RECORD_BATCH.size)  # by magic
+_CHECKED_FROM: Final = RECORD_BATCH.position("attributes")
 
 
 def smallest_size(magic: int) -> int:
     """Return the bytes that a batch of a magic has at least."""
-    return RECORD_BATCH.size if magic > 1 else (MESSAGE_V1 if magic else MESSAGE_V0).size + _CONTENT_SIZES
+    return _SMALLEST[min(magic, 2)]
 
 
 def offset_of(head: Bytes) -> int:
@@ -71,4 +73,4 @@ def set_magic(head: bytearray, magic: int) -> None:
 
 def checked_from(magic: int) -> int:
     """Return the position in a batch from which on its checksum covers it."""
-    return RECORD_BATCH.position("attributes") if magic > 1 else MAGIC_AT
+    return _CHECKED_FROM if magic > 1 else MAGIC_AT

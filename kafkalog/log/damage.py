@@ -10,7 +10,7 @@ Nothing is made here: `damage_chunks` turns a `Damage` into the chunk and its fi
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 from kafkalog.format.batch_start import (
@@ -41,19 +41,19 @@ _TRIES: Final = 64  # whole batches behind a broken one that its checksum is tri
 _LONGEST: Final = 2**31  # a length has 32 bits
 
 
-class Wrong(Enum):
+class Wrong(StrEnum):
     """What is wrong with bytes that were not read as batches."""
 
-    MAGIC = auto()  # of a batch that is whole but for this byte
-    OVER_LIMIT = auto()  # a batch that is whole and bigger than a reader takes
-    LENGTH = auto()  # of a batch that is whole but for this field
-    CHECKSUM = auto()  # of a batch whose length may be right
-    EXTENT = auto()  # a batch of which neither length nor checksum is right
-    TORN = auto()  # the file ends inside a batch
-    PREALLOCATED = auto()  # zeros to the file's end
-    ZEROS = auto()  # other zeros that are no batch
-    NO_BATCH = auto()  # bytes that are none
-    CROWDED = auto()  # bytes that were not looked at closely, in a file of much damage
+    MAGIC = "magic"  # of a batch that is whole but for this byte
+    OVER_LIMIT = "over-limit"  # a batch that is whole and bigger than a reader takes
+    LENGTH = "length"  # of a batch that is whole but for this field
+    CHECKSUM = "checksum"  # of a batch whose length may be right
+    EXTENT = "extent"  # a batch of which neither length nor checksum is right
+    TORN = "torn"  # the file ends inside a batch
+    PREALLOCATED = "preallocated"  # zeros to the file's end
+    ZEROS = "zeros"  # other zeros that are no batch
+    NO_BATCH = "no-batch"  # bytes that are none
+    CROWDED = "crowded"  # bytes that were not looked at closely, in a file of much damage
 
 
 class Damage(NamedTuple):
@@ -104,11 +104,8 @@ class _Place:
         self.head = cursor.source.read(here, RECORD_BATCH.size)
         self.size = cursor.window.next_size()
         self.magic = magic_of(self.head) if len(self.head) >= SIZE_UP_TO_MAGIC else -1
+        self.is_over_limit = self.size > cursor.limits.max_batch_bytes
         self.is_there = self.size > 0 and len(cursor.source.read(here + self.size - 1, 1)) == 1
-
-    @property
-    def is_over_limit(self) -> bool:
-        return self.size > self.cursor.limits.max_batch_bytes
 
     def resumed(self, position: int, *, is_proved: bool = False) -> Resumed:
         """Return where reading goes on behind a batch of this header."""

@@ -11,14 +11,15 @@ from kafkalog.format.batch_start import MAGIC_AT, checked_from, magic_of, set_ma
 from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.cursor import Cursor
-from kafkalog.log.damage import Damage, Wrong
+from kafkalog.log.damage import Damage, Wrong, decide
 from kafkalog.log.window import WINDOW
 
-__all__ = ["chunk_of"]
+__all__ = ["next_damage"]
 
 
-def chunk_of(damage: Damage, cursor: Cursor) -> Chunk:
-    """Make the chunk of a damage: one row where there is a batch, none else."""
+def next_damage(cursor: Cursor) -> Chunk:
+    """Make the chunk of the damage at the cursor: one row where there is a batch, none else."""
+    damage = decide(cursor)
     cursor.heads.count = 0
     chunk = _CHUNKS[damage.wrong](damage, cursor)
     chunk.resumed = damage.resumed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from typing import Final
 
 from kafkalog.findings import Finding
@@ -39,8 +38,9 @@ class BatchOrder:
         """Take `offset` as read although its batch could not be, where it is above all before."""
         self._state[self._LAST] = max(self._state[self._LAST], offset)
 
-    def broken(self, file: str, heads: Block) -> Iterator[Finding]:
-        """Hold the batches of `heads` against those before, and yield a finding for each that breaks the order."""
+    def broken(self, file: str, heads: Block) -> list[Finding]:
+        """Hold the batches of `heads` against those before, and return a finding for each that breaks the order."""
+        findings: list[Finding] = []
         row = 0
         while row < heads.count:
             before, epoch = self._state[self._LAST], self._state[self._EPOCH]
@@ -49,8 +49,9 @@ class BatchOrder:
                 break
             if row:
                 before, epoch = heads.cell(kernel.LAST_OFFSET, row - 1), heads.cell(kernel.LEADER_EPOCH, row - 1)
-            yield self._finding(file, heads, row, rule, before, epoch)
+            findings.append(self._finding(file, heads, row, rule, before, epoch))
             row += 1
+        return findings
 
     def _finding(self, file: str, heads: Block, row: int, rule: int, before: int, epoch: int) -> Finding:
         position, size = heads.cell(kernel.POSITION, row), heads.cell(kernel.SIZE, row)

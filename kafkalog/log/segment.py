@@ -76,7 +76,9 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
             break
         if why != kernel.FULL:
             before = window.here
-            chunk = _damage(cursor)
+            from kafkalog.log.damage_chunks import next_damage  # which a whole segment can do without
+
+            chunk = next_damage(cursor)
             yield chunk
             if chunk.resumed is not None:
                 window.go_to(chunk.resumed.position)
@@ -85,13 +87,6 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
                 if window.here <= before:
                     break
     yield from _closing(cursor)
-
-
-def _damage(cursor: Cursor) -> Chunk:
-    from kafkalog.log.damage import decide  # what a whole segment can do without
-    from kafkalog.log.damage_chunks import chunk_of
-
-    return chunk_of(decide(cursor), cursor)
 
 
 def _closing(cursor: Cursor) -> Iterator[Chunk]:
