@@ -25,7 +25,7 @@ from kafkalog.format.snapshot import producer_snapshot
 from kafkalog.txn.columns import Columns
 from kafkalog.txn.extents import collapse
 from kafkalog.txn.loops import EXTENT_COLUMNS
-from kafkalog_cli.render.escape import escape, escape_bytes
+from kafkalog_cli.escape import escape, escape_bytes
 from malformed import CASES, LEGAL
 from official import FIXTURES
 from scanned import EXTENTS

@@ -77,10 +77,10 @@ def gathered(chunks: Iterator[Chunk]) -> Scanned:
 
 def in_small_steps(patch: pytest.MonkeyPatch) -> None:
     """Make windows and tables small, so that they fill, move and grow within a few KiB, and are quick to set up."""
-    for module in ("window", "damage"):
+    for module in ("window", "damage", "damage_chunks", "ends"):
         patch.setattr(f"kafkalog.log.{module}.WINDOW", 1024)
     patch.setattr("kafkalog.log.window._SLACK", 64)
-    patch.setattr("kafkalog.log.segment._CAPACITY", 16)
+    patch.setattr("kafkalog.log.cursor._CAPACITY", 16)
     patch.setattr("kafkalog.log.records._ROOM", 16)
     for name, value in {"_LEAST": 64, "_MOST": 512, "_IN_MEMORY": 256, "_BLOCK": 64, "_FORGOTTEN": 512}.items():
         patch.setattr(f"kafkalog.log.stream.{name}", value)

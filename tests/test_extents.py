@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.audit.pipeline.run import audit
-from kafkalog.log import segment
+from kafkalog.log import cursor
 from kafkalog.txn import columns
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.extents import COLUMNS, collapse
@@ -211,7 +211,7 @@ def test_files_agree_with_a_broker(batches: list[Batch], places: list[int]) -> N
     pieces = [batches[start:stop] for start, stop in cut(places, len(batches)) if start < stop]
     if not pieces:
         return
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(segment, "_CAPACITY", 2):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(cursor, "_CAPACITY", 2):
         found = audit([write_segments(Path(folder) / "t-0", *pieces)])
         rows = table(found, "transactions")
         seen = {

@@ -16,7 +16,7 @@ import build
 import state_topic
 from hostile import HOSTILE
 from invoke import kafkalog
-from kafkalog_cli.render.escape import escape
+from kafkalog_cli.escape import escape
 from offsets_topic import Marker, Write, commit_key, commit_value, write_offsets
 from pseudo import acting, on_terminal, plain
 

@@ -128,17 +128,19 @@ def test_the_version_needs_no_command_tree() -> None:
     assert {name for name in imported if name.startswith("kafkalog")} <= {
         "kafkalog", "kafkalog.format", "kafkalog.format.kernel", "kafkalog.format.checksums", "kafkalog.format._shadow",
         "kafkalog.outcome", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.exit", "kafkalog_cli.main",
+        "kafkalog_cli.version",
     }  # fmt: skip
 
 
 def test_a_dump_of_a_segment_imports_no_readers_of_side_files(segment: Path) -> None:
-    """Nor what only other formats need."""
+    """Nor what only other formats or damaged segments need."""
     imported = _imported(ALL_NAMES, "dump", segment)
 
     assert "kafkalog.log.segment" in imported
     assert imported & {
         "kafkalog.format.checkpoint", "kafkalog.format.control", "kafkalog.format.definitions", "kafkalog.format.index", "kafkalog.format.snapshot",
-        "kafkalog.log.indexes", "kafkalog.log.readers", "kafkalog_cli.render.rows", "json",
+        "kafkalog.format.resync", "kafkalog.log.damage", "kafkalog.log.damage_chunks", "kafkalog.log.indexes",
+        "kafkalog.log.readers", "kafkalog_cli.render.kafka.side_files", "kafkalog_cli.render.rows", "json",
     } == set()  # fmt: skip
 
 

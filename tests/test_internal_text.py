@@ -19,7 +19,8 @@ from kafkalog.format.internal import Internal, record_types
 from kafkalog.format.message_writer import encode
 from kafkalog.log.rows import segment_rows
 from kafkalog.log.selection import Selection
-from kafkalog_cli.render.kafka import KafkaText, Options
+from kafkalog_cli.render.kafka.options import KafkaTextOptions
+from kafkalog_cli.render.kafka.segments import KafkaText
 from messages import TOPICS
 from official import FIXTURES
 from pseudo import acting, on_terminal, plain
@@ -255,7 +256,7 @@ def check_flips(name: str, step: int) -> int:
             told = [finding for finding in findings if finding.code == "internal-record-malformed"]
             assert len(said) + len(told) == len(records), (name, one_batch.position, bit)
             assert records or findings or one_batch.is_control, (name, one_batch.position, bit)
-            text = KafkaText(io.BytesIO(), Options(internal=internal), lambda _: None)
+            text = KafkaText(io.BytesIO(), KafkaTextOptions(internal=internal), lambda _: None)
             for chunk in library.scan(whole):
                 text.chunk("x", chunk)
             flips += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import struct
 import sys
@@ -26,7 +25,7 @@ from kafkalog.format.control import control_record
 from kafkalog.format.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
 from kafkalog.format.message import MalformedError
 from kafkalog.txn import fold, loops
-from kafkalog_cli.render.kafka import KafkaText, Options
+from kafkalog_cli.render.kafka.templates import line_template
 
 Form = SimpleNamespace  # the modules that have both forms, by their names
 _LOOPS: Final = ("batch_headers", "batch_records", "candidates", "checksums", "markers", "record_oddities")
@@ -34,7 +33,7 @@ IN_USE: Final = Form(**{name: import_module(f"kafkalog.format.{name}") for name 
 PLAIN: Final = Form(**{name: interpreted(f"format.{name}", f"tests_interpreted_{name}") for name in _LOOPS})
 PLAIN_LINES = interpreted("format.lines", "tests_interpreted_lines")
 PLAIN_LOOPS = interpreted("txn.loops", "tests_interpreted_loops")
-TEXT: Final = KafkaText(io.BytesIO(), Options(), lambda _: None)
+TEMPLATE: Final = line_template("4.3")
 EDGES: Final = (0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63) + 1, -(2**63), 2**62, -(2**62))
 needs_compiled = pytest.mark.skipif(not checksums.COMPILED, reason="there is no compiled form to compare with")
 
@@ -209,7 +208,7 @@ def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents:
     heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 8, 0)
     out, row, text = bytearray(room), 0, b""
     while row < heads.count:
-        row, used = form.batch_lines(heads.cells, 8, row, heads.count, TEXT.template, TEXT.literals, out, 0)
+        row, used = form.batch_lines(heads.cells, 8, row, heads.count, TEMPLATE.batches, TEMPLATE.literals, out, 0)
         text += out[:used]
     yield text  # the interpreted form may write fewer rows a call
     recs = CellTable(len(kernel.RECORD_COLUMNS), 32)
@@ -218,7 +217,7 @@ def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents:
     while number < recs.count:
         number, used, row, why = form.record_lines(
             data, heads.cells, 8, recs.cells, 32, number, recs.count, row, metadata, contents,
-            TEXT.template, TEXT.literals, TEXT.pieces, out, used,
+            TEMPLATE.batches, TEMPLATE.literals, TEMPLATE.records, out, used,
         )  # fmt: skip
         yield number, row, why, bytes(out[:used])
         number += why == form.SPECIAL

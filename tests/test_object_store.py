@@ -18,7 +18,8 @@ from kafkalog.audit.pipeline import executors
 from kafkalog.log.files import open_source, read_small
 from kafkalog.log.logdir import Segment, open_log_directory
 from kafkalog.log.readers import segment_chunks
-from kafkalog.log.storage import StorageOptions, exists, expand, is_directory, open_tree, set_storage_options
+from kafkalog.log.storage import exists, expand, is_directory, open_tree
+from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from object_store import ENVIRONMENT, ObjectStore, object_store
 from official import FIXTURES
 

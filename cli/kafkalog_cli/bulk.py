@@ -84,7 +84,8 @@ def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: fl
 
     from kafkalog.audit.pipeline import PROVENANCE, SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
     from kafkalog.audit.transactions import AuditOptions
-    from kafkalog.log.storage import StorageOptions, expand, set_storage_options
+    from kafkalog.log.storage import expand
+    from kafkalog.log.storage_options import StorageOptions, set_storage_options
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
     from kafkalog_spark.output import Output
 

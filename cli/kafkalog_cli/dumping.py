@@ -17,21 +17,23 @@ from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN, check_segment, check_side_file, check_unknown, chunks_of, name_of
 from kafkalog_cli.output import say, say_official
 from kafkalog_cli.progress import Progress
-from kafkalog_cli.render.kafka import KafkaText, Options, java_path
+from kafkalog_cli.render.kafka.options import KafkaTextOptions
+from kafkalog_cli.render.kafka.segments import KafkaText
+from kafkalog_cli.render.kafka.writer import java_path
 
 if TYPE_CHECKING:
     from kafkalog.log.logdir import Place
     from kafkalog_cli.render.rows import RowSink
 
-__all__ = ["Request", "dump_rows", "dump_text"]
+__all__ = ["SEGMENTS", "DumpRequest", "dump_rows", "dump_text"]
 
-_SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
+SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 # Findings that the tool's own summaries tell.
 _IN_SUMMARIES: Final = frozenset({"index-mismatch", "time-index-mismatch"})
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DumpRequest:
     """What to dump and how far."""
 
     files: tuple[str, ...]
@@ -39,7 +41,7 @@ class Request:
     selection: Selection
     max_bytes: int | None = None
     limit: int | None = None
-    options: Options = field(default_factory=Options)
+    options: KafkaTextOptions = field(default_factory=KafkaTextOptions)
     tables: tuple[str, ...] = ()
 
     @property
@@ -61,7 +63,7 @@ class _Run:
 
     def __init__(
         self,
-        request: Request,
+        request: DumpRequest,
         outcome: Outcome,
         show: Callable[[Finding], None],
         unreadable: Callable[[str, str], None],
@@ -128,7 +130,7 @@ def _say_finding(finding: Finding) -> None:
     say(str(finding))
 
 
-def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_rows: bool) -> None:
+def dump_rows(request: DumpRequest, sink: RowSink, outcome: Outcome, *, findings_as_rows: bool) -> None:
     """Give the rows of all files to `sink`; findings too, or to standard error."""
 
     row_of = _FindingRows()
@@ -150,7 +152,7 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
         if name.kind is FileKind.UNKNOWN:
             run.report(check_unknown(file))
             return
-        if name.kind in _SEGMENTS:
+        if name.kind in SEGMENTS:
             run.begin(file, name)
             read = chunks_of(file, request.limits, request.max_bytes, sink.flush)
             chunks = run.progress.over(file, read)
@@ -158,7 +160,7 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
         else:
             check_side_file(file)
             rows = side_file_rows(file, name.kind)
-        wanted = request.wanted if request.tables or name.kind in _SEGMENTS else {TABLES_OF[name.kind][0].name}
+        wanted = request.wanted if request.tables or name.kind in SEGMENTS else {TABLES_OF[name.kind][0].name}
         counted = next((name for name in ("internal", "records", "batches") if name in wanted), None)
         left: dict[str, int | None] = dict.fromkeys(wanted, request.limit)
         for item in rows:
@@ -178,7 +180,7 @@ def dump_rows(request: Request, sink: RowSink, outcome: Outcome, *, findings_as_
     sink.close()
 
 
-def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
+def dump_text(request: DumpRequest, stream: BinaryIO, outcome: Outcome) -> None:
     """Write what the official tool prints for all files, its summaries to standard error."""
     deep = request.options.deep
 
@@ -192,13 +194,12 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
     plain = request.selection.everything and request.limit is None
 
     def flush() -> None:
-        text.flush()
+        text.writer.flush()
         stream.flush()
 
     def handle(file: str, name: FileName) -> None:
-        text.current = file
         text.begin(file)
-        if name.kind in _SEGMENTS:
+        if name.kind in SEGMENTS:
             if name.offset is not None or name.kind is FileKind.KRAFT_SNAPSHOT:
                 text.log_start(name)
             run.begin(file, name)
@@ -214,17 +215,17 @@ def dump_text(request: Request, stream: BinaryIO, outcome: Outcome) -> None:
             run.outcome.count(check_unknown(file).severity)
         else:
             check_side_file(file)
-            _side_file(text, file, name.kind, run.report, request.options)
+            _side_file(text, file, name.kind, run.report)
 
     run.each(handle)
     flush()
-    for finding in text.undecodable():
+    for finding in text.records.undecodable():
         run.report(finding)
-    for line in text.summaries():
+    for line in text.summaries.lines():
         say_official(line)
 
 
-def _selected(text: KafkaText, chunk: Chunk, request: Request, run: _Run) -> None:
+def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: _Run) -> None:
     """Write the selected batches and records of a chunk."""
     selection, deep = request.selection, request.options.deep
     batches = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
@@ -260,22 +261,26 @@ def _one(text: KafkaText, chunk: Chunk, row: int, run: _Run, *, counts: bool) ->
         run.took(1)
 
 
-def _side_file(text: KafkaText, file: str, kind: FileKind, report: Callable[[Finding], None], options: Options) -> None:
+def _side_file(text: KafkaText, file: str, kind: FileKind, report: Callable[[Finding], None]) -> None:
     """Write a file that is no segment."""
+    from kafkalog_cli.render.kafka.side_files import SideFileText
+
+    options = text.options
+    side_file = SideFileText(text.writer, options, text.summaries)
     if kind is FileKind.OFFSET_INDEX:
         index = kafkalog.check_offset_index(file, options.max_message_size)
-        text.offset_index(file, index)
+        side_file.offset_index(file, index)
         findings = index.findings
     elif kind is FileKind.TIME_INDEX:
         times = kafkalog.check_time_index(file)
-        text.time_index(file, times)
+        side_file.time_index(file, times)
         findings = times.findings
     elif kind is FileKind.TXN_INDEX:
         findings = []
-        text.transaction_index(kafkalog.read_aborted_transactions(file, on_finding=findings.append))
+        side_file.transaction_index(kafkalog.read_aborted_transactions(file, on_finding=findings.append))
     elif kind is FileKind.PRODUCER_SNAPSHOT:
         findings = []
-        text.snapshot(kafkalog.read_snapshot(file, on_finding=findings.append))
+        side_file.snapshot(kafkalog.read_snapshot(file, on_finding=findings.append))
     else:
         findings = []
         for item in side_file_rows(file, kind):
@@ -283,7 +288,7 @@ def _side_file(text: KafkaText, file: str, kind: FileKind, report: Callable[[Fin
                 findings.append(item)
             else:
                 table, row = item
-                text.plain(row[1:], table.names[1:])
+                side_file.plain(row[1:], table.names[1:])
     for finding in findings:
         if not (options.index_sanity_check and finding.code in _IN_SUMMARIES):
             report(finding)

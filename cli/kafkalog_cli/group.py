@@ -8,6 +8,8 @@ from typing import Final
 
 import click
 
+from kafkalog_cli.version import version_line
+
 __all__ = ["cli"]
 
 _COMMANDS: Final = (
@@ -47,8 +49,6 @@ class _LazyGroup(click.Group):
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
         return
-    from kafkalog_cli.main import version_line
-
     click.echo(version_line())
     ctx.exit()
 

@@ -13,19 +13,12 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
+from kafkalog_cli.version import version_line
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["main", "version_line"]
-
-
-def version_line() -> str:
-    """Say which version this is, and which form of the kernel runs."""
-    from kafkalog.format.kernel import form
-    from kafkalog.version import VERSION
-
-    return f"kafkalog {VERSION} ({form()} kernel)"
+__all__ = ["main"]
 
 
 def _terminate(_number: int, _frame: Any) -> NoReturn:
@@ -56,7 +49,7 @@ def main(command: click.Command | None = None) -> NoReturn:
 def _run(command: click.Command | None) -> int:
     import click
 
-    from kafkalog_cli.render.escape import escape
+    from kafkalog_cli.escape import escape
 
     if command is None:
         from kafkalog_cli.group import cli

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from kafkalog_cli.escape import escape
 from kafkalog_cli.exit import OutputError, PipeClosedError
-from kafkalog_cli.render.escape import escape
 
 __all__ = ["data_stream", "is_terminal", "refuse_evidence", "say", "say_official", "temporary_name"]
 
@@ -77,6 +76,8 @@ def refuse_evidence(output: Path, inputs: Sequence[Path]) -> None:
 
 def temporary_name(target: Path) -> Path:
     """Return a name beside `target` that nobody has: known before it is made, so that no signal leaves it behind."""
+    import secrets  # it brings hmac and random
+
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}")
 
 

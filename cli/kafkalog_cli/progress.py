@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kafkalog import Chunk
 
 from kafkalog.format import kernel
-from kafkalog_cli.render.escape import escape
+from kafkalog_cli.escape import escape
 
 __all__ = ["Progress"]
 

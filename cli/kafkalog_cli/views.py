@@ -22,7 +22,7 @@ from kafkalog_cli.params import At, form_of, names_of
 if TYPE_CHECKING:
     from kafkalog_cli.render.rows import RowSink
 
-__all__ = ["View", "view_options"]
+__all__ = ["ViewOutput", "view_options"]
 
 _FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -30,7 +30,7 @@ Row = Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ViewOutput:
     """How a command's rows leave it."""
 
     paths: tuple[str, ...]
@@ -57,8 +57,10 @@ class View:
             for item in rows:
                 if isinstance(item, Finding):
                     self._finding(item, sink, outcome, distinct)
-                elif item[0].name in wanted and test(*item):
-                    sink.row(*item)
+                    continue
+                table, row = item
+                if table.name in wanted and test(table, row):
+                    sink.row(table, row)
             sink.close()
         return outcome.status(exit_zero=self.exit_zero)
 
@@ -88,7 +90,7 @@ class View:
 
 
 def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[[_Command], _Command]:
-    """Give a command the inputs, ``--at`` and the options of a `View`, which it gets as `view`; its own stand above."""
+    """Give a command the inputs, ``--at`` and its output options, a `ViewOutput` as `view`; its own stand above."""
     by_name = {table.name: table for table in tables}
 
     def columns() -> tuple[str, ...]:
@@ -105,7 +107,10 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
                 raise click.UsageError("--format csv takes exactly one --table.")
             if form == "parquet" and (output is None or columns):
                 raise click.UsageError("--format parquet needs a new directory, -o DIR, and takes no --columns.")
-            view = View(paths, form, chosen, columns, output, fail_on, exit_zero)
+            view = ViewOutput(
+                paths=paths, form=form, tables=chosen, columns=columns, output=output, fail_on=fail_on,
+                exit_zero=exit_zero,
+            )  # fmt: skip
             return int(command(paths=paths, view=view, **own))
 
         run.__doc__ = command.__doc__

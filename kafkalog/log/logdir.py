@@ -17,7 +17,8 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
 from kafkalog.log.readers import read_checkpoint, read_properties
-from kafkalog.log.storage import Entry, Tree, exists, open_tree
+from kafkalog.log.storage import exists, open_tree
+from kafkalog.log.tree import DirectoryEntry, Tree
 
 __all__ = ["LogDirectory", "PartitionDirectory", "Place", "Segment", "open_log_directory"]
 
@@ -180,14 +181,14 @@ def _absolute(path: str) -> str:
     return path.rstrip("/") if is_remote(path) else os.path.abspath(local_path(path))
 
 
-def _is_directory(entry: Entry, root: str, findings: list[Finding]) -> bool:
+def _is_directory(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:
     """Say whether an entry is a directory to walk into; a symbolic link is followed inside the root only."""
     if not entry.is_link:
         return entry.is_directory
     return _is_inside(entry, root, findings) and os.path.isdir(local_path(entry.path))
 
 
-def _is_inside(entry: Entry, root: str, findings: list[Finding]) -> bool:
+def _is_inside(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:
     """Say whether an entry is no symbolic link that leads out of the root; one that does is told."""
     if not entry.is_link or not os.path.exists(local_path(entry.path)):
         return True  # what leads nowhere is told where it is opened

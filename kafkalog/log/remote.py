@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkalog.errors import UnreadableError
-from kafkalog.log.storage import Entry, StorageOptions, storage_options
+from kafkalog.log.storage_options import StorageOptions, storage_options
+from kafkalog.log.tree import DirectoryEntry
 
 __all__ = ["RemoteSource", "RemoteTree", "kind_of"]
 
@@ -217,7 +218,7 @@ class RemoteTree:
             self._add(f"{self._key}/{folder[len(self._root) :].strip('/')}", 0, is_directory=True)
         self._folders[folder].setdefault(name, _RemoteEntry(name, path, is_directory, size))
 
-    def entries(self, path: str, /) -> list[Entry]:
+    def entries(self, path: str, /) -> list[DirectoryEntry]:
         found = self._folders.get(path.rstrip("/"))
         if found is None:
             raise UnreadableError(f"{path}: no such file or directory")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.errors import UnsupportedError
 from kafkalog.format.fields import Field
 from kafkalog.log.chunk import Limits
 from kafkalog.log.names import FileKind, parse_name
@@ -62,8 +62,3 @@ def show(
             where == file and position is not None and start is not None and start <= position < start + field.size
         )
         yield Shown(where, field, is_here)
-
-
-def outside(file: str, position: int, size: int) -> UnreadableError:
-    """Make the error for a position that the file does not have."""
-    return UnreadableError(f"{file}: has {size} bytes, none at position {position}")

@@ -29,8 +29,7 @@ from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.files import Source, open_source
 from kafkalog.log.names import parse_name
 from kafkalog.log.segment import segment_chunks
-from kafkalog.log.show import outside
-from kafkalog.log.show_side import held
+from kafkalog.log.show_words import held, outside
 
 __all__ = ["show_batch"]
 
@@ -77,7 +76,13 @@ def show_batch(file: str, position: int | None, offset: int | None, limits: Limi
             for field in _record(record, found.batch):
                 yield file, field
         for finding in found.findings:
-            yield file, Field("finding", finding.code, None, 0, b"", finding.message, finding.severity.word)
+            yield file, _of_finding(finding)
+
+
+def _of_finding(finding: Finding) -> Field:
+    return Field(
+        "finding", finding.code, position=None, size=0, data=b"", value=finding.message, meaning=finding.severity.word
+    )
 
 
 def _find(file: str, position: int | None, offset: int | None, limits: Limits) -> _Found:
@@ -180,7 +185,9 @@ def _batch(source: Source, found: _Found) -> Iterator[Field]:
         yield from fields_of(MESSAGE_CONTENT, structure, source.read(behind, min(stop - behind, _PIECE)), behind)
     elif stop > behind:
         data = source.read(behind, min(_RAW, stop - behind))
-        yield Field(structure, "records", behind, stop - behind, data, None, _said(found.batch))
+        yield Field(
+            structure, "records", position=behind, size=stop - behind, data=data, value=None, meaning=_said(found.batch)
+        )
 
 
 def _said(batch: Batch) -> str:
@@ -225,7 +232,13 @@ def _raw(source: Source, found: _Found, position: int | None) -> Iterator[Field]
         start = found.position + (position - found.position) // 16 * 16
         data = source.read(start, min(_RAW, found.position + found.size - start))
         yield Field(
-            "bytes", "no batch", start, len(data), data, None, f"of {found.size} bytes from {found.position} on"
+            "bytes",
+            "no batch",
+            position=start,
+            size=len(data),
+            data=data,
+            value=None,
+            meaning=f"of {found.size} bytes from {found.position} on",
         )
 
 

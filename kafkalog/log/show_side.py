@@ -23,6 +23,7 @@ from kafkalog.format.layout import (
 )
 from kafkalog.log.files import open_source, read_small
 from kafkalog.log.names import FileKind, parse_name, sibling
+from kafkalog.log.show_words import held, outside
 
 __all__ = ["show_entry"]
 
@@ -41,8 +42,6 @@ def show_entry(file: str, kind: FileKind, position: int) -> Found:
 
     Raises UnreadableError where there is none.
     """
-    from kafkalog.log.show import outside
-
     data = read_small(file)
     if not 0 <= position < len(data):
         raise outside(file, position, len(data))
@@ -60,7 +59,8 @@ def _index_entry(file: str, data: bytes, position: int, layout: Layout, structur
     at = number * layout.size
     entry = data[at : at + layout.size]
     if len(entry) < layout.size:
-        yield file, Field(structure, "rest", at, len(entry), entry, None, f"no entry: it needs {layout.size} bytes")
+        meaning = f"no entry: it needs {layout.size} bytes"
+        yield file, Field(structure, "rest", position=at, size=len(entry), data=entry, value=None, meaning=meaning)
         return
     base = parse_name(os.path.basename(file)).offset
     preallocated = not any(data[at:]) and layout is not ABORTED_TXN
@@ -96,16 +96,21 @@ def _snapshot_entry(file: str, data: bytes, position: int) -> Found:
         at = PRODUCER_SNAPSHOT.size + number * PRODUCER_STATE_ENTRY.size
         entry = data[at : at + PRODUCER_STATE_ENTRY.size]
         if len(entry) < PRODUCER_STATE_ENTRY.size:
-            yield file, Field("ProducerStateEntry", "rest", at, len(entry), entry[:64], None, "no whole entry")
+            yield (
+                file,
+                Field(
+                    "ProducerStateEntry",
+                    "rest",
+                    position=at,
+                    size=len(entry),
+                    data=entry[:64],
+                    value=None,
+                    meaning="no whole entry",
+                ),
+            )
             return
         for field in fields_of(PRODUCER_STATE_ENTRY, "ProducerStateEntry", entry, at):
             yield file, field._replace(structure=f"ProducerStateEntry {number}")
-
-
-def held(field: Field, computed: str, under: str) -> Field:
-    """Hold a stored checksum against the one of the bytes under it."""
-    verdict = "holds" if field.value == computed else "DOES NOT HOLD"
-    return field._replace(computed=computed, meaning=f"of {under}: {verdict}")
 
 
 def _line(file: str, data: bytes, position: int) -> Found:
@@ -121,7 +126,18 @@ def _line(file: str, data: bytes, position: int) -> Found:
     for name, at, end in zip(names or ["text"], places, places[1:], strict=False):
         part = text[at:end]
         value = part[:_LONGEST_LINE].strip().decode("utf-8", "backslashreplace")
-        yield file, Field(f"line {number}", name, start + at, len(part), part[:_LONGEST_LINE], value, "")
+        yield (
+            file,
+            Field(
+                f"line {number}",
+                name,
+                position=start + at,
+                size=len(part),
+                data=part[:_LONGEST_LINE],
+                value=value,
+                meaning="",
+            ),
+        )
 
 
 def _parts_of(file: str, number: int) -> list[str]:

@@ -10,76 +10,17 @@ import fnmatch
 import glob
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from kafkalog.errors import UnreadableError
 from kafkalog.log.names import is_remote, local_path
+from kafkalog.log.tree import DirectoryEntry, Tree
 
-__all__ = ["Entry", "StorageOptions", "Tree", "exists", "expand", "is_directory", "open_tree", "set_storage_options"]
+__all__ = ["exists", "expand", "is_directory", "open_tree"]
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 _MAGIC: Final = frozenset("*?[")
-
-
-@dataclass(frozen=True, slots=True)
-class StorageOptions:
-    """How an object store is reached, where the environment does not say it; never a secret.
-
-    `endpoint` is the URL of a server that speaks S3 or stands for Google's, `anonymous` means that nothing is signed.
-    """
-
-    endpoint: str | None = None
-    region: str | None = None
-    anonymous: bool = False
-
-
-def set_storage_options(options: StorageOptions) -> None:
-    """Make `options` this process's own for every path from now on."""
-    global _options  # noqa: PLW0603  # one for the process, like the environment that they complete
-    _options = options
-
-
-def storage_options() -> StorageOptions:
-    """Return the process's options."""
-    return _options
-
-
-_options = StorageOptions()
-
-
-class Entry(Protocol):
-    """A name in a directory. What is neither a file, a directory nor a link is none of them."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def is_link(self) -> bool: ...
-
-    @property
-    def is_directory(self) -> bool: ...
-
-    @property
-    def size(self) -> int:
-        """Return a file's size in bytes, 0 where it vanished."""
-
-
-class Tree(Protocol):
-    """A directory and all below it."""
-
-    def entries(self, path: str, /) -> list[Entry]:
-        """List a directory: the tree's root or one below it.
-
-        Raises UnreadableError where it is none or can't be listed.
-        """
-
-    def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
-        """Call a function that reads files of the tree for each item, side by side where waiting is all it costs."""
 
 
 class _LocalEntry:
@@ -111,7 +52,7 @@ class _LocalEntry:
 class _LocalTree:
     """Directories of a file system."""
 
-    def entries(self, path: str, /) -> list[Entry]:
+    def entries(self, path: str, /) -> list[DirectoryEntry]:
         try:
             with os.scandir(local_path(path)) as entries:
                 return [_LocalEntry(path, entry) for entry in entries]

@@ -73,7 +73,10 @@ class _Piece:
     def stretch(self, grade: str | None, reason: str) -> Stretch:
         first, last = (self.first, self.last) if self.batches else (None, None)
         records = self.records if self.batches else 0
-        return Stretch(self.position, self.size, self.batches, records, first, last, grade, reason)
+        return Stretch(
+            self.position, self.size, self.batches, records=records, first_offset=first, last_offset=last,
+            grade=grade, reason=reason,
+        )  # fmt: skip
 
 
 def stretches(
@@ -94,19 +97,24 @@ def stretches(
     yield from findings
 
 
-def _allowed(base_offset: int | None) -> tuple[int, int]:
-    """Return the lowest and the highest offset that a segment may hold."""
+class _Allowed(NamedTuple):
+    """The lowest and the highest offset that a segment may hold."""
+
+    lowest: int
+    highest: int
+
+
+def _allowed(base_offset: int | None) -> _Allowed:
+    """Return which offsets may be in a segment by its name."""
     if base_offset is None:
-        return -(2**63), 2**63 - 1
-    return base_offset, min(base_offset + 2**31 - 1, 2**63 - 1)
+        return _Allowed(-(2**63), 2**63 - 1)
+    return _Allowed(base_offset, min(base_offset + 2**31 - 1, 2**63 - 1))
 
 
-def _pieces_of(
-    chunks: Iterator[Chunk], report: Callable[[Finding], object], allowed: tuple[int, int]
-) -> Iterator[_Piece]:
+def _pieces_of(chunks: Iterator[Chunk], report: Callable[[Finding], object], allowed: _Allowed) -> Iterator[_Piece]:
     """Cut the batches into pieces, with what is none in between; neighbours of two chunks are not joined yet."""
     resumed: Resumed | None = None
-    top = max(allowed[0] - 1, -(2**63))
+    top = max(allowed.lowest - 1, -(2**63))
     for chunk in chunks:
         found = []
         unfit = next((finding.code for finding in chunk.findings if _is_unfit(finding)), "")
@@ -134,7 +142,7 @@ def _is_unfit(finding: Finding) -> bool:
     return finding.bytes is Bytes.WHOLE or (finding.bytes is Bytes.LOST and finding.length is None)
 
 
-def _pieces(chunk: Chunk, unfit: str, allowed: tuple[int, int], top: int) -> Iterator[_Piece]:
+def _pieces(chunk: Chunk, unfit: str, allowed: _Allowed, top: int) -> Iterator[_Piece]:
     heads = chunk.heads
     if not heads.count:
         return
@@ -147,7 +155,7 @@ def _pieces(chunk: Chunk, unfit: str, allowed: tuple[int, int], top: int) -> Ite
     follows = (positions[1:] == positions[:-1] + sizes[:-1]) & (valid[1:] == valid[:-1])
     follows &= np.where(is_wrapper[1:], lasts[1:] > lasts[:-1], bases[1:] == lasts[:-1] + 1) & (lasts[1:] >= bases[1:])
     lows = np.where(is_wrapper, lasts, bases)
-    inside = (lows >= allowed[0]) & (lasts <= allowed[1])
+    inside = (lows >= allowed.lowest) & (lasts <= allowed.highest)
     follows &= inside[1:] == inside[:-1]
     highest = np.maximum.accumulate(np.concatenate(([top], np.where(inside & (valid > 0), lasts, top))))
     goes_back = lows <= highest[:-1]
@@ -158,12 +166,12 @@ def _pieces(chunk: Chunk, unfit: str, allowed: tuple[int, int], top: int) -> Ite
             continue
         some = slice(start, stop)
         yield _Piece(
-            int(positions[start]),
-            int(positions[stop - 1] + sizes[stop - 1] - positions[start]),
-            stop - start,
-            None if is_wrapper[some].any() or (counts[some] == kernel.NONE).any() else int(counts[some].sum()),
-            None if is_wrapper[start] else int(bases[start]),
-            int(lasts[stop - 1]),
+            position=int(positions[start]),
+            size=int(positions[stop - 1] + sizes[stop - 1] - positions[start]),
+            batches=stop - start,
+            records=None if is_wrapper[some].any() or (counts[some] == kernel.NONE).any() else int(counts[some].sum()),
+            first=None if is_wrapper[start] else int(bases[start]),
+            last=int(lasts[stop - 1]),
             goes_back=bool(goes_back[start]),
             against=unfit or ("" if inside[start] else "offset-outside-segment"),
         )
@@ -248,6 +256,13 @@ def _graded(pieces: Iterator[_Piece], before: int | None, hints: frozenset[int],
     yield from grader.decided(None)
 
 
+class _Grade(NamedTuple):
+    """How far whole batches are believed, and what vouches for them."""
+
+    word: str
+    reason: str
+
+
 class _Grader:
     """Holds the newest stretch, and what lies behind it, until the next one is met."""
 
@@ -258,7 +273,7 @@ class _Grader:
         self.open: _Piece | None = None
         self.behind: list[_Piece] = []
         self.stop = 0  # of the whole batches so far
-        self.grade: tuple[str, str] | None = ("anchored", "file-start")  # theirs, None where nothing vouches for them
+        self.grade: _Grade | None = _Grade("anchored", "file-start")  # theirs, None where nothing vouches for them
 
     def take(self, piece: _Piece) -> Iterator[Stretch]:
         """Take in the next piece; gives the stretches that it decides."""
@@ -278,29 +293,29 @@ class _Grader:
         if self.open is not None:
             self.grade = self._grade(self.open, following)
             self.stop = self.open.stop
-            if self.grade[0] != "isolated":
+            if self.grade.word != "isolated":
                 self.before = self.open.last
             yield self.open.stretch(*self.grade)
         for piece in self.behind:
             if piece.batches and piece.resumed is not None:
-                self.grade = ("anchored", "believed-end") if piece.resumed.is_proved else None
+                self.grade = _Grade("anchored", "believed-end") if piece.resumed.is_proved else None
             elif piece.batches and piece.position != self.stop:
                 self.grade = None
             self.stop = piece.stop if piece.batches else self.stop
             yield piece.stretch(None, piece.against)
         self.open, self.behind = None, []
 
-    def _grade(self, piece: _Piece, following: int | None) -> tuple[str, str]:
+    def _grade(self, piece: _Piece, following: int | None) -> _Grade:
         if piece.resumed is None and piece.position == self.stop and self.grade is not None:
             return self.grade
         if piece.resumed is not None and piece.resumed.is_proved:
-            return "anchored", "believed-end"
+            return _Grade("anchored", "believed-end")
         if piece.position in self.hints:
-            return "anchored", "index-entry"
+            return _Grade("anchored", "index-entry")
         if piece.resumed is not None and piece.first is not None and piece.first == piece.resumed.expected:
-            return "anchored", "expected-offset"
+            return _Grade("anchored", "expected-offset")
         is_last = not self.behind and piece.stop == self.size
         meets = following == piece.last + 1 or (following is None and is_last)
         if meets and self.before is not None and piece.first == self.before + 1:
-            return "anchored", "neighbours-met"
-        return ("chained", "offsets-go-on") if piece.batches > 1 else ("isolated", "no-witness")
+            return _Grade("anchored", "neighbours-met")
+        return _Grade("chained", "offsets-go-on") if piece.batches > 1 else _Grade("isolated", "no-witness")

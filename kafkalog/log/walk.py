@@ -9,7 +9,8 @@ from typing import NamedTuple
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.names import local_path
-from kafkalog.log.storage import Entry, open_tree
+from kafkalog.log.storage import open_tree
+from kafkalog.log.tree import DirectoryEntry
 
 __all__ = ["Found", "walk"]
 
@@ -53,5 +54,5 @@ def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
         waiting += reversed(below)
 
 
-def _is_directory(entry: Entry, real: str) -> bool:
+def _is_directory(entry: DirectoryEntry, real: str) -> bool:
     return os.path.isdir(real) if entry.is_link else entry.is_directory

@@ -23,7 +23,7 @@ from kafkalog.errors import KafkaLogError
 from kafkalog.findings import CATALOGUE, Bytes, Finding, Severity
 from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.rows import finding_rows
-from kafkalog.log.storage import StorageOptions, set_storage_options
+from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, spark_schema
 from kafkalog_spark import tasks

@@ -32,7 +32,7 @@ from kafkalog.audit.pipeline import (
 from kafkalog.audit.transactions import LogSummary, Surroundings, conflict_finding
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.chunk import Limits
-from kafkalog.log.storage import StorageOptions
+from kafkalog.log.storage_options import StorageOptions
 from kafkalog_spark import tasks
 
 __all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]

@@ -20,7 +20,8 @@ from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.log.rows import finding_rows
-from kafkalog.log.storage import expand, set_storage_options
+from kafkalog.log.storage import expand
+from kafkalog.log.storage_options import set_storage_options
 from kafkalog.txn.fold import Stretch
 from kafkalog_spark.request import Request
 

@@ -16,7 +16,7 @@ from kafkalog.errors import UnsupportedError
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.selection import Selection
-from kafkalog.log.storage import StorageOptions
+from kafkalog.log.storage_options import StorageOptions
 from kafkalog.tables import Table
 
 __all__ = ["OPTIONS", "Request"]

@@ -42,7 +42,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import Segment
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.rows import finding_rows
-from kafkalog.log.storage import StorageOptions, set_storage_options
+from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.txn.columns import Columns, Packed

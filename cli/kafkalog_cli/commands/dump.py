@@ -15,12 +15,12 @@ from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.rows import TABLES_OF
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES
-from kafkalog_cli.dumping import Request, dump_rows, dump_text
+from kafkalog_cli.dumping import DumpRequest, dump_rows, dump_text
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.output import data_stream, is_terminal
 from kafkalog_cli.params import Offsets, Size, Time, form_of, names_of
-from kafkalog_cli.render.kafka import DECODERS, Options
+from kafkalog_cli.render.kafka.options import DECODERS, KafkaTextOptions
 
 __all__ = ["dump"]
 
@@ -154,13 +154,22 @@ def dump(
     internal = _internal(tool)
     if "internal" in tables and internal is None:
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
-    request = Request(
+    first_offset, last_offset = offsets
+    request = DumpRequest(
         files=tuple(files),
         limits=Limits(max_batch_bytes, max_decompressed_bytes),
-        selection=Selection(offsets[0], offsets[1], since, until, producer_id, _key(key), control_only),
+        selection=Selection(
+            first_offset=first_offset,
+            last_offset=last_offset,
+            since_ms=since,
+            until_ms=until,
+            producer_id=producer_id,
+            key=_key(key),
+            control_only=control_only,
+        ),
         max_bytes=tool["max_bytes"],
         limit=limit,
-        options=Options(internal=internal, escape=terminal and not raw, **tool),
+        options=KafkaTextOptions(internal=internal, escape=terminal and not raw, **tool),
         tables=tables,
     )
     outcome = Outcome(Severity[fail_on.upper()])
@@ -169,9 +178,9 @@ def dump(
         if form == "kafka":
             dump_text(request, stream, outcome)
         else:
-            from kafkalog_cli.render.sinks import make_sink
+            from kafkalog_cli.dump_sinks import dump_sink
 
-            sink = make_sink(form, stream, request, columns, terminal=terminal, raw=raw)
+            sink = dump_sink(form, stream, request, columns, terminal=terminal, raw=raw)
             dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)
     return outcome.status(exit_zero=exit_zero)
 

@@ -6,7 +6,7 @@ import click
 
 from kafkalog.log.moment import Moment
 from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
-from kafkalog_cli.views import View, view_options
+from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["groups"]
 
@@ -14,7 +14,7 @@ __all__ = ["groups"]
 @click.command("groups")
 @click.option("--group", help="Only this group.")
 @view_options((GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL), (GROUPS, COMMITTED, SHARE_OFFSETS))
-def groups(paths: tuple[str, ...], view: View, at: Moment | None, group: str | None) -> int:
+def groups(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, group: str | None) -> int:
     """Show the groups under DIRs and where each would start again: committed, pending, aborted and deleted offsets.
 
     With --at, show them at that moment. The table offsets has every commit, the table internal every record.

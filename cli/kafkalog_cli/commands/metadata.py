@@ -7,7 +7,7 @@ import click
 from kafkalog.log.moment import Moment
 from kafkalog.tables.internal import INTERNAL
 from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, TOPICS
-from kafkalog_cli.views import View, view_options
+from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["metadata"]
 
@@ -18,7 +18,7 @@ __all__ = ["metadata"]
     (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP, METADATA, INTERNAL),
     (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP),
 )
-def metadata(paths: tuple[str, ...], view: View, at: Moment | None, topic: str | None) -> int:
+def metadata(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, topic: str | None) -> int:
     """Show brokers, topics, leaders, in-sync replicas and settings under DIRs, with all changes.
 
     With --at, show them at that moment. The tables metadata and internal have the log's records.

@@ -95,7 +95,8 @@ class _Told:
         self.wanted = wanted
         self.sink = sink
         self.outcome = outcome
-        self.taken: list[int] = [0, 0]  # batches, bytes
+        self.taken_batches = 0
+        self.taken_bytes = 0
         self.left: Counter[str] = Counter()  # bytes by what speaks against them
 
     def take(self, item: Salvaged | Finding) -> None:
@@ -112,19 +113,19 @@ class _Told:
         if "stretches" in self.wanted:
             self.sink.row(TABLES["stretches"], item.row(self.segment))
         if item.taken:
-            self.taken[0] += item.stretch.batches
-            self.taken[1] += item.stretch.size
+            self.taken_batches += item.stretch.batches
+            self.taken_bytes += item.stretch.size
         else:
             self.left[item.stretch.reason] += item.stretch.size
 
     def nothing_whole(self) -> None:
         """Raise _NothingError where a file that has bytes gave none."""
-        if self.left and not self.taken[0]:
+        if self.left and not self.taken_batches:
             raise _NothingError
 
     def lines(self, output: Path) -> Iterator[str]:
         """Say how much was copied, and how much was not and why."""
-        batches, size = self.taken
+        batches, size = self.taken_batches, self.taken_bytes
         yield f"{output}: {batches} whole batch{'es' * (batches != 1)}, {size} of {size + self.left.total()} bytes"
         for reason, bytes_left in self.left.most_common():
             yield f"left out: {bytes_left} bytes: {reason}"

@@ -10,7 +10,7 @@ import click
 from kafkalog.log.moment import Moment
 from kafkalog.tables import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITION_STATES, TRANSITIONS
-from kafkalog_cli.views import View, view_options
+from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["transactions"]
 
@@ -26,7 +26,7 @@ _STATE: Final = TRANSITIONS.names.index("state")
 )
 @view_options((TRANSITIONS, INTERNAL), (TRANSITIONS,))
 def transactions(
-    paths: tuple[str, ...], view: View, at: Moment | None, transactional_id: str | None, state: tuple[str, ...]
+    paths: tuple[str, ...], view: ViewOutput, at: Moment | None, transactional_id: str | None, state: tuple[str, ...]
 ) -> int:
     """Show each step of each transactional id under DIRs: begun, decided, ended or fenced, and with which producer id.
 

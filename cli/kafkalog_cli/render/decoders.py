@@ -13,7 +13,7 @@ from kafkalog.format.message_json import kafka_json
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.schema import Release
 
-__all__ = ["DIALECTS", "Shown", "shown"]
+__all__ = ["DIALECTS", "DecodedText", "shown"]
 
 # The official tools' versions whose text can be had, and the schemas that they know.
 DIALECTS: Final[dict[str, Release]] = {"4.3": (4, 3), "4.2": (4, 2), "4.4": (4, 4)}
@@ -21,7 +21,7 @@ _LONGEST_KEPT: Final = 512
 _STATES_BY_NAME: Final[Release] = (4, 4)  # from here on states of transactions are written as names
 
 
-class Shown(NamedTuple):
+class DecodedText(NamedTuple):
     """A record's texts, None for what is not printed, and whether something may be wrong with it."""
 
     key: str | None
@@ -29,7 +29,7 @@ class Shown(NamedTuple):
     doubtful: bool = False
 
 
-def shown(internal: Internal, record: Record, dialect: str) -> Shown:
+def shown(internal: Internal, record: Record, dialect: str) -> DecodedText:
     """Return what the tool prints of a record: nothing where it stops with an exception, as for a missing key."""
     release = DIALECTS[dialect]
     if internal in (Internal.OFFSETS, Internal.TRANSACTION_LOG, Internal.SHARE_GROUP_STATE):
@@ -38,9 +38,9 @@ def shown(internal: Internal, record: Record, dialect: str) -> Shown:
     try:
         read = internal_record(internal, None, record.value, release=release, text=_java)
         text = _metadata(read) if internal is Internal.CLUSTER_METADATA else _remote(read)
-        return Shown(None, text, bool(read.remarks))
+        return DecodedText(None, text, bool(read.remarks))
     except MalformedError as error:
-        return Shown(None, f"Error at {where}, skipping. {error.kafka}", doubtful=True)
+        return DecodedText(None, f"Error at {where}, skipping. {error.kafka}", doubtful=True)
 
 
 def _java(data: bytes) -> str:
@@ -57,21 +57,23 @@ def _key_text(internal: Internal, key: bytes, release: Release) -> str:
     return kafka_json({"type": str(read.type), "data": read.key})
 
 
-def _keyed(internal: Internal, record: Record, release: Release) -> Shown:
+def _keyed(internal: Internal, record: Record, release: Release) -> DecodedText:
     if record.key is None:
-        return Shown(None, None, doubtful=True)
+        return DecodedText(None, None, doubtful=True)
     try:
         read = internal_record(internal, record.key, record.value, release=release, text=_java)
     except MalformedError as error:
         if not isinstance(error, UnknownTypeError) or error.name:
-            return Shown(f"Error at offset {record.offset}, skipping. {error.kafka}", None, doubtful=True)
-        return Shown(f"Unknown record type {error.number} at offset {record.offset}, skipping.", None, doubtful=True)
+            return DecodedText(f"Error at offset {record.offset}, skipping. {error.kafka}", None, doubtful=True)
+        return DecodedText(
+            f"Unknown record type {error.number} at offset {record.offset}, skipping.", None, doubtful=True
+        )
     written = _key_text if len(record.key) <= _LONGEST_KEPT else _key_text.__wrapped__
     key = written(internal, record.key, release)
     if read.value is None:
-        return Shown(key, "<DELETE>", bool(read.remarks))
+        return DecodedText(key, "<DELETE>", bool(read.remarks))
     value = kafka_json({"version": str(read.version), "data": _value(internal, read, release)})
-    return Shown(key, value, bool(read.remarks))
+    return DecodedText(key, value, bool(read.remarks))
 
 
 def _value(internal: Internal, read: InternalRecord, release: Release) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 from kafkalog.audit.transactions import Audit, Summary, audit_rows, unsettled_rows
 from kafkalog.format.times import iso
 from kafkalog.tables import TABLES, Table
-from kafkalog_cli.render.escape import escape
+from kafkalog_cli.escape import escape
 from kafkalog_cli.render.table import TableSink
 
 __all__ = ["MORE", "write_findings", "write_report"]

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO, Final, Protocol
 
 from kafkalog.tables import SCHEMA_VERSION, Table
-from kafkalog_cli.render.escape import escape
+from kafkalog_cli.escape import escape
 
-__all__ = ["Columns", "CsvSink", "JsonSink", "NdjsonSink", "RowSink", "as_json"]
+__all__ = ["ChosenColumns", "CsvSink", "JsonSink", "NdjsonSink", "RowSink", "as_json"]
 
 
 class RowSink(Protocol):
@@ -33,7 +33,7 @@ def as_json(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-class Columns:
+class ChosenColumns:
     """The columns that were asked for, by table; all where none were."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -56,7 +56,7 @@ class NdjsonSink:
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str]) -> None:
         self._stream = stream
-        self._columns = Columns(columns)
+        self._columns = ChosenColumns(columns)
         self._lines: list[str] = []
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
@@ -86,7 +86,7 @@ class JsonSink:
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], expected: Sequence[str]) -> None:
         self._stream = stream
-        self._columns = Columns(columns)
+        self._columns = ChosenColumns(columns)
         self._tables: dict[str, io.StringIO] = {name: io.StringIO() for name in expected}
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
@@ -109,7 +109,7 @@ class CsvSink:
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool) -> None:
         self._stream = stream
-        self._kept = Columns(columns).of(table)
+        self._kept = ChosenColumns(columns).of(table)
         self._table = table
         self._escaped = escaped
         self._text = io.StringIO()

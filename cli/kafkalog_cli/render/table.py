@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
 from kafkalog.tables import TABLES, Table
-from kafkalog_cli.render.escape import escape
-from kafkalog_cli.render.rows import Columns, as_json
+from kafkalog_cli.escape import escape
+from kafkalog_cli.render.rows import ChosenColumns, as_json
 
 __all__ = ["TableSink"]
 
@@ -31,7 +31,7 @@ class TableSink:
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None) -> None:
         self._stream = stream
-        self._columns = Columns(columns)
+        self._columns = ChosenColumns(columns)
         self._color = color
         self._width = width
         self._rows: dict[str, list[Sequence[Any]]] = {}

@@ -1,0 +1,116 @@
+"""The lines of a segment: its batches by the kernel's formatter, and its records where they are asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import BinaryIO
+
+import kafkalog
+from kafkalog import Batch, Chunk, Finding, RecordBlock
+from kafkalog.format import kernel, lines
+from kafkalog_cli.render.kafka.options import STRING, KafkaTextOptions
+from kafkalog_cli.render.kafka.records import RecordText
+from kafkalog_cli.render.kafka.summaries import Summaries
+from kafkalog_cli.render.kafka.templates import line_template
+from kafkalog_cli.render.kafka.writer import LineWriter, java_path
+
+__all__ = ["KafkaText"]
+
+
+class KafkaText:
+    """Writes the tool's text to `out`; what it writes only behind all files waits in `summaries` and `records`."""
+
+    def __init__(self, out: BinaryIO, options: KafkaTextOptions, report: Callable[[Finding], None]) -> None:
+        self.options = options
+        self.writer = LineWriter(out, escaped=options.escape)
+        self.records = RecordText(self.writer, options, report)
+        self.summaries = Summaries(options.dialect)
+        self._report = report
+        self._template = line_template(options.dialect)
+        is_plain = options.key_decoder is options.value_decoder is STRING
+        self._by_kernel = is_plain and not options.escape and options.internal is None
+
+    def begin(self, path: str) -> None:
+        """Write the line that begins a file."""
+        self.records.file = path
+        self.writer.line(f"Dumping {self.writer.name(java_path(path))}")
+
+    def log_start(self, name: kafkalog.FileName) -> None:
+        """Write what a segment's or KRaft snapshot's name says."""
+        if name.kind is kafkalog.FileKind.LOG:
+            if name.offset is not None:
+                self.writer.line(f"Log starting offset: {name.offset}")
+        elif name.offset is None:
+            self.writer.line("KRaft bootstrap snapshot")
+        else:
+            self.writer.line(f"Snapshot end offset: {name.offset}, epoch: {name.epoch}")
+
+    def chunk(self, path: str, chunk: Chunk) -> None:
+        """Write a chunk's lines, with its records' where they are asked for."""
+        heads, writer, template = chunk.heads, self.writer, self._template
+        row = self._records(path, chunk) if self.options.deep else 0
+        while row < heads.count:
+            row, writer.used = lines.batch_lines(
+                heads.cells, heads.capacity, row, heads.count, template.batches, template.literals,
+                writer.buffer, writer.used,
+            )  # fmt: skip
+            if row < heads.count:
+                writer.flush()
+        for finding in chunk.findings:
+            if finding.code == "batch-truncated" and self.options.max_bytes is None:
+                writer.line(f"Found {finding.found} invalid bytes at the end of {writer.name(os.path.basename(path))}")
+
+    def batch(self, chunk: Chunk, row: int) -> None:
+        """Write one batch's line."""
+        heads, writer, template = chunk.heads, self.writer, self._template
+        if len(writer.buffer) - writer.used < lines.LINE_ROOM:
+            writer.flush()
+        _, writer.used = lines.batch_lines(
+            heads.cells, heads.capacity, row, row + 1, template.batches, template.literals, writer.buffer, writer.used
+        )
+
+    def record(self, block: RecordBlock, number: int, batch: Batch | None = None) -> None:
+        """Write one record's line the long way."""
+        batch = batch or Batch.of(block.heads, block.recs.cell(kernel.BATCH, number))
+        self.writer.line(self.records.line(block.record(number), batch))
+
+    def _records(self, path: str, chunk: Chunk) -> int:
+        """Write the chunk's batches and records up to its last record; answers the first batch behind it."""
+        row = 0
+        for block in chunk.records():
+            if block.outer is not None and row <= block.outer:
+                while row <= block.outer:
+                    self.batch(chunk, row)
+                    row += 1
+            self.summaries.records(path, block)
+            row = self._block(block, row, chunk)
+            for finding in block.findings:
+                self._report(finding)
+        return row
+
+    def _block(self, block: RecordBlock, row: int, chunk: Chunk) -> int:
+        options, writer, template = self.options, self.writer, self._template
+        heads, recs = block.heads, block.recs
+        number, at = 0, -1
+        while number < recs.count:
+            if self._by_kernel and block.outer is None:
+                number, writer.used, row, why = lines.record_lines(
+                    block.buf, heads.cells, heads.capacity, recs.cells, recs.capacity, number, recs.count, row,
+                    not options.skip_record_metadata, options.print_data_log,
+                    template.batches, template.literals, template.records, writer.buffer, writer.used,
+                )  # fmt: skip
+                if why == lines.NO_ROOM:
+                    writer.flush()
+                if why != lines.SPECIAL:
+                    continue
+            elif block.outer is None:
+                while row <= recs.cell(kernel.BATCH, number):
+                    self.batch(chunk, row)
+                    row += 1
+            if recs.cell(kernel.BATCH, number) != at:
+                at = recs.cell(kernel.BATCH, number)
+                batch = Batch.of(heads, at)
+            self.record(block, number, batch)
+            number += 1
+        return row

@@ -1,0 +1,84 @@
+"""What the tool writes to standard error behind all files: where indexes and offsets do not agree."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+
+import kafkalog
+from kafkalog import RecordBlock
+from kafkalog.format import kernel, lines
+from kafkalog.log.names import is_remote
+from kafkalog_cli.render.kafka.writer import java_path
+
+__all__ = ["Summaries"]
+
+
+class Summaries:
+    """Collects what does not agree, file by file, until it is asked for."""
+
+    def __init__(self, dialect: str) -> None:
+        self._is_scala = dialect == "4.2"
+        self._index_mismatches: dict[str, list[tuple[int, int]]] = {}
+        self._time_errors: list[tuple[str, kafkalog.TimeIndexErrors]] = []
+        self._breaks: dict[str, array[int]] = {}
+        self._last_file = ""
+        self._last_offset = 0
+
+    def offset_index(self, path: str, mismatches: list[tuple[int, int]]) -> None:
+        """Keep pairs of an index's offset and that of the log."""
+        self._index_mismatches[path] = mismatches
+
+    def time_index(self, path: str, errors: kafkalog.TimeIndexErrors) -> None:
+        """Keep what of a time index does not agree."""
+        self._time_errors.append((path, errors))
+
+    def records(self, path: str, block: RecordBlock) -> None:
+        """Keep the pairs of offsets that do not follow each other."""
+        recs = block.recs
+        if not recs.count:
+            return
+        kept = self._breaks.setdefault(path, array("q"))
+        previous = self._last_offset if self._last_file == path else None
+        found = array("q", bytes(8 * recs.count))
+        offsets = recs.column(kernel.OFFSET)
+        start = offsets[0] - 1 if previous is None else previous
+        for i in found[: lines.breaks(recs.cells, recs.capacity, recs.count, start, found)]:
+            kept.extend((offsets[i - 1] if i else start, offsets[i]))
+        self._last_file, self._last_offset = path, offsets[recs.count - 1]
+
+    def lines(self) -> list[str]:
+        """Return the summaries' lines."""
+        text: list[str] = []
+        for path, mismatches in self._index_mismatches.items():
+            text.append(f"Mismatches in :{_absolute(path)}")
+            pairs = list(reversed(mismatches)) if self._is_scala else sorted(dict(mismatches).items(), reverse=True)
+            text += [f"  Index offset: {index}, log offset: {log}" for index, log in pairs]
+        for path, errors in self._time_errors:
+            if errors.mismatches:
+                text.append(f"Found timestamp mismatch in :{_absolute(path)}")
+                text += [f"  Index timestamp: {index}, log timestamp: {log}" for index, log in errors.mismatches]
+        for path, errors in self._time_errors:
+            if errors.out_of_order:
+                text.append(f"Found out of order timestamp in :{_absolute(path)}")
+                text += [
+                    f"  Index timestamp: {index}, Previously indexed timestamp: {before}"
+                    for index, before in errors.out_of_order
+                ]
+        for path, errors in self._time_errors:
+            if errors.not_found:
+                where = "the log." if self._is_scala else f":{_absolute(path)}"
+                text.append(f"The following indexed offsets are not found in {where}")
+                text += [f"Indexed offset: {index}, found log offset: {log}" for index, log in errors.not_found]
+        for path, cells in self._breaks.items():
+            pairs = list(zip(cells[::2], cells[1::2], strict=True))
+            if not pairs:
+                continue
+            pairs = pairs[::-1] if self._is_scala else sorted(dict(pairs).items())
+            text.append(f"Non-consecutive offsets in {_absolute(path)}")
+            text += [f"  {before} is followed by {after}" for before, after in pairs]
+        return text
+
+
+def _absolute(path: str) -> str:
+    return path if is_remote(path) else str(Path(java_path(path)).absolute())

@@ -1,0 +1,133 @@
+"""The lines of batches and records, laid out as the kernel's formatter reads them: literals and the values between."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from kafkalog.format import kernel, lines
+from kafkalog.format.compression import CODECS
+
+__all__ = ["FALSE_TRUE", "LineTemplate", "line_template"]
+
+FALSE_TRUE: Final = ("false", "true")
+_CODEC_WORDS: Final = (*CODECS, "unknown(5)", "unknown(6)", "unknown(7)")
+_WORDS_AT: Final = 5  # the place among a step's cells where that of its words is written
+_OVERRUN: Final = 32  # bytes: the kernel copies short literals in steps of so many
+
+
+class _Step(NamedTuple):
+    """A literal of a line and the value behind it; `other` is the second column that a value may need."""
+
+    text: str
+    kind: int = lines.NOTHING
+    column: int = 0
+    mask: int = 0
+    words: tuple[str, ...] = ()
+    other: int = 0
+
+
+def _integer(name: str, column: int) -> _Step:
+    return _Step(f" {name}: ", lines.INTEGER, column)
+
+
+def _flag(name: str, column: int, mask: int) -> _Step:
+    return _Step(f" {name}: ", lines.FLAG, column, mask, FALSE_TRUE)
+
+
+def _tail(timestamp_type: _Step) -> list[_Step]:
+    return [
+        _integer("position", kernel.POSITION),
+        timestamp_type,
+        _Step(": ", lines.INTEGER, kernel.MAX_TIMESTAMP),
+        _integer("size", kernel.SIZE),
+        _integer("magic", kernel.MAGIC),
+        _Step(" compresscodec: ", lines.WORD, kernel.ATTRIBUTES, 7, _CODEC_WORDS),
+        _integer("crc", kernel.CRC),
+        _flag("isvalid", kernel.VALID, 1),
+        _Step("\n"),
+    ]
+
+
+_TIMESTAMP_TYPE: Final = _Step(" ", lines.FLAG, kernel.ATTRIBUTES, 8, ("CreateTime", "LogAppendTime"))
+_NO_TIMESTAMP: Final = _Step(" NoTimestampType")
+_LEGACY: Final = [_Step("offset: ", lines.INTEGER, kernel.LAST_OFFSET)]
+_CURRENT: Final = [
+    _Step("baseOffset: ", lines.INTEGER, kernel.BASE_OFFSET),
+    _integer("lastOffset", kernel.LAST_OFFSET),
+    _integer("count", kernel.COUNT),
+    _integer("baseSequence", kernel.BASE_SEQUENCE),
+    _integer("lastSequence", kernel.LAST_SEQUENCE),
+    _integer("producerId", kernel.PRODUCER_ID),
+    _integer("producerEpoch", kernel.PRODUCER_EPOCH),
+    _integer("partitionLeaderEpoch", kernel.LEADER_EPOCH),
+    _flag("isTransactional", kernel.ATTRIBUTES, 0x10),
+    _flag("isControl", kernel.ATTRIBUTES, 0x20),
+    _Step(
+        " deleteHorizonMs: ",
+        lines.OPTIONAL,
+        kernel.ATTRIBUTES,
+        0x40,
+        ("OptionalLong[", "]", "OptionalLong.empty"),
+        kernel.BASE_TIMESTAMP,
+    ),
+    *_tail(_TIMESTAMP_TYPE),
+]
+# By magic.
+_BATCHES: Final = (_LEGACY + _tail(_NO_TIMESTAMP), _LEGACY + _tail(_TIMESTAMP_TYPE), _CURRENT)
+
+
+class LineTemplate(NamedTuple):
+    """What ``format.lines`` is given: a batch's line by magic, the parts of a record's line, and all their bytes."""
+
+    batches: array[int]
+    records: array[int]
+    literals: bytes
+
+
+def line_template(dialect: str) -> LineTemplate:
+    """Lay out the lines of the official tool of a version."""
+    literals = _Literals()
+    batches = _laid_out(_BATCHES, literals)
+    first_payload = " payload: " if dialect == "4.2" else "| payload: "
+    texts = (
+        "| offset: ", " CreateTime: ", " LogAppendTime: ", " keySize: ", " valueSize: ", " sequence: ",
+        " headerKeys: [", "]", " key: ", " payload: ", "| key: ", first_payload,
+        " endTxnMarker: ABORT coordinatorEpoch: ", " endTxnMarker: COMMIT coordinatorEpoch: ",
+    )  # fmt: skip
+    records = array("q", [cell for text in texts for cell in literals.add(text)])
+    return LineTemplate(batches, records, bytes(literals.data) + bytes(_OVERRUN))
+
+
+class _Literals:
+    """Bytes that lines are made of, each stored once."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def add(self, text: str) -> tuple[int, int]:
+        """Return where a text's bytes are and how many."""
+        encoded = text.encode()
+        at = self.data.find(encoded)
+        if at < 0:
+            at = len(self.data)
+            self.data += encoded
+        return at, len(encoded)
+
+
+def _laid_out(programs: Sequence[list[_Step]], literals: _Literals) -> array[int]:
+    """Lay the lines' steps and words out as ``format.lines`` reads them."""
+    cells = array("q", [0] * len(programs))
+    words_at: list[tuple[int, tuple[str, ...]]] = []
+    for number, steps in enumerate(programs):
+        cells[number] = len(cells)
+        for step in steps:
+            words_at.append((len(cells) + _WORDS_AT, step.words))
+            cells.extend([*literals.add(step.text), step.kind, step.column, step.mask, 0, step.other])
+        cells.append(-1)
+    for at, words in words_at:
+        cells[at] = len(cells)
+        for word in words:
+            cells.extend(literals.add(word))
+    return cells

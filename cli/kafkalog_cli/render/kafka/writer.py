@@ -1,0 +1,64 @@
+"""The tool's lines on their way out: collected in a buffer that the kernel's formatter fills, too."""
+
+from __future__ import annotations
+
+import re
+from typing import BinaryIO, Final
+
+from kafkalog.format import lines
+from kafkalog.log.names import is_remote
+from kafkalog_cli.escape import escape, escape_bytes, escape_json
+
+__all__ = ["LineWriter", "java_path"]
+
+_OUT: Final = 1 << 20
+
+
+def java_path(path: str) -> str:
+    """Write a path as java.io.File does: slashes once, none at the end. A URI stays what it is."""
+    if is_remote(path):
+        return path
+    text = re.sub(r"/+", "/", path)
+    return text if text == "/" else text.rstrip("/")
+
+
+class LineWriter:
+    """Writes lines to `out`; what comes from the evidence is `escaped` in them or not.
+
+    ``buffer[:used]`` was not written yet.
+    """
+
+    def __init__(self, out: BinaryIO, *, escaped: bool) -> None:
+        self.buffer = bytearray(_OUT)
+        self.used = 0
+        self._out = out
+        self._escaped = escaped
+
+    def flush(self) -> None:
+        """Give all lines so far to `out`."""
+        if self.used:
+            self._out.write(memoryview(self.buffer)[: self.used])
+            self.used = 0
+
+    def line(self, text: str) -> None:
+        """Write a line; its text is ours, or escaped already where that is asked for."""
+        data = text.encode("utf-8", "surrogateescape") + b"\n"
+        if self.used + len(data) > len(self.buffer):
+            self.flush()
+        if len(data) > len(self.buffer):
+            self._out.write(data)
+            return
+        self.buffer[self.used : self.used + len(data)] = data
+        self.used += len(data)
+
+    def name(self, text: str) -> str:
+        """Return a name as it is shown."""
+        return escape(text) if self._escaped else text
+
+    def json(self, text: str) -> str:
+        """Return JSON as it is shown."""
+        return escape_json(text) if self._escaped else text
+
+    def text(self, data: bytes) -> str:
+        """Return bytes as Java's string of them, or escaped."""
+        return escape_bytes(data) if self._escaped else lines.java_text(data)

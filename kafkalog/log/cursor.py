@@ -1,0 +1,96 @@
+"""Where the reading of a segment is: the window over its bytes, and what the batches before it said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Unpack
+
+from kafkalog.findings import Finding, Where
+from kafkalog.format import kernel
+from kafkalog.format.batch import CellTable
+from kafkalog.format.batch_start import magic_of, smallest_size
+from kafkalog.log.chunk import Chunk, Limits
+from kafkalog.log.files import Source
+from kafkalog.log.order import BatchOrder
+from kafkalog.log.window import Window
+
+if TYPE_CHECKING:
+    from kafkalog.format.resync import Resync
+
+__all__ = ["Cursor"]
+
+_CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
+_EACH: Final = 1000  # damaged places of a file that are each looked at closely; behind them what is together is one
+_DOUBTED: Final = 1 << 16  # bytes of a batch that is summed by its prefixes first, in a file of more damage than that
+
+
+class Cursor:
+    """The window that moves over one source, the table of the batches in it, and what those before it said."""
+
+    def __init__(self, source: Source, limits: Limits, base_offset: int | None, hints: Callable[[], list[int]]) -> None:
+        self.source = source
+        self.limits = limits
+        self.window = Window(source, limits.max_batch_bytes)
+        self.heads = CellTable(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // smallest_size(0) + 1))
+        self.order = BatchOrder(base_offset)
+        self.damages = 0
+        self.legacy = True  # may old messages lie here: until batches of magic 2 were seen and none of the others
+        self._hints = hints
+        self._resync: Resync | None = None
+
+    @property
+    def resync(self) -> Resync:
+        """Return what searches the source for whole batches; a source without damage needs none."""
+        if self._resync is None:
+            from kafkalog.format.resync import Resync
+
+            self._resync = Resync(
+                self.source.read, lambda: self.source.size, self.limits.max_batch_bytes, self._hints()
+            )
+        return self._resync
+
+    @property
+    def passed_over(self) -> int:
+        """Return how many headers a search did not look at, because there were so many."""
+        return 0 if self._resync is None else self._resync.passed_over
+
+    @property
+    def is_crowded(self) -> bool:
+        """Say whether the file has so many damaged places that each costs as little as it can."""
+        return self.damages > _EACH
+
+    def reach(self) -> int:
+        """Return how far in the window batches may be read; its start where the next is none by its checksum.
+
+        Where there is much damage a big batch is read only once its sum is known to hold: many that are none would
+        have the same bytes read again and again.
+        """
+        window = self.window
+        if not self.is_crowded:
+            return window.stop
+        size = window.next_size()
+        if size <= _DOUBTED:
+            return min(window.stop, window.start + _DOUBTED)
+        is_old = magic_of(window.buffer, window.start) < 2
+        holds = self.resync.holds_message if is_old else self.resync.holds
+        return window.stop if self.next_fits() and holds(window.here, size) else window.start
+
+    def next_fits(self) -> bool:
+        """Say whether the next batch may be read whole: within the limit, and within the file if its size is known."""
+        size = self.window.next_size()
+        end = self.source.size
+        return size <= self.limits.max_batch_bytes and (end is None or self.window.here + size <= end)
+
+    def chunk(self, buf: bytearray | None = None, position: int | None = None) -> Chunk:
+        """Make a chunk of the rows in the table; their bytes are the window's if no other are given."""
+        view = memoryview(self.window.buffer if buf is None else buf)
+        where = self.window.position if position is None else position
+        return Chunk(self.source.name, view, where, self.heads, self.limits)
+
+    def ordered(self, chunk: Chunk) -> Chunk:
+        """Hold the chunk's batches against those before."""
+        chunk.findings += self.order.broken(self.source.name, self.heads)
+        return chunk
+
+    def finding(self, code: str, message: str, **where: Unpack[Where]) -> Finding:
+        return Finding.of(code, self.source.name, message, **where)

@@ -1,0 +1,250 @@
+"""What a reader is given of damage: the rows of a batch as far as they can be read, and the findings about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kafkalog.findings import Finding
+from kafkalog.format import batch_headers, checksums, kernel
+from kafkalog.format.batch_start import MAGIC_AT, checked_from, magic_of, set_magic, set_size, smallest_size
+from kafkalog.format.layout import RECORD_BATCH
+from kafkalog.log.chunk import Chunk
+from kafkalog.log.cursor import Cursor
+from kafkalog.log.damage import Damage, Wrong, decide
+from kafkalog.log.window import WINDOW
+
+__all__ = ["next_damage"]
+
+
+def next_damage(cursor: Cursor) -> Chunk:
+    """Make the chunk of the damage at the cursor: one row where there is a batch, none else."""
+    damage = decide(cursor)
+    cursor.heads.count = 0
+    chunk = _CHUNKS[damage.wrong](damage, cursor)
+    chunk.resumed = damage.resumed
+    return chunk
+
+
+def _wrong_magic(damage: Damage, cursor: Cursor) -> Chunk:
+    """Read a batch of magic 2, whatever its magic byte says."""
+    data = bytearray(cursor.source.read(damage.position, damage.size))
+    set_magic(data, 2)
+    _take(cursor, data, damage.position)
+    return _with_magic(damage, cursor, cursor.ordered(cursor.chunk(data, damage.position)))
+
+
+def _with_magic(damage: Damage, cursor: Cursor, chunk: Chunk) -> Chunk:
+    """Show the magic of a batch that is one of magic 2 by its checksum; 0 and 1 would give it another layout."""
+    magic = damage.false_magic
+    if magic is None:
+        return chunk
+    if magic > 2:
+        cursor.heads.set(kernel.MAGIC, 0, magic)
+    offset = cursor.heads.cell(kernel.BASE_OFFSET, 0)
+    chunk.findings.append(
+        cursor.finding(
+            "magic-wrong",
+            f"the batch at offset {offset} says magic {magic}, its checksum is that of a magic 2 batch",
+            position=damage.position + MAGIC_AT,
+            length=1,
+            offset=offset,
+            needed=2,
+            found=magic,
+        )
+    )
+    return chunk
+
+
+def _over_limit(damage: Damage, cursor: Cursor) -> Chunk:
+    """A batch above the limit whose checksum, taken in pieces, holds: its records are not read."""
+    _header_row(damage, cursor)
+    cursor.heads.set(kernel.VALID, 0, 1)
+    chunk = cursor.ordered(cursor.chunk())
+    limit = cursor.limits.max_batch_bytes
+    chunk.findings.append(
+        cursor.finding(
+            "batch-over-limit",
+            f"a batch of {damage.size} bytes is over --max-batch-bytes {limit}",
+            position=damage.position,
+            length=damage.size,
+            offset=cursor.heads.cell(kernel.BASE_OFFSET, 0),
+            needed=limit,
+            found=damage.size,
+        )
+    )
+    return _with_magic(damage, cursor, chunk)
+
+
+def _wrong_length(damage: Damage, cursor: Cursor) -> Chunk:
+    """Read a batch by the length that its checksum proves."""
+    data = bytearray(cursor.source.read(damage.position, damage.size))
+    set_size(data, damage.size)
+    _take(cursor, data, damage.position)
+    chunk = cursor.ordered(cursor.chunk(data, damage.position))
+    chunk.findings.append(_length_finding(damage, cursor, None))
+    return chunk
+
+
+def _wrong_extent(damage: Damage, cursor: Cursor) -> Chunk:
+    """A batch that is lost up to the next whole one."""
+    _header_row(damage, cursor)
+    chunk = cursor.chunk()
+    chunk.findings.append(_length_finding(damage, cursor, damage.size))
+    return chunk
+
+
+def _length_finding(damage: Damage, cursor: Cursor, lost: int | None) -> Finding:
+    """Tell of a length that does not lead to the next batch; `lost` bytes are, None where the batch is read."""
+    return cursor.finding(
+        "batch-length-wrong",
+        f"the batch says it has {damage.declared} bytes, the next whole batch or the file's end is {damage.size} bytes"
+        " behind its start",
+        position=damage.position,
+        length=lost,
+        offset=cursor.heads.cell(kernel.LAST_OFFSET, 0),
+        needed=damage.size,
+        found=damage.declared,
+    )
+
+
+def _mismatch(damage: Damage, cursor: Cursor) -> Chunk:
+    """A batch whose checksum is not that of its bytes."""
+    here, size, is_old = damage.position, damage.size, magic_of(damage.head) < 2
+    if damage.is_decoded:
+        data = bytearray(cursor.source.read(here, size))
+        _take(cursor, data, here)
+        chunk = cursor.chunk(data, here)
+    else:
+        _header_row(damage, cursor)
+        chunk = cursor.chunk()
+    stored = cursor.heads.cell(kernel.CRC, 0)
+    computed = _checksum(cursor, here + checked_from(magic_of(damage.head)), here + size, is_old=is_old)
+    offset = cursor.heads.cell(kernel.LAST_OFFSET, 0)
+    chunk.findings.append(
+        cursor.finding(
+            "crc-mismatch",
+            f"the batch ending at offset {offset} says its checksum is {stored}, its bytes have {computed}",
+            position=here,
+            length=size,
+            offset=offset,
+            needed=stored,
+            found=computed,
+        )
+    )
+    last = cursor.order.last_offset
+    if last is not None and offset > last:
+        following = cursor.resync.whole(here + size)
+        if following is not None and following.base_offset is not None:
+            cursor.order.reach(min(offset, following.base_offset - 1))  # what the damaged batch can have held at most
+    return chunk
+
+
+def _checksum(cursor: Cursor, start: int, stop: int, *, is_old: bool) -> int:
+    crc = 0
+    sum_of = checksums.crc32 if is_old else checksums.crc32c
+    for at in range(start, stop, WINDOW):
+        data = cursor.source.read(at, min(WINDOW, stop - at))
+        crc = sum_of(data, 0, len(data), crc)
+    return crc
+
+
+def _torn(damage: Damage, cursor: Cursor) -> Chunk:
+    """The part of a batch that the file ends in; no finding where the reader asked for that end."""
+    chunk = cursor.chunk()
+    if cursor.source.is_cut:
+        return chunk
+    last = cursor.order.last_offset
+    behind = "" if last is None else f" behind offset {last}"
+    chunk.findings.append(
+        cursor.finding(
+            "batch-truncated",
+            f"the file ends inside a batch{behind}: {damage.declared} bytes needed, {damage.size} there",
+            position=damage.position,
+            length=damage.size,
+            needed=damage.declared,
+            found=damage.size,
+        )
+    )
+    return chunk
+
+
+def _preallocated(damage: Damage, cursor: Cursor) -> Chunk:
+    chunk, zeros = cursor.chunk(), damage.size
+    chunk.findings.append(
+        cursor.finding(
+            "tail-preallocated",
+            f"the file ends in {zeros} zero bytes",
+            position=damage.position,
+            length=zeros,
+            found=zeros,
+        )
+    )
+    return chunk
+
+
+def _no_batch(damage: Damage, cursor: Cursor) -> Chunk:
+    """Bytes that are no batch."""
+    is_zero = damage.wrong is Wrong.ZEROS
+    what = "zero bytes" if is_zero else "bytes that are no batch"
+    then = "to the end of the file" if damage.before is None else f"before the batch at offset {damage.before}"
+    chunk = cursor.chunk()
+    chunk.findings.append(
+        cursor.finding(
+            "bytes-zero" if is_zero else "bytes-unreadable",
+            f"{damage.size} {what} {then}",
+            position=damage.position,
+            length=damage.size,
+            needed="a batch",
+            found=what,
+        )
+    )
+    return chunk
+
+
+def _crowded(damage: Damage, cursor: Cursor) -> Chunk:
+    """Bytes that are no batch, in a file of much damage."""
+    chunk = cursor.chunk()
+    chunk.findings.append(
+        cursor.finding(
+            "bytes-unreadable",
+            f"{damage.size} bytes that are no batch, in a file of so many damaged places that each is not looked at",
+            position=damage.position,
+            length=damage.size,
+            needed="a batch",
+        )
+    )
+    return chunk
+
+
+def _take(cursor: Cursor, data: bytearray, position: int) -> None:
+    """Put the header of the one batch in `data` into the table, whether its checksum holds or not."""
+    batch_headers.read(data, 0, len(data), position, cursor.heads.cells, cursor.heads.capacity, 0)
+    cursor.heads.count = 1
+
+
+def _header_row(damage: Damage, cursor: Cursor) -> None:
+    """Put the header's facts into the table although its batch is not whole: the checksum does not hold."""
+    padded = bytearray(damage.head.ljust(RECORD_BATCH.size, b"\0"))
+    smallest = smallest_size(magic_of(padded))
+    set_size(padded, smallest)
+    batch_headers.read(padded, 0, smallest, damage.position, cursor.heads.cells, cursor.heads.capacity, 0)
+    size = damage.declared if damage.wrong is Wrong.EXTENT else damage.size
+    cursor.heads.set(kernel.SIZE, 0, size)
+    cursor.heads.set(kernel.VALID, 0, 0)
+    cursor.heads.set(kernel.SECTION_START, 0, -1)
+    cursor.heads.count = 1
+
+
+_CHUNKS: Final[dict[Wrong, Callable[[Damage, Cursor], Chunk]]] = {
+    Wrong.MAGIC: _wrong_magic,
+    Wrong.OVER_LIMIT: _over_limit,
+    Wrong.LENGTH: _wrong_length,
+    Wrong.CHECKSUM: _mismatch,
+    Wrong.EXTENT: _wrong_extent,
+    Wrong.TORN: _torn,
+    Wrong.PREALLOCATED: _preallocated,
+    Wrong.ZEROS: _no_batch,
+    Wrong.NO_BATCH: _no_batch,
+    Wrong.CROWDED: _crowded,
+}
