@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 import kafkalog
+from engines import ENGINES
 from kafkalog.audit.pipeline.run import audit
 from kafkalog.findings import Severity
 from official import FIXTURES
@@ -57,6 +60,79 @@ def test_a_log_that_ends_before_what_others_know(copy: Path) -> None:
     path.write_bytes(path.read_bytes()[: last.position])
 
     assert serious(copy)["log-cut-short"] == 1
+
+
+def _last(folder: Path) -> Path:
+    return max(folder.glob("*.log"))
+
+
+def _torn(folder: Path) -> None:
+    path = _last(folder)
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def _overwrite(folder: Path, number: int) -> None:
+    path = _last(folder)
+    batch = list(kafkalog.batches(path))[number]
+    data = path.read_bytes()
+    path.write_bytes(data[: batch.position] + b"x" * batch.size + data[batch.position + batch.size :])
+
+
+def _overwritten_inside(folder: Path) -> None:
+    """Damage inside, and a checkpoint that knows a later end: the damage does not explain it."""
+    _overwrite(folder, 1)
+    _checkpoint_ahead(folder)
+
+
+def _checkpoint_ahead(folder: Path) -> None:
+    for path in folder.parent.glob("recovery-point-offset-checkpoint"):
+        topic, _, number = folder.name.rpartition("-")
+        lines = [
+            line for line in path.read_text().split("\n")[2:] if line and not line.startswith(f"{topic} {number} ")
+        ]
+        lines.append(f"{topic} {number} 1000000")
+        path.write_text("\n".join(["0", str(len(lines)), *lines, ""]))
+
+
+def _no_segment(folder: Path) -> None:
+    for path in [*folder.glob("*.log"), *folder.glob("*.index"), *folder.glob("*.timeindex")]:
+        path.unlink()
+
+
+def _unreadable(folder: Path) -> None:
+    path = folder / "00000000000000000000.txnindex"
+    path.unlink()
+    path.mkdir()
+
+
+# What is done to a log, and which codes about its side files both engines give, with their severity.
+DAMAGE: Final[dict[str, tuple[Callable[[Path], object], set[tuple[str, Severity]]]]] = {
+    "its tail torn": (_torn, {("log-cut-short", Severity.NOTE)}),
+    "its last batch overwritten": (lambda folder: _overwrite(folder, -1), {("log-cut-short", Severity.NOTE)}),
+    "a batch inside overwritten": (_overwritten_inside, {("checkpoint-ahead", Severity.WARNING)}),
+    "a checkpoint ahead": (_checkpoint_ahead, {("checkpoint-ahead", Severity.WARNING)}),
+    "no segment left": (_no_segment, {("log-cut-short", Severity.ERROR)}),
+    "a .txnindex that can't be read": (_unreadable, {("file-unreadable", Severity.ERROR)}),
+}
+SHARED: Final = {"checkpoint-ahead", "file-unreadable", "log-cut-short", "txn-index-mismatch"}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_an_audit_and_a_verification_say_the_same_of_side_files(copy: Path, damage: str) -> None:
+    """One code, one id, one severity, whoever looks; zeros or damage at the log's end explain a later end elsewhere."""
+    change, told = DAMAGE[damage]
+    change(copy / PARTITION)
+    found = {
+        name: {
+            (finding.id_in(None), finding.code, finding.severity, finding.file)
+            for finding in engine([copy]).findings
+            if finding.code in SHARED and finding.topic == PARTITION.rpartition("-")[0]
+        }
+        for name, engine in ENGINES.items()
+    }
+
+    assert found["audit"] == found["verify"]
+    assert {(code, severity) for _, code, severity, _ in found["audit"]} == told
 
 
 def test_a_marker_of_an_older_epoch(copy: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from handmade import damaged, one, segment
 from invoke import PARTITION, SEGMENT, kafkalog, processed
 from kafkalog.version import VERSION
+from official import FIXTURES
 
 INDEX = PARTITION / "00000000000000000000.index"
 
@@ -141,6 +142,23 @@ def test_gaps_and_index_mismatches_are_0_by_default(tmp_path: Path) -> None:
     assert kafkalog("dump", path, path.with_suffix(".index")).status == 0
     assert kafkalog("dump", "--fail-on", "warning", path).status == 1
     assert kafkalog("dump", "--fail-on", "warning", path.with_suffix(".index")).status == 1
+
+
+@pytest.mark.parametrize(
+    ("index", "code"),
+    [
+        ("v0.11-codecs/data/append-lz4-0/00000000000000000000.index", "index-entry-not-last-offset"),
+        ("v3.3-hanging-operator/data/ledger-2/00000000000000000000.timeindex", "time-index-entry-unlike-batch"),
+    ],
+)
+def test_the_official_tools_rule_of_indexes_has_codes_of_its_own(index: str, code: str) -> None:
+    """Brokers wrote these entries, which kafka-dump-log reports and which mislead no reader: verify says nothing."""
+    path = FIXTURES / index
+    dumped = kafkalog("dump", "--format", "ndjson", path).table("findings")
+    verified = kafkalog("verify", "--format", "ndjson", path).table("findings")
+
+    assert [row["code"] for row in dumped if row["code"] != "index-preallocated"] == [code]
+    assert [row["code"] for row in verified if row["severity"] != "note"] == []
 
 
 def test_notes_fail_only_when_asked(preallocated: Path) -> None:

@@ -203,7 +203,7 @@ def test_columns_come_in_the_order_asked() -> None:
     [first, *_] = rows_of("--columns", "last_offset,base_offset", SEGMENT)
 
     assert list(first.items()) == [
-        ("table", "batches"), ("schema_version", 1), ("last_offset", 2), ("base_offset", 0),
+        ("table", "batches"), ("schema_version", SCHEMA_VERSION), ("last_offset", 2), ("base_offset", 0),
     ]  # fmt: skip
 
 
@@ -288,7 +288,7 @@ def test_every_column_of_a_batch_is_there() -> None:
     [first, *_] = rows_of(SEGMENT.name, cwd=PARTITION)
 
     assert first == {
-        "table": "batches", "schema_version": 1, "file": SEGMENT.name, "position": 0, "size_bytes": 149,
+        "table": "batches", "schema_version": SCHEMA_VERSION, "file": SEGMENT.name, "position": 0, "size_bytes": 149,
         "base_offset": 0, "last_offset": 2, "last_offset_delta": 2, "count": 3, "magic": 2, "crc": 3316990189,
         "crc_holds": True, "attributes": 16, "codec": "none", "timestamp_type": "create_time",
         "is_transactional": True, "is_control": False,

@@ -16,6 +16,7 @@ import build
 import state_topic
 from hostile import HOSTILE
 from invoke import kafkalog
+from kafkalog.tables import SCHEMA_VERSION
 from kafkalog_cli.escape import escape
 from offsets_topic import Marker, Write, commit_key, commit_value, write_offsets
 from pseudo import acting, on_terminal, plain
@@ -125,7 +126,7 @@ def test_one_row_is_one_line_of_json(name: str, root: Path, tmp_path: Path) -> N
     assert ended.out
     for line in ended.out.splitlines():
         row = json.loads(line)
-        assert row.get("schema_version") == 1, line
+        assert row.get("schema_version") == SCHEMA_VERSION, line
 
 
 def test_texts_come_back_as_they_are(root: Path, tmp_path: Path) -> None:

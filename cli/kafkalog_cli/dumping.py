@@ -29,7 +29,7 @@ __all__ = ["SEGMENTS", "DumpRequest", "dump_rows", "dump_text"]
 
 SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 # Findings that the tool's own summaries tell.
-_IN_SUMMARIES: Final = frozenset({"index-mismatch", "time-index-mismatch"})
+_IN_SUMMARIES: Final = frozenset({"index-entry-not-last-offset", "time-index-entry-unlike-batch"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,17 +26,36 @@ FILES: Final[dict[str, Code]] = {
     ),
     "index-mismatch": Code(
         WARNING,
-        "An entry of the offset index does not name the last offset of the batch at its position.",
-        "Certain that they differ; that is damage only for brokers of 2.0 and newer.",
-        "Lookups still work where the entry's offset is at or before the batch's last offset.",
-        "Normal for brokers up to 1.1 and for entries written once per append; otherwise the index is another file's.",
+        "Entries of an offset index do not fit the segment: no broker would have written them for these batches.",
+        "Certain that they differ; the first offsets that brokers up to 1.1 wrote, and one entry for several batches,"
+        " are accepted.",
+        "It looks offsets up by the index: a fetch may begin after the record that it asks for.",
+        "Delete the index: the broker rebuilds it from the log. Find out whether it is another segment's.",
     ),
     "time-index-mismatch": Code(
         WARNING,
-        "An entry of the time index does not agree with the log or with the entry before it.",
-        "Certain that they differ; the log is what counts.",
-        "Lookups by time may return a wrong offset.",
-        "If the file is deleted, the broker rebuilds it from the log.",
+        "Entries of a time index do not fit the segment: no broker would have written them for these batches.",
+        "Certain that they differ, in a part of the log that is whole; batches without a time prove nothing.",
+        "Lookups by time may answer a wrong offset.",
+        "Delete the index: the broker rebuilds it from the log. Find out whether it is another segment's.",
+    ),
+    "index-entry-not-last-offset": Code(
+        WARNING,
+        "An entry of the offset index is not the last offset of the batch at its position: kafka-dump-log's rule.",
+        "Certain that they differ; brokers also write entries that break this rule.",
+        "kafka-dump-log reports a mismatch. A lookup fails only where the entry's offset is below the batch's first, or"
+        " no batch begins at its position.",
+        "Normal for brokers up to 1.1 and for appends of several batches; `kafkalog verify` says whether it misleads"
+        " readers (index-mismatch).",
+    ),
+    "time-index-entry-unlike-batch": Code(
+        WARNING,
+        "An entry of the time index is not the last offset and newest time of a batch, or is no later than the entry"
+        " before it: kafka-dump-log's rule.",
+        "Certain that they differ; brokers also write entries that break this rule.",
+        "kafka-dump-log reports a mismatch, an order or an offset that is not found.",
+        "Normal where an entry has an offset inside its batch; `kafkalog verify` says whether it misleads readers"
+        " (time-index-mismatch).",
     ),
     "index-insane": Code(
         WARNING,

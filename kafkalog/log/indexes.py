@@ -1,6 +1,8 @@
-"""Index files held against the segment beside them, as kafka-dump-log does it.
+"""Index files compared with the segment beside them by kafka-dump-log's rule: each entry names the end of a batch.
 
-Zeros that a broker allocated in advance are never held against anything.
+Brokers also write entries that break this rule and serve readers well; whether an index leads readers astray is what a
+verification asks (``index-mismatch``, ``time-index-mismatch``). Zeros that a broker allocated in advance are never
+compared with anything.
 """
 
 from __future__ import annotations
@@ -130,7 +132,7 @@ def check_offset_index(path: str | os.PathLike[str], max_message_size: int | Non
             if there is None:
                 findings.append(
                     Finding.of(
-                        "index-mismatch",
+                        "index-entry-not-last-offset",
                         file,
                         f"no batch of the segment can be read at position {entry.position}",
                         position=at,
@@ -142,7 +144,7 @@ def check_offset_index(path: str | os.PathLike[str], max_message_size: int | Non
                 mismatches.append((entry.offset, there))
                 findings.append(
                     Finding.of(
-                        "index-mismatch",
+                        "index-entry-not-last-offset",
                         file,
                         f"the entry says offset {entry.offset}, the batch at {entry.position} ends at {there}",
                         position=at,
@@ -207,7 +209,7 @@ def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
         if last != entry.offset or timestamp != entry.timestamp or before >= entry.timestamp:
             findings.append(
                 Finding.of(
-                    "time-index-mismatch",
+                    "time-index-entry-unlike-batch",
                     file,
                     f"the entry says {entry.timestamp} up to offset {entry.offset}; in the log the batch that ends at"
                     f" {last} has {timestamp}, the entry before says {before}",

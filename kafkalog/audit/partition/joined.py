@@ -113,8 +113,8 @@ def _txn_entries(
             path = segment.path.removesuffix(".log") + ".txnindex"
             try:
                 found[segment.base_offset] = read_aborted_transactions(path, on_finding=report)
-            except UnreadableError:
-                continue
+            except UnreadableError as error:
+                report(Finding.of("file-unreadable", path, str(error)))
     return found
 
 

@@ -8,13 +8,12 @@ without batches is there only as the last one, or where its batches would have b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from kafkalog.audit.side_files.rebuilt import EpochRun, SideFiles
+from kafkalog.audit.side_files.epoch_runs import EpochRun
 
-__all__ = ["EpochFault", "epoch_faults", "epoch_runs"]
+__all__ = ["EpochFault", "epoch_faults"]
 
 
 class EpochFault(NamedTuple):
@@ -31,28 +30,12 @@ class EpochFault(NamedTuple):
     stale: bool = False
 
 
-def epoch_runs(sides: Sequence[SideFiles], log_start: int) -> list[EpochRun]:
-    """Join the segments' leader epochs, without those that end in front of the log's start."""
-    joined: list[EpochRun] = []
-    before: int | None = None
-    for side in sides:
-        for run in side.epochs:
-            if not joined or joined[-1].epoch != run.epoch:
-                joined.append(run if run.before is not None else replace(run, before=before))
-        before = before if side.last_offset is None else side.last_offset
-    ends = [following.before for following in joined[1:]]
-    reach = [end is None or end >= log_start for end in ends] + [before is not None and before >= log_start] * bool(
-        joined
-    )
-    return [run for run, reaches in zip(joined, reach, strict=True) if reaches]
-
-
 def epoch_faults(
     entries: Sequence[tuple[int, int]], runs: Sequence[EpochRun], log_start: int, log_end: int
 ) -> list[EpochFault]:
     """Say which entries (epoch, start offset) the batches contradict, and which epoch is missing.
 
-    `runs` are ``epoch_runs``. Entries that begin behind `log_end` are not judged here.
+    `runs` are ``runs_of_log``. Entries that begin behind `log_end` are not judged here.
     """
     # Where the format went back to one without epochs, brokers cleared the file: it begins behind the last such batch.
     old = max((number for number, run in enumerate(runs) if run.epoch < 0), default=-1)

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kafkalog.audit.partition import LostOffsets, PartitionAudit
-from kafkalog.audit.side_files.rebuilt import SideFiles
+from kafkalog.audit.side_files.doubts import Doubts
+from kafkalog.audit.side_files.rebuilt import RebuiltSegment
 from kafkalog.audit.side_files.snapshot_witness import Difference, differences, states_of
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.format.snapshot import ProducerSnapshot, producer_snapshot
 from kafkalog.log.files import read_small
+from kafkalog.log.logdir import Segment
 from kafkalog.txn import producer_states
 from kafkalog.txn.columns import Columns
 
@@ -40,38 +42,37 @@ class _Suspect(NamedTuple):
 class SnapshotChain:
     """The snapshots of one partition, and what its segments do to producers' states."""
 
-    def __init__(self, audit: PartitionAudit, sides: Sequence[SideFiles]) -> None:
+    def __init__(self, audit: PartitionAudit, segments: Sequence[RebuiltSegment], doubts: Doubts) -> None:
         self.audit = audit
-        self.sides = sides
-        self.begin = sides[0].segment.base_offset if sides else 0
+        self.segments = segments
+        self.doubts = doubts
+        self.begin = segments[0].segment.base_offset if segments else 0
         self.lost = LostOffsets(audit.gaps)
         self.known = _Known(Columns.empty(producer_states.COLUMNS), None)
         self.suspect: _Suspect | None = None
 
     def compare(self) -> Iterator[Finding]:
         """Yield what is wrong with each snapshot."""
-        if self.sides:
+        if self.segments:
             yield from self._at(self.begin, None)
-        for side in self.sides:
-            for piece in side.state_pieces():
+        for rebuilt in self.segments:
+            for piece in rebuilt.states:
                 self.known = self.known.behind(piece.changes)
                 if self.suspect is not None:
                     self.suspect = self.suspect._replace(states=self.suspect.states.behind(piece.changes))
                 if piece.stop is not None:
-                    yield from self._at(piece.stop, side)
-            following = self._base_behind(side)
+                    yield from self._at(piece.stop, rebuilt.segment)
+            following = self._base_behind(rebuilt.segment)
             if following is not None:
-                yield from self._at(following, side)
+                yield from self._at(following, rebuilt.segment)
         if self.suspect is not None:
             yield self.suspect.finding
 
-    def _base_behind(self, side: SideFiles) -> int | None:
-        return min(
-            (other.segment.base_offset for other in self.sides if other.segment.base_offset > side.segment.base_offset),
-            default=None,
-        )
+    def _base_behind(self, segment: Segment) -> int | None:
+        bases = (other.segment.base_offset for other in self.segments)
+        return min((base for base in bases if base > segment.base_offset), default=None)
 
-    def _at(self, offset: int, side: SideFiles | None) -> Iterator[Finding]:
+    def _at(self, offset: int, segment: Segment | None) -> Iterator[Finding]:
         """Compare the snapshot at an offset, if there is one, with what is known there."""
         path = self.audit.directory.snapshots.get(offset)
         if path is None or offset > self.audit.log_end_offset:
@@ -82,7 +83,7 @@ class SnapshotChain:
                 yield snapshot
             return
         stored = _Known(states_of(snapshot.entries), offset)
-        if side is None or side.doubted:  # it is the first to tell
+        if segment is None or self.doubts.is_foreign(segment):  # it is the first to tell
             self.known = stored
             return
         found = differences(snapshot.entries, self.known.states, self._unknown_below(offset, self.known))
@@ -101,7 +102,9 @@ class SnapshotChain:
             self.known = stored
         elif self.suspect is None:
             mismatch = self._mismatch(path, offset, found)
-            self.suspect = _Suspect(mismatch._replace(severity=Severity.NOTE) if side.votes else mismatch, stored)
+            self.suspect = _Suspect(
+                mismatch._replace(severity=Severity.NOTE) if self.doubts.of(segment) else mismatch, stored
+            )
 
     def _unknown_below(self, offset: int, known: _Known) -> int | None:
         """Return the offset below which the log can't tell everything about producers, None where it can."""
