@@ -26,7 +26,7 @@ from kafkalog.format.batch import CellTable
 from kafkalog.tables import TABLES
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.fold import Fold, Stretch
+from kafkalog.txn.fold import Fold, FoldedLog
 
 Row: TypeAlias = dict[str, Any]
 
@@ -414,14 +414,14 @@ def as_heads(batches: Sequence[Batch]) -> tuple[CellTable, array[int], array[int
     return heads, types, array("q", [batch.coordinator_epoch for batch in batches] or [0])
 
 
-def stretch(batches: Sequence[Batch]) -> Stretch:
+def stretch(batches: Sequence[Batch]) -> FoldedLog:
     """What a fold makes of batches of one log."""
     fold = Fold()
     fold.batches(*as_heads(batches))
     return fold.result()
 
 
-def joined(*stretches: Stretch) -> Stretch:
+def joined(*stretches: FoldedLog) -> FoldedLog:
     """Join stretches, which stay as they are."""
     fold = Fold()
     for one in stretches:

@@ -414,7 +414,7 @@ def test_both_forms_fold_the_same(first: list[tuple[int, ...]], later: list[tupl
     assert answers[0] == answers[1]
 
 
-def _folded(rows: list[tuple[int, ...]]) -> fold.Stretch:
+def _folded(rows: list[tuple[int, ...]]) -> fold.FoldedLog:
     heads = CellTable(len(kernel.BATCH_COLUMNS), max(1, len(rows)))
     heads.count = len(rows)
     for row, cells in enumerate(rows):
@@ -426,8 +426,8 @@ def _folded(rows: list[tuple[int, ...]]) -> fold.Stretch:
     return folded.result()
 
 
-def _plain(stretch: fold.Stretch) -> dict[str, Any]:
-    found = {name: getattr(stretch, name) for name in fold.Stretch.__slots__}
+def _plain(stretch: fold.FoldedLog) -> dict[str, Any]:
+    found = {name: getattr(stretch, name) for name in fold.FoldedLog.__slots__}
     return {**found, "finished": [row for rows in stretch.finished.blocks() for row in rows]}
 
 

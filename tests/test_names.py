@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 PACKAGES: Final = ("kafkalog", "kafkalog_cli", "kafkalog_spark", "pyspark_kafkalog")
-# Names that still mean several things, to be ended one by one: nothing may be added.
-DOUBLE: Final = {"Batches", "Field", "Log", "Stretch"}
+# Names that mean several things; nothing may be added.
+DOUBLE: Final[frozenset[str]] = frozenset()
 
 
 def _classes() -> dict[str, list[str]]:

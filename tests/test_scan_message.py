@@ -14,11 +14,11 @@ from kafkalog.audit.partition import read_extents, read_scan, scan_messages, sca
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import open_log_directory
 from kafkalog.txn.columns import NONE, Columns, Packed
-from kafkalog.txn.wire import Schema, Table, WireError, read_message, write_message
+from kafkalog.txn.wire import Schema, WireError, WireTable, read_message, write_message
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/expect.json")) or sorted(FIXTURES.glob("*/"))
-SCHEMA = Schema("test", 3, (Table("rows", ("a", "b"), ("t",)), Table("many", ("a", "b"))))
+SCHEMA = Schema("test", 3, (WireTable("rows", ("a", "b"), ("t",)), WireTable("many", ("a", "b"))))
 
 
 def scans_of(root: Path):

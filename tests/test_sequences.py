@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafkalog.audit.pipeline.run import audit
 from kafkalog.log import cursor
-from kafkalog.txn.fold import Break, Fold, Stretch
+from kafkalog.txn.fold import Break, Fold, FoldedLog
 from kafkalog.txn.sequences import BREAKS, judge
 from plain import (
     LEGAL,
@@ -33,7 +33,7 @@ from plain import (
 choices = st.lists(st.integers(0, 5), max_size=6)
 
 
-def added(*stretches: list[Batch]) -> Stretch:
+def added(*stretches: list[Batch]) -> FoldedLog:
     """Take in stretches one behind the other."""
     fold = Fold()
     for batches in stretches:

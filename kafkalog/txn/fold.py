@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kafkalog.format.batch import CellTable
 
-__all__ = ["GAP_COLUMNS", "Break", "Fold", "Stretch"]
+__all__ = ["GAP_COLUMNS", "Break", "Fold", "FoldedLog"]
 
 GAP_COLUMNS: Final = ("first_offset", "last_offset", "position")
 
@@ -65,7 +65,7 @@ class Break(NamedTuple):
 
 
 @dataclass(slots=True)
-class Stretch:
+class FoldedLog:
     """What a fold knows of a stretch of log.
 
     `finished` are its ended transactions by ``EXTENT_COLUMNS``, each log's and producer's in log order, `opened` those
@@ -96,7 +96,7 @@ class Stretch:
         """Return the transactions, open ones last."""
         return self.finished.with_rows(self.opened)
 
-    def share(self, number: int, of: int) -> Stretch:
+    def share(self, number: int, of: int) -> FoldedLog:
         """Return the stretch with the transactions, producers and breaks of every `of`-th producer id alone."""
         finished = Packed(EXTENT_COLUMNS)
         for rows in self.finished.blocks():
@@ -164,7 +164,7 @@ class Fold:
             )
             self._go_on(told, why)
 
-    def stretch(self, later: Stretch) -> None:
+    def stretch(self, later: FoldedLog) -> None:
         """Take in a later stretch's transactions and producers.
 
         Only a producer with an open transaction has something to join: rows of others are moved as they are.
@@ -177,14 +177,14 @@ class Fold:
         self.producers(later.producers)
         self._breaks += later.breaks
 
-    def result(self) -> Stretch:
+    def result(self) -> FoldedLog:
         """Return what is known so far."""
         self._pack()
         states = self._used()
         wrote = states[states[:, _IS_OPEN + 1] > 0]
         wrote = wrote[np.lexsort((wrote[:, 1], wrote[:, 0]))]
         gaps = np.concatenate(self._gaps) if self._gaps else np.empty((0, len(GAP_COLUMNS)), np.int64)
-        return Stretch(
+        return FoldedLog(
             self._packed,
             _columns(EXTENT_COLUMNS, states[states[:, _IS_OPEN] != 0, :_IS_OPEN].T),
             _columns(PRODUCER_COLUMNS, np.hstack([wrote[:, :2], wrote[:, _IS_OPEN + 1 :]]).T),

@@ -20,7 +20,7 @@ from kafkalog.txn.columns import NONE, Columns, Packed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Schema", "Table", "WireError", "read_message", "write_message"]
+__all__ = ["Schema", "WireError", "WireTable", "read_message", "write_message"]
 
 _MAGIC: Final = b"KLOG"
 _HEAD: Final = struct.Struct("<4sHHI")  # magic, length of the name, version, number of tables
@@ -36,7 +36,7 @@ class WireError(KafkaLogError):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class WireTable:
     """A table of a message: the names of its columns, whole numbers first, then text."""
 
     name: str
@@ -50,7 +50,7 @@ class Schema:
 
     name: str
     version: int
-    tables: tuple[Table, ...] = field(default=())
+    tables: tuple[WireTable, ...] = field(default=())
 
 
 def write_message(schema: Schema, tables: Mapping[str, Iterable[tuple[Any, ...]] | Columns | Packed]) -> bytes:
@@ -68,7 +68,7 @@ def write_message(schema: Schema, tables: Mapping[str, Iterable[tuple[Any, ...]]
     return b"".join(parts)
 
 
-def _of_rows(table: Table, rows: Rows) -> list[bytes]:
+def _of_rows(table: WireTable, rows: Rows) -> list[bytes]:
     parts = [_ROWS.pack(len(rows))]
     if not rows:
         return parts
@@ -84,7 +84,7 @@ def _of_rows(table: Table, rows: Rows) -> list[bytes]:
 
 
 @dataclass(slots=True)
-class Message:
+class WireMessage:
     """A message that was read: its tables in turn, each asked for once and in the form that it was written in."""
 
     schema: Schema
@@ -118,7 +118,7 @@ class Message:
         except ValueError as error:
             raise WireError(f"{self.schema.name}: {error}") from error
 
-    def _table(self, name: str) -> Table:
+    def _table(self, name: str) -> WireTable:
         table = self.schema.tables[self.read]
         if table.name != name:
             raise WireError(f"{self.schema.name}: the next table is {table.name}, not {name}")
@@ -141,9 +141,9 @@ class Message:
         return found
 
 
-def read_message(schema: Schema, data: bytes) -> Message:
+def read_message(schema: Schema, data: bytes) -> WireMessage:
     """Begin to read a message. Raises WireError where it is another one, or of another version."""
-    message = Message(schema, data)
+    message = WireMessage(schema, data)
     magic, length, version, tables = _HEAD.unpack(message._take(_HEAD.size))
     name = message._take(length).decode("utf-8", "replace")
     found, needed = (magic, name, version, tables), (_MAGIC, schema.name, schema.version, len(schema.tables))

@@ -22,7 +22,7 @@ from kafkalog.log.names import METADATA_TOPIC, STATE_TOPIC
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import expand
 from kafkalog.log.storage_options import set_storage_options
-from kafkalog.txn.fold import Stretch
+from kafkalog.txn.fold import FoldedLog
 from kafkalog_spark.request import Request
 
 __all__ = ["Task", "log_tasks", "open_all", "segment_tasks"]
@@ -124,7 +124,7 @@ def _surroundings(cluster: Cluster, request: Request) -> Surroundings:
         read = read_log(directory, policies(metadata, directory.topic), request.options.limits)
         logs.append(StateLog.of(node, *read))
     # A controller writes into the metadata log all the time: it tells when the copy was taken.
-    clocks: list[PartitionAudit | Stretch] = [log.partition for log in logs]
+    clocks: list[PartitionAudit | FoldedLog] = [log.partition for log in logs]
     limits = request.options.limits
     clocks += [
         scan_segment(directory, segment, limits).stretch for directory in others for segment in directory.segments

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 from kafkalog.audit.partition.scan import DamagedBytes, SegmentScan
 from kafkalog.log.logdir import PartitionDirectory
 
-__all__ = ["Evidence", "Gap", "Hole", "classify", "holes"]
+__all__ = ["Evidence", "Gap", "MissingOffsets", "classify", "holes"]
 
 _BY_CLEANER: Final = frozenset({"compaction", "removed-marker", "cleaned-aborted-data"})
 _NOT_SEEN: Final = frozenset({"lost-segment", "missing-batches"})  # what it is where no sign of the cleaner is left
 
 
-class Hole(NamedTuple):
+class MissingOffsets(NamedTuple):
     """Offsets `first_offset` to `last_offset` are missing before the batch at `position` of `file`.
 
     `at_seam` says that this is the file's first batch.
@@ -59,7 +59,7 @@ class Evidence:
     aborted: Sequence[tuple[int, int]]
 
 
-def holes(scans: Sequence[SegmentScan]) -> Iterator[Hole]:
+def holes(scans: Sequence[SegmentScan]) -> Iterator[MissingOffsets]:
     """Yield where offsets are missing in a partition's segments, in the order of the log."""
     last: int | None = None
     for scan in scans:
@@ -72,13 +72,13 @@ def holes(scans: Sequence[SegmentScan]) -> Iterator[Hole]:
             else:
                 missing = (0, -1)
             if missing[0] <= missing[1]:
-                yield Hole(*missing, path, stretch.first_position, at_seam=True)
+                yield MissingOffsets(*missing, path, stretch.first_position, at_seam=True)
             last = stretch.last_offset
         for row in stretch.gaps:
-            yield Hole(row["first_offset"], row["last_offset"], path, row["position"], at_seam=False)
+            yield MissingOffsets(row["first_offset"], row["last_offset"], path, row["position"], at_seam=False)
 
 
-def classify(hole: Hole, evidence: Evidence, policies: Collection[str | None]) -> Gap:
+def classify(hole: MissingOffsets, evidence: Evidence, policies: Collection[str | None]) -> Gap:
     """Return a hole with its cause: log start, damaged bytes, a lost segment, the cleaner.
 
     `policies` are the values of cleanup.policy in the topic's whole life. A topic that was never compacted has no gap
@@ -93,7 +93,7 @@ def classify(hole: Hole, evidence: Evidence, policies: Collection[str | None]) -
     return Gap(hole.first_offset, hole.last_offset, kind, cause, hole.file, hole.position)
 
 
-def _by_files(hole: Hole, evidence: Evidence) -> tuple[str, str]:
+def _by_files(hole: MissingOffsets, evidence: Evidence) -> tuple[str, str]:
     first, last = hole.first_offset, hole.last_offset
     if last < evidence.log_start_offset:
         return "legal", "below-log-start"
@@ -113,7 +113,7 @@ def _by_files(hole: Hole, evidence: Evidence) -> tuple[str, str]:
     return "unexplained", "missing-batches"
 
 
-def _by_policy(hole: Hole, kind: str, cause: str, evidence: Evidence, *, compacted: bool) -> tuple[str, str]:
+def _by_policy(hole: MissingOffsets, kind: str, cause: str, evidence: Evidence, *, compacted: bool) -> tuple[str, str]:
     if not compacted:
         if cause in _BY_CLEANER or kind == "unexplained":
             return ("damage", "lost-segment") if hole.position == 0 else ("damage", "missing-batches")
@@ -124,7 +124,7 @@ def _by_policy(hole: Hole, kind: str, cause: str, evidence: Evidence, *, compact
     return kind, cause
 
 
-def _is_damaged(hole: Hole, damaged: Sequence[DamagedBytes]) -> bool:
+def _is_damaged(hole: MissingOffsets, damaged: Sequence[DamagedBytes]) -> bool:
     """Say whether damaged bytes are where the missing offsets would be."""
     for extent in damaged:
         is_before = extent.file != hole.file or extent.position + extent.length <= hole.position
@@ -135,6 +135,6 @@ def _is_damaged(hole: Hole, damaged: Sequence[DamagedBytes]) -> bool:
     return False
 
 
-def _has_orphan(hole: Hole, directory: PartitionDirectory) -> bool:
+def _has_orphan(hole: MissingOffsets, directory: PartitionDirectory) -> bool:
     """Say whether an index of a missing segment is left whose base offset is in the hole."""
     return any(hole.first_offset <= base <= hole.last_offset for base in directory.orphans)

@@ -18,7 +18,7 @@ from kafkalog.format.index import AbortedTransaction
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import read_aborted_transactions
 from kafkalog.txn.columns import Columns
-from kafkalog.txn.fold import Fold, Stretch
+from kafkalog.txn.fold import Fold, FoldedLog
 from kafkalog.txn.stable import last_stable_offset
 
 __all__ = ["join"]
@@ -68,7 +68,7 @@ def join(
     return replace(judged, of_producers=tuple(broken_sequences(judged)))
 
 
-def _joined(seed: Columns, stretches: Sequence[Stretch]) -> Stretch:
+def _joined(seed: Columns, stretches: Sequence[FoldedLog]) -> FoldedLog:
     """Join stretches behind transactions that were open before them; one alone is what it is."""
     if len(stretches) == 1 and not len(seed):
         return stretches[0]

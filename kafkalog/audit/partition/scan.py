@@ -17,7 +17,7 @@ from kafkalog.log.logdir import Segment
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.readers import records, segment_chunks
 from kafkalog.txn.coordinator import Entry
-from kafkalog.txn.fold import Fold, Stretch
+from kafkalog.txn.fold import Fold, FoldedLog
 
 __all__ = ["DamagedBytes", "SegmentScan", "scan_segment"]
 
@@ -52,7 +52,7 @@ class SegmentScan:
     """
 
     segment: Segment
-    stretch: Stretch
+    stretch: FoldedLog
     damaged: list[DamagedBytes] = field(default_factory=list)
     zero_tail: Finding | None = None
     findings: list[Finding] = field(default_factory=list)
@@ -103,7 +103,7 @@ def scan_segment(
     return scan
 
 
-def _oldest(stretch: Stretch) -> int:
+def _oldest(stretch: FoldedLog) -> int:
     """Return the first time that a producer's batch or a marker has, -1 where there is none."""
     columns = [stretch.producers["first_timestamp"]]
     columns += [rows["marker_timestamp"] for rows in stretch.finished.blocks("marker_timestamp")]
@@ -155,7 +155,7 @@ class _Told:
             if finding.code != "offset-gap":
                 self.findings.append(finding)
 
-    def of_markers(self, stretch: Stretch) -> None:
+    def of_markers(self, stretch: FoldedLog) -> None:
         """Tell of the markers that can't be read."""
         for offset, position, size in stretch.unreadable_markers:
             message = f"the transaction marker at offset {offset} can't be read"

@@ -14,9 +14,9 @@ from kafkalog.format.records.transaction_state import StateRecord, TransactionSt
 from kafkalog.log.logdir import Segment
 from kafkalog.txn.columns import Packed
 from kafkalog.txn.coordinator import Entry
-from kafkalog.txn.fold import GAP_COLUMNS, Break, Stretch
+from kafkalog.txn.fold import GAP_COLUMNS, Break, FoldedLog
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS
-from kafkalog.txn.wire import Schema, Table, read_message, write_message
+from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
 
 __all__ = ["SCAN_VERSION", "read_extents", "read_scan", "scan_messages"]
 
@@ -34,24 +34,24 @@ _SCAN: Final = Schema(
     "segment-scan",
     SCAN_VERSION,
     (
-        Table("segment", ("base_offset", "size", "transactions", "oldest", *_COUNTS), ("path",)),
-        Table("opened", EXTENT_COLUMNS),
-        Table("producers", PRODUCER_COLUMNS),
-        Table("gaps", GAP_COLUMNS),
-        Table("breaks", Break._fields),
-        Table("leader_epochs", ("epoch", "first_offset")),
-        Table("unreadable_markers", ("offset", "position", "size")),
-        Table("damaged", ("position", "length", "last_offset")),
-        Table("findings", ("is_zero_tail", *_FINDING_NUMBERS), _FINDING_TEXTS),
-        Table(
+        WireTable("segment", ("base_offset", "size", "transactions", "oldest", *_COUNTS), ("path",)),
+        WireTable("opened", EXTENT_COLUMNS),
+        WireTable("producers", PRODUCER_COLUMNS),
+        WireTable("gaps", GAP_COLUMNS),
+        WireTable("breaks", Break._fields),
+        WireTable("leader_epochs", ("epoch", "first_offset")),
+        WireTable("unreadable_markers", ("offset", "position", "size")),
+        WireTable("damaged", ("position", "length", "last_offset")),
+        WireTable("findings", ("is_zero_tail", *_FINDING_NUMBERS), _FINDING_TEXTS),
+        WireTable(
             "state_records",
             ("log_partition", "offset", "timestamp", "state", "listed", *_RECORD_NUMBERS),
             ("transactional_id", "log"),
         ),
-        Table("listed_partitions", ("partition",), ("topic",)),
+        WireTable("listed_partitions", ("partition",), ("topic",)),
     ),
 )
-_EXTENTS: Final = Schema("extents", SCAN_VERSION, (Table("finished", EXTENT_COLUMNS),))
+_EXTENTS: Final = Schema("extents", SCAN_VERSION, (WireTable("finished", EXTENT_COLUMNS),))
 
 
 def scan_messages(scan: SegmentScan, rows: int) -> Iterator[bytes]:
@@ -109,7 +109,7 @@ def read_scan(data: bytes) -> SegmentScan:
     records = message.rows("state_records")
     listed = iter(message.rows("listed_partitions"))
     about = dict(zip(_COUNTS, (*others, bool(cleaned)), strict=True))
-    stretch = Stretch(
+    stretch = FoldedLog(
         finished=Packed(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,
         leader_epochs=epochs, unreadable_markers=markers, **about,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from kafkalog.audit.transactions import KEY_COLUMNS, Blocker, LogSummary
 from kafkalog.findings import Severity
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
 from kafkalog.txn.columns import Columns, Packed
-from kafkalog.txn.wire import Schema, Table, read_message, write_message
+from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
 
 __all__ = [
     "read_conflict",
@@ -30,19 +30,19 @@ _PLACE: Final = Schema(
     "log-place",
     1,
     (
-        Table(
+        WireTable(
             "log",
             ("number", "cluster", "group", "shares", "partition", "running", "clean_shutdown"),
             ("log", "topic", "suffix", "topic_id"),
         ),
-        Table("node", ("clean_shutdown", "locked"), ("path", "home", "cluster_id", "node_id", "directory_id")),
-        Table("segments", ("base_offset", "size"), ("path",)),
-        Table("snapshots", ("offset",), ("path",)),
-        Table("left_over", (), ("name",)),
-        Table("orphans", ("base_offset",)),
-        Table("leader_epochs", ("epoch", "start_offset")),
-        Table("checkpoints", ("offset",), ("kind",)),
-        Table("txn_indexes", ("base_offset",)),
+        WireTable("node", ("clean_shutdown", "locked"), ("path", "home", "cluster_id", "node_id", "directory_id")),
+        WireTable("segments", ("base_offset", "size"), ("path",)),
+        WireTable("snapshots", ("offset",), ("path",)),
+        WireTable("left_over", (), ("name",)),
+        WireTable("orphans", ("base_offset",)),
+        WireTable("leader_epochs", ("epoch", "start_offset")),
+        WireTable("checkpoints", ("offset",), ("kind",)),
+        WireTable("txn_indexes", ("base_offset",)),
     ),
 )
 _SUMMARY_NUMBERS: Final = (
@@ -54,19 +54,19 @@ _SUMMARY: Final = Schema(
     "log-summary",
     1,
     (
-        Table("summary", _SUMMARY_NUMBERS, _SUMMARY_TEXTS),
-        Table("states", ("count",), ("state",)),
-        Table("gaps", ("count",), ("kind",)),
-        Table("blocker", ("first_offset", "producer_id", "since_ms"), ("transactional_id", "state")),
+        WireTable("summary", _SUMMARY_NUMBERS, _SUMMARY_TEXTS),
+        WireTable("states", ("count",), ("state",)),
+        WireTable("gaps", ("count",), ("kind",)),
+        WireTable("blocker", ("first_offset", "producer_id", "since_ms"), ("transactional_id", "state")),
     ),
 )
 _COUNTS: Final = Schema(
     "counts",
     1,
-    (Table("findings", ("severity", "count"), ("code",)), Table("content", ("bytes",), ("table",))),
+    (WireTable("findings", ("severity", "count"), ("code",)), WireTable("content", ("bytes",), ("table",))),
 )
-_KEYS: Final = Schema("own-epoch-keys", 1, (Table("keys", KEY_COLUMNS),))
-_CONFLICT: Final = Schema("conflict", 1, (Table("pair", KEY_COLUMNS),))
+_KEYS: Final = Schema("own-epoch-keys", 1, (WireTable("keys", KEY_COLUMNS),))
+_CONFLICT: Final = Schema("conflict", 1, (WireTable("pair", KEY_COLUMNS),))
 
 Codes = Counter[tuple[str, Severity]]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kafkalog.audit.side_files.coverage import Coverage
     from kafkalog.audit.side_files.index_witness import OffsetIndex, TimeIndex
-    from kafkalog.audit.side_files.place import SegmentPlace
+    from kafkalog.audit.side_files.place import SegmentFiles
     from kafkalog.findings import Finding
 
 __all__ = ["Mismatch", "offset_mismatch", "offsets_beyond", "time_mismatch", "times_beyond"]
@@ -26,7 +26,7 @@ class Mismatch(NamedTuple):
     share: float
 
 
-def offsets_beyond(index: OffsetIndex, place: SegmentPlace, coverage: Coverage) -> NDArray[np.bool_]:
+def offsets_beyond(index: OffsetIndex, place: SegmentFiles, coverage: Coverage) -> NDArray[np.bool_]:
     """Say which entries go on after the log's end: both their offset and their position do."""
     beyond: NDArray[np.bool_] = (index.position >= place.segment.size) & (index.offset > coverage.reached)
     return beyond
@@ -38,7 +38,7 @@ def times_beyond(index: TimeIndex, coverage: Coverage) -> NDArray[np.bool_]:
     return beyond
 
 
-def offset_mismatch(index: OffsetIndex, place: SegmentPlace, coverage: Coverage) -> Mismatch | None:
+def offset_mismatch(index: OffsetIndex, place: SegmentFiles, coverage: Coverage) -> Mismatch | None:
     """Return what of an ``.index`` leads readers astray."""
     if not len(index):
         return None
@@ -66,7 +66,7 @@ def offset_mismatch(index: OffsetIndex, place: SegmentPlace, coverage: Coverage)
     return Mismatch(finding, float(wrong.sum()) / len(index))
 
 
-def time_mismatch(index: TimeIndex, place: SegmentPlace, coverage: Coverage) -> Mismatch | None:
+def time_mismatch(index: TimeIndex, place: SegmentFiles, coverage: Coverage) -> Mismatch | None:
     """Return what of a ``.timeindex`` leads readers astray."""
     beyond = times_beyond(index, coverage)
     wrong = index.wrong() & ~beyond
@@ -94,7 +94,7 @@ def _ends_early(index: TimeIndex) -> bool:
 
 
 def _of_time(
-    index: TimeIndex, place: SegmentPlace, coverage: Coverage, row: int, message: str, found: int
+    index: TimeIndex, place: SegmentFiles, coverage: Coverage, row: int, message: str, found: int
 ) -> Finding:  # fmt: skip
     there = int(index.there[row]) if len(index) else kernel.NONE
     return place.finding(

@@ -9,11 +9,11 @@ from kafkalog.audit.partition import located
 from kafkalog.findings import Finding, Where
 from kafkalog.log.logdir import PartitionDirectory, Segment
 
-__all__ = ["SegmentPlace"]
+__all__ = ["SegmentFiles"]
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentPlace:
+class SegmentFiles:
     """A segment of a partition's directory."""
 
     directory: PartitionDirectory

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kafkalog.audit.side_files.coverage import Coverage
 from kafkalog.audit.side_files.epoch_runs import EpochRun, EpochRuns
 from kafkalog.audit.side_files.index_witness import Batches
-from kafkalog.audit.side_files.place import SegmentPlace
+from kafkalog.audit.side_files.place import SegmentFiles
 from kafkalog.audit.side_files.segment_indexes import SegmentIndexes
 from kafkalog.audit.side_files.state_pieces import StatePiece, StatePieces
 from kafkalog.findings import Finding
@@ -54,7 +54,7 @@ class SideFiles:
     def __init__(self, directory: PartitionDirectory, segment: Segment) -> None:
         self._segment = segment
         self._coverage = Coverage(segment.base_offset)
-        self._indexes = SegmentIndexes(SegmentPlace(directory, segment))
+        self._indexes = SegmentIndexes(SegmentFiles(directory, segment))
         self._epochs = EpochRuns()
         self._states = StatePieces.of(directory, segment)
 

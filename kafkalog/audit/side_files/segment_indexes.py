@@ -20,7 +20,7 @@ from kafkalog.log.storage import exists
 
 if TYPE_CHECKING:
     from kafkalog.audit.side_files.coverage import Coverage
-    from kafkalog.audit.side_files.place import SegmentPlace
+    from kafkalog.audit.side_files.place import SegmentFiles
 
 __all__ = ["IndexVerdict", "SegmentIndexes"]
 
@@ -40,7 +40,7 @@ class IndexVerdict(NamedTuple):
 class SegmentIndexes:
     """The two indexes of one segment; call `chunk` for each chunk in order, then `finish` once."""
 
-    def __init__(self, place: SegmentPlace) -> None:
+    def __init__(self, place: SegmentFiles) -> None:
         self._place = place
         self._both: tuple[OffsetIndex | None, TimeIndex | None] | None = None
         self._unread: list[Finding] = []

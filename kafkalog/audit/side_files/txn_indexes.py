@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafkalog.audit.partition import LostOffsets, PartitionAudit
-from kafkalog.audit.side_files.place import SegmentPlace
+from kafkalog.audit.side_files.place import SegmentFiles
 from kafkalog.audit.side_files.txn_index_witness import Aborts, EntryFault, Reach
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.index import AbortedTransaction
@@ -21,7 +21,7 @@ __all__ = ["TxnIndexFaults", "txn_index_faults"]
 class TxnIndexFaults:
     """What is wrong with a segment's ``.txnindex``; there is at least one fault."""
 
-    place: SegmentPlace
+    place: SegmentFiles
     faults: list[EntryFault]
 
     def finding(self, *, excused: bool) -> Finding:
@@ -58,7 +58,7 @@ def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnInd
             continue
         faults = aborts.faults(entries, segment.base_offset, high, _reach(audit, high, lost, damaged))
         if faults:
-            yield TxnIndexFaults(SegmentPlace(audit.directory, segment), faults)
+            yield TxnIndexFaults(SegmentFiles(audit.directory, segment), faults)
 
 
 def _entries(audit: PartitionAudit, segment: Segment, *, missing: bool) -> list[AbortedTransaction] | None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import combinations
 
 from kafkalog.audit.partition import LostOffsets, PartitionAudit, read_log
-from kafkalog.audit.verification.replica_rows import BASE, CRC, EPOCH, LAST, Batches
+from kafkalog.audit.verification.replica_rows import BASE, CRC, EPOCH, LAST, ReplicaBatches
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
@@ -124,7 +124,7 @@ def compare_two(one: Replica, other: Replica, limits: Limits | None = None) -> P
     pair = Pair(one, other)
     start = max(one.audit.log_start_offset, other.audit.log_start_offset)
     pair.identical_up_to = start
-    sides = (Batches(one.audit.directory, start, limits), Batches(other.audit.directory, start, limits))
+    sides = (ReplicaBatches(one.audit.directory, start, limits), ReplicaBatches(other.audit.directory, start, limits))
     while len(sides[0]) and len(sides[1]) and pair.diverged is None:
         count = sides[0].same(sides[1])
         if count:
@@ -142,7 +142,7 @@ def compare_two(one: Replica, other: Replica, limits: Limits | None = None) -> P
     return pair
 
 
-def _alone(pair: Pair, which: int, batches: Batches, lacking: Replica) -> None:
+def _alone(pair: Pair, which: int, batches: ReplicaBatches, lacking: Replica) -> None:
     """Pass over a batch that only one replica has; `lacking` is the other."""
     first, last = batches[BASE], batches[LAST]
     if first in lacking.unreadable:
@@ -159,7 +159,7 @@ def _alone(pair: Pair, which: int, batches: Batches, lacking: Replica) -> None:
     batches.take(1)
 
 
-def _differ(pair: Pair, sides: tuple[Batches, Batches]) -> None:
+def _differ(pair: Pair, sides: tuple[ReplicaBatches, ReplicaBatches]) -> None:
     """Judge two batches that lie at the same offsets and are not the same."""
     one, other = sides
     cleaned_to = max(pair.one.audit.cleaned_to, pair.other.audit.cleaned_to)
@@ -173,7 +173,7 @@ def _differ(pair: Pair, sides: tuple[Batches, Batches]) -> None:
         side.take(1)
 
 
-def _diverge(pair: Pair, sides: tuple[Batches, Batches]) -> None:
+def _diverge(pair: Pair, sides: tuple[ReplicaBatches, ReplicaBatches]) -> None:
     one, other = sides
     pair.diverged = max(min(one[BASE], other[BASE]), pair.identical_up_to)
     pair.epochs = (one[EPOCH], other[EPOCH])

@@ -16,7 +16,7 @@ from kafkalog.log.segment import segment_chunks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Batches"]
+__all__ = ["ReplicaBatches"]
 
 BASE, LAST, EPOCH, CRC, SIZE, VALID, PRODUCER, PRODUCER_EPOCH, SEQUENCE, ATTRIBUTES = range(10)
 _TAKEN: Final = (
@@ -27,7 +27,7 @@ _ALL: Final = slice(BASE, SIZE + 1)  # what the same batch has the same
 _CODEC_TYPE_FLAGS: Final = 0x38  # timestamp type, transactional, control: what cleaning leaves
 
 
-class Batches:
+class ReplicaBatches:
     """The whole batches of one replica from an offset on, to be taken from the front."""
 
     def __init__(self, directory: PartitionDirectory, start: int, limits: Limits | None = None) -> None:
@@ -54,14 +54,14 @@ class Batches:
                 self.table = table
                 return
 
-    def same(self, other: Batches) -> int:
+    def same(self, other: ReplicaBatches) -> int:
         """Say how many batches in front are the same in both, byte for byte."""
         count = min(len(self), len(other))
         mine, theirs = self.table[:count], other.table[:count]
         equal = (mine[:, _ALL] == theirs[:, _ALL]).all(axis=1)
         return count if equal.all() else int(np.argmin(equal))
 
-    def is_same_written(self, other: Batches) -> bool:
+    def is_same_written(self, other: ReplicaBatches) -> bool:
         """Say whether the batches in front were one when they were written: cleaning leaves these fields."""
         mine, theirs = self.table[0], other.table[0]
         kept = [LAST, EPOCH, PRODUCER, PRODUCER_EPOCH, SEQUENCE]
