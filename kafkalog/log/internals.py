@@ -12,6 +12,7 @@ from kafkalog.format.message import MalformedError
 from kafkalog.format.message_json import plain
 from kafkalog.format.records.consumer_offsets import with_protocol
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
+from kafkalog.tables.internal import INTERNAL
 
 __all__ = ["TOPICS", "Written", "internal_findings", "internal_row", "read_internal"]
 
@@ -74,10 +75,22 @@ def internal_row(record: Written, topic: str, log: str, partition: int | None) -
         key, value = content.key, content.value
         if value is not None and content.name == "GroupMetadata":
             value = with_protocol(value)
-    return (
-        log, topic, partition, record.offset, record.timestamp, record.type, record.kind, record.version, plain(key),
-        plain(value), content is not None and value is None, content is None, record.transactional, record.producer_id,
-    )  # fmt: skip
+    return INTERNAL.of(
+        log=log,
+        topic=topic,
+        partition=partition,
+        offset=record.offset,
+        timestamp_ms=record.timestamp,
+        type=record.type,
+        kind=record.kind,
+        version=record.version,
+        key=plain(key),
+        value=plain(value),
+        tombstone=content is not None and value is None,
+        unknown=content is None,
+        transactional=record.transactional,
+        producer_id=record.producer_id,
+    )
 
 
 def _finding(code: str, file: str, batch: Batch, record: Record, message: str) -> Finding:

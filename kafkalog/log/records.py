@@ -46,6 +46,11 @@ class RecordBlock:
         start, size = self.recs.cell(kernel.VALUE_START, number), self.recs.cell(kernel.VALUE_SIZE, number)
         return None if size < 0 else bytes(self.buf[start : start + size])
 
+    def headers(self, number: int) -> tuple[tuple[bytes, bytes | None], ...]:
+        """Return one record's headers in order."""
+        start, count = self.recs.cell(kernel.HEADERS_START, number), self.recs.cell(kernel.HEADERS_COUNT, number)
+        return tuple(_headers(self.buf, start, count))
+
     def record(self, number: int, position: int | None = None) -> Record:
         """Make one record readable; `position` is that of its batch where it lies in a wrapper."""
         row, offset, timestamp, sequence, key, key_size, value, value_size, headers, count, size = self.recs.row(number)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, repeat
+from operator import attrgetter
 from typing import Any, Final
 
 from kafkalog.findings import Finding, numbered_id
 from kafkalog.format import kernel
-from kafkalog.format.batch import Batch, Record
+from kafkalog.format.batch import Batch, CellTable, Record
 from kafkalog.format.internal import Internal
+from kafkalog.log import values
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.names import FileKind
+from kafkalog.log.records import RecordBlock
 from kafkalog.log.selection import Selection
+from kafkalog.log.values import Value, cells, texts
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
+from kafkalog.tables.audit import FINDINGS
 from kafkalog.tables.internal import INTERNAL
 
 __all__ = [
@@ -23,10 +29,8 @@ __all__ = [
     "DistinctIds",
     "finding_row",
     "finding_rows",
-    "headers_cell",
     "segment_rows",
     "side_file_rows",
-    "text_cells",
 ]
 
 Row = tuple[Any, ...]
@@ -49,13 +53,29 @@ TABLES_OF: Final[dict[FileKind, tuple[Table, ...]]] = {
 
 def finding_row(finding: Finding, node: str | None = None) -> Row:
     """Make a finding a row of the table ``findings``; `node` is the broker that it was found on, if known."""
-    needed = None if finding.needed is None else str(finding.needed)
-    found = None if finding.found is None else str(finding.found)
-    return (
-        finding.id_in(node), finding.code, finding.severity.word, finding.certainty, finding.log, finding.topic,
-        finding.partition, finding.producer_id, finding.file, finding.position, finding.length, finding.offset,
-        finding.last_offset, needed, found, finding.message, finding.remedy, finding.leader,
-    )  # fmt: skip
+    return FINDINGS.of(
+        id=finding.id_in(node),
+        code=finding.code,
+        severity=finding.severity.word,
+        certainty=finding.certainty,
+        log=finding.log,
+        topic=finding.topic,
+        partition=finding.partition,
+        producer_id=finding.producer_id,
+        file=finding.file,
+        position=finding.position,
+        length=finding.length,
+        offset=finding.offset,
+        last_offset=finding.last_offset,
+        needed=None if finding.needed is None else str(finding.needed),
+        found=None if finding.found is None else str(finding.found),
+        message=finding.message,
+        remedy=finding.remedy,
+        leader=finding.leader,
+    )
+
+
+_ID: Final = FINDINGS.names.index("id")
 
 
 class DistinctIds:
@@ -66,10 +86,10 @@ class DistinctIds:
 
     def __call__(self, row: Row) -> Row:
         """Give a row of the table ``findings`` the id that no row before has."""
-        plain = row[0]
+        plain = row[_ID]
         number = self._seen[plain]
         self._seen[plain] += 1
-        return row if not number else (numbered_id(plain, number), *row[1:])
+        return row if not number else (*row[:_ID], numbered_id(plain, number), *row[_ID + 1 :])
 
 
 def finding_rows(findings: Iterable[Finding], node: str | None = None) -> Iterator[Row]:
@@ -77,45 +97,47 @@ def finding_rows(findings: Iterable[Finding], node: str | None = None) -> Iterat
     return map(DistinctIds(), (finding_row(finding, node) for finding in findings))
 
 
-def text_cells(data: bytes | None) -> tuple[str | None, str | None]:
-    """Split bytes into a text column and a base64 column, of which one is null."""
-    if data is None:
-        return None, None
-    try:
-        return data.decode(), None
-    except UnicodeDecodeError:
-        import base64
-
-        return None, base64.b64encode(data).decode()
+def _batch_rows(file: str, heads: CellTable) -> list[Row]:
+    columns = {name: cells(value, _listed(heads)) for name, value in values.BATCH.items()}
+    return list(zip(*tables.BATCHES.of(file=repeat(file, heads.count), **columns), strict=True))
 
 
-def _batch_row(file: str, batch: Batch) -> Row:
-    delta = None if batch.base_offset is None else batch.last_offset - batch.base_offset
-    current = batch.magic > 1
-    return (
-        file, batch.position, batch.size, batch.base_offset, batch.last_offset, delta, batch.records_count, batch.magic,
-        batch.crc, batch.crc_holds, batch.attributes, batch.codec, batch.timestamp_type, batch.is_transactional,
-        batch.is_control, current and bool(batch.attributes & 0x40), batch.attributes & 0xFF80 if current else 0,
-        batch.base_timestamp, batch.delete_horizon_ms, batch.max_timestamp, batch.producer_id, batch.producer_epoch,
-        batch.base_sequence, batch.last_sequence, batch.partition_leader_epoch,
-    )  # fmt: skip
+def _listed(block: CellTable) -> Callable[[int], list[int]]:
+    return lambda number: block.column(number).tolist()
 
 
-def headers_cell(record: Record) -> list[dict[str, str | None]]:
-    """Make a record's headers a cell of the column ``headers``."""
-    names = ("key", "key_base64", "value", "value_base64")
-    return [dict(zip(names, (*text_cells(key), *text_cells(value)), strict=True)) for key, value in record.headers]
+class _RecordRows:
+    """Makes the records of one chunk rows; what they have of their batches is made once for each batch."""
+
+    def __init__(self, file: str, heads: CellTable) -> None:
+        self.file = file
+        self._of_batch = _made(values.OF_BATCH, heads)
+        self._message = _made(values.MESSAGE, heads)
+
+    def of(self, block: RecordBlock, numbers: Sequence[int]) -> Iterator[Row]:
+        """Yield a row for each record of these numbers; its texts are made when it is asked for."""
+        listed = _listed(block.recs)
+        if len(numbers) == block.recs.count:
+            column = listed
+        else:
+
+            def column(number: int) -> list[int]:
+                return list(map(listed(number).__getitem__, numbers))
+
+        inner = column(kernel.BATCH)
+        outer = inner if block.outer is None else [block.outer] * len(inner)
+        message = self._message if block.outer is None else _made(values.MESSAGE, block.heads)
+        columns: dict[str, Iterable[Any]] = {
+            **{name: cells(value, column) for name, value in values.RECORD.items()},
+            **{name: map(made.__getitem__, outer) for name, made in self._of_batch.items()},
+            **{name: map(made.__getitem__, inner) for name, made in message.items()},
+            **texts(block, numbers),
+        }
+        return zip(*tables.RECORDS.of(file=repeat(self.file, len(inner)), **columns), strict=True)
 
 
-def _record_row(file: str, batch: Batch, record: Record) -> Row:
-    headers = headers_cell(record)
-    return (
-        file, record.offset, record.timestamp, batch.timestamp_type, record.sequence, batch.producer_id,
-        batch.producer_epoch, batch.is_transactional, batch.is_control, record.size,
-        -1 if record.key is None else len(record.key), -1 if record.value is None else len(record.value), len(headers),
-        *text_cells(record.key), *text_cells(record.value), headers, batch.magic, record.crc, record.crc_holds,
-        record.position, batch.crc_holds,
-    )  # fmt: skip
+def _made(of: Mapping[str, Value], heads: CellTable) -> dict[str, list[Any]]:
+    return {name: list(cells(value, _listed(heads))) for name, value in of.items()}
 
 
 def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] | Finding:
@@ -128,10 +150,20 @@ def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] |
         from kafkalog.log.readers import control_finding
 
         return control_finding(file, batch, record, error)
-    return tables.CONTROL, (
-        file, record.offset, record.timestamp, control.name, control.type, control.version, control.coordinator_epoch,
-        control.data, batch.producer_id, batch.producer_epoch, batch.partition_leader_epoch, batch.position,
-    )  # fmt: skip
+    return tables.CONTROL, tables.CONTROL.of(
+        file=file,
+        offset=record.offset,
+        timestamp_ms=record.timestamp,
+        type=control.name,
+        type_number=control.type,
+        version=control.version,
+        coordinator_epoch=control.coordinator_epoch,
+        data=control.data,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        partition_leader_epoch=batch.partition_leader_epoch,
+        batch_position=batch.position,
+    )
 
 
 def segment_rows(
@@ -142,41 +174,47 @@ def segment_rows(
     Records are decoded only where a table or the selection needs them; `internal` says what those of the table
     ``internal`` are.
     """
+    everything = selection.everything
+    records = bool({"records", "internal"} & wanted) or selection.looks_at_records
+    reads = records or "control" in wanted
     for chunk in chunks:
-        batches = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
-        selected = [selection.may_hold(batch) for batch in batches]
-        records = bool({"records", "internal"} & wanted) or selection.looks_at_records
-        for row, batch in enumerate(batches):
-            if not selected[row] or not (records or ("control" in wanted and batch.is_control)):
-                chunk.skip(row)
-        if "batches" in wanted and not selection.looks_at_records:
-            for row, batch in enumerate(batches):
-                if selected[row]:
-                    yield tables.BATCHES, _batch_row(file, batch)
-        if records or "control" in wanted:
-            yield from _record_rows(file, chunk, batches, wanted, selection, internal)
+        numbers = range(chunk.heads.count if reads or not everything else 0)  # whose headers are looked at one by one
+        batches = [Batch.of(chunk.heads, number) for number in numbers]
+        selected = repeat(True) if everything else [selection.may_hold(batch) for batch in batches]
+        for number, batch, is_selected in zip(numbers, batches, selected, strict=False):
+            if not is_selected or not (records or batch.is_control):
+                chunk.skip(number)
+        rows = _batch_rows(file, chunk.heads) if "batches" in wanted else []
+        if not selection.looks_at_records:
+            yield from ((tables.BATCHES, row) for row in compress(rows, selected))
+        if reads:
+            yield from _record_rows(file, chunk, batches, rows, wanted, selection, internal)
         yield from chunk.findings
 
 
 def _record_rows(
-    file: str, chunk: Chunk, batches: list[Batch], wanted: set[str], selection: Selection, internal: Internal | None
-) -> Iterator[tuple[Table, Row] | Finding]:
+    file: str, chunk: Chunk, batches: list[Batch], batch_rows: list[Row], wanted: set[str], selection: Selection,
+    internal: Internal | None,
+) -> Iterator[tuple[Table, Row] | Finding]:  # fmt: skip
     decoded = _internal_rows(file, internal) if "internal" in wanted else None
+    record_rows = _RecordRows(file, chunk.heads) if "records" in wanted else None
     told = -1  # the last batch whose row was given because a record of it is selected
     for block in chunk.records():
-        for number in selection.numbers(block):
-            row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
-            batch = batches[row]
-            record = block.record(number, batch.position)
-            if "batches" in wanted and selection.looks_at_records and row != told:
-                yield tables.BATCHES, _batch_row(file, batch)
-                told = row
-            if "control" in wanted and batch.is_control:
-                yield _control_row(file, batch, record)
-            if "records" in wanted:
-                yield tables.RECORDS, _record_row(file, batch, record)
-            if decoded and not batch.is_control:
-                yield from decoded(batch, record)
+        numbers = range(block.recs.count) if selection.everything else list(selection.numbers(block))
+        rows = repeat(()) if record_rows is None else record_rows.of(block, numbers)
+        for number, row in zip(numbers, rows, strict=False):
+            at = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
+            batch = batches[at]
+            if batch_rows and selection.looks_at_records and at != told:
+                yield tables.BATCHES, batch_rows[at]
+                told = at
+            is_control = batch.is_control
+            if is_control and "control" in wanted:
+                yield _control_row(file, batch, block.record(number, batch.position))
+            if record_rows is not None:
+                yield tables.RECORDS, row
+            if decoded is not None and not is_control:
+                yield from decoded(batch, block.record(number, batch.position))
         yield from block.findings
 
 
@@ -210,30 +248,35 @@ def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tup
     from kafkalog.log.indexes import check_offset_index, check_time_index
 
     findings: list[Finding] = []
-    rows: list[Row]
+    file, table = os.fspath(path), TABLES_OF[kind][0]
+    if table is tables.PROPERTIES:
+        for key, value in readers.read_properties(path, on_finding=findings.append).items():
+            yield table, table.of(file=file, key=key, value=value)
+        yield from findings
+        return
+    entries: Sequence[Any]
     if kind is FileKind.OFFSET_INDEX:
         index = check_offset_index(path)
-        rows, findings = [(n, *entry) for n, entry in enumerate(index.listed)], index.findings
+        entries, findings = index.listed, index.findings
     elif kind is FileKind.TIME_INDEX:
         times = check_time_index(path)
-        rows, findings = [(n, *entry) for n, entry in enumerate(times.listed)], times.findings
+        entries, findings = times.listed, times.findings
     elif kind is FileKind.TXN_INDEX:
-        aborted = readers.read_aborted_transactions(path, on_finding=findings.append)
-        rows = [(n, *entry) for n, entry in enumerate(aborted)]
+        entries = readers.read_aborted_transactions(path, on_finding=findings.append)
     elif kind is FileKind.PRODUCER_SNAPSHOT:
-        rows = [
-            (
-                state.producer_id, state.producer_epoch, state.first_sequence, state.last_sequence, state.last_offset,
-                state.offset_delta, state.timestamp, state.coordinator_epoch, state.current_txn_first_offset,
-            )
-            for state in readers.read_snapshot(path, on_finding=findings.append)
-        ]  # fmt: skip
-    elif kind in (FileKind.OFFSET_CHECKPOINT, FileKind.LEADER_EPOCH_CHECKPOINT):
-        rows = [tuple(row) for row in readers.read_checkpoint(path, on_finding=findings.append).rows]
+        entries = readers.read_snapshot(path, on_finding=findings.append)
     else:
-        rows = list(readers.read_properties(path, on_finding=findings.append).items())
-    table = TABLES_OF[kind][0]
-    file = os.fspath(path)
-    for row in rows:
-        yield table, (file, *row)
+        entries = readers.read_checkpoint(path, on_finding=findings.append).rows
+    yield from ((table, row) for row in _entry_rows(table, file, entries))
     yield from findings
+
+
+def _entry_rows(table: Table, file: str, entries: Sequence[Any]) -> Iterator[Row]:
+    """Yield the entries of a side file: a column has the name of their field, of a time with its unit."""
+    columns: dict[str, Iterable[Any]] = {"file": repeat(file, len(entries)), "entry": range(len(entries))}
+    for name in table.names:
+        if name not in columns:
+            columns[name] = map(attrgetter(name.removesuffix("_ms")), entries)
+    if "entry" not in table.names:
+        del columns["entry"]
+    return zip(*table.of(**columns), strict=True)

@@ -15,6 +15,7 @@ from kafkalog.log.files import Source, open_source
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.segment import batch_positions, scan_source
 from kafkalog.log.stretches import Stretch, stretches
+from kafkalog.tables.salvage import STRETCHES
 
 __all__ = ["TAKEN", "Salvaged", "salvage"]
 
@@ -30,10 +31,18 @@ class Salvaged(NamedTuple):
     def row(self, file: str) -> tuple[Any, ...]:
         """Make it a row of the table ``stretches``."""
         part = self.stretch
-        return (
-            file, part.position, part.size, part.batches, part.records, part.first_offset, part.last_offset, part.grade,
-            self.taken, part.reason,
-        )  # fmt: skip
+        return STRETCHES.of(
+            file=file,
+            position=part.position,
+            size_bytes=part.size,
+            batches=part.batches,
+            records=part.records,
+            first_offset=part.first_offset,
+            last_offset=part.last_offset,
+            grade=part.grade,
+            taken=self.taken,
+            reason=part.reason,
+        )
 
 
 def salvage(

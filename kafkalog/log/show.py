@@ -11,6 +11,7 @@ from kafkalog.errors import UnsupportedError
 from kafkalog.format.fields import Field
 from kafkalog.log.chunk import Limits
 from kafkalog.log.names import FileKind, parse_name
+from kafkalog.tables.show import FIELDS
 
 __all__ = ["Shown", "show"]
 
@@ -27,10 +28,18 @@ class Shown(NamedTuple):
     def row(self) -> tuple[Any, ...]:
         """Make it a row of the table ``fields``."""
         field = self.field
-        return (
-            self.file, field.structure, field.name, field.position, field.size, field.data.hex(), field.value,
-            field.computed, field.meaning, self.is_here,
-        )  # fmt: skip
+        return FIELDS.of(
+            file=self.file,
+            structure=field.structure,
+            field=field.name,
+            position=field.position,
+            size_bytes=field.size,
+            bytes=field.data.hex(),
+            value=field.value,
+            computed=field.computed,
+            meaning=field.meaning,
+            is_here=self.is_here,
+        )
 
 
 def show(

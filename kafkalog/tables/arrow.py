@@ -7,21 +7,24 @@ for its own columns' comments.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.tables import SCHEMA_VERSION, Table
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
     from pyarrow import RecordBatch as RecordBatch  # noqa: PLC0414  # for whoever names the type
+    from pyarrow import Schema as Schema  # noqa: PLC0414  # ditto
 
-__all__ = ["arrow_batch", "arrow_batches", "arrow_schema", "spark_schema"]
+__all__ = ["Numbers", "arrow_batch", "arrow_batches", "arrow_schema", "gathered", "spark_schema"]
 
 _ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
-_ROWS: Final = 1 << 14
+_ROWS: Final = 1 << 14  # in a batch, about
+_BYTES: Final = 32 << 20  # or fewer rows, where they are big
 _SPARK: Final = {
     "int64": "long", "int32": "integer", "int16": "short", "int8": "byte", "bool": "boolean", "string": "string",
     "json": "string",
@@ -63,22 +66,62 @@ def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterato
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def arrow_batch(columns: Iterable[NDArray[Any]], schema: pa.Schema, none: int) -> pa.RecordBatch:
-    """Return columns as an Arrow batch: numbers are int64 with `none` for an absent value, text is objects."""
+class Numbers(NamedTuple):
+    """A column of numbers or booleans: `absent` says where there is none, `words` what the numbers stand for."""
+
+    values: NDArray[Any]
+    absent: NDArray[np.bool_] | None = None
+    words: tuple[str, ...] = ()
+
+
+def arrow_batch(column_of: Callable[[str], Numbers | Iterable[Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Make a batch of what `column_of` gives for each of the schema's names: numbers, or texts.
+
+    The numbers of a column of int64 are not copied. A number that its column's type can't hold is null: no field of
+    Kafka's has such a value.
+    """
     import pyarrow as pa
 
-    arrays = []
-    for column, field in zip(columns, schema, strict=True):
-        if column.dtype == object:
-            try:
-                arrays.append(pa.array(column, field.type))
-            except UnicodeEncodeError:
-                arrays.append(pa.array(map(_value, column), field.type))
-        else:
-            absent = column == none
-            array = pa.array(column, pa.int64(), mask=absent if absent.any() else None)
-            arrays.append(array if field.type == pa.int64() else array.cast(field.type))
+    arrays = [_array(column_of(field.name), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _array(column: Numbers | Iterable[Any], kind: pa.DataType) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    if not isinstance(column, Numbers):
+        cells = column if isinstance(column, np.ndarray) else list(column)
+        try:
+            return pa.array(cells, kind)
+        except (UnicodeEncodeError, pa.ArrowTypeError):  # what Arrow takes for no text: lone surrogates, JSON's values
+            return pa.array(map(_value, cells), kind)
+    values, absent, words = column
+    if words:
+        return pa.array(words, kind).take(pa.array(values, mask=absent))
+    if kind not in (pa.int64(), pa.bool_()):
+        bits = np.iinfo(kind.to_pandas_dtype())
+        beyond = (values < bits.min) | (values > bits.max)
+        absent = beyond if absent is None else absent | beyond
+        values = values.astype(bits.dtype)
+    return pa.array(values, kind, mask=absent)
+
+
+def gathered(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put small batches together."""
+    import pyarrow as pa
+
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in some:
+        if batch.num_rows:
+            held.append(batch)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _ROWS or size >= _BYTES:
+            yield pa.concat_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.concat_batches(held)
 
 
 def _is_text(field: pa.Field) -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 __all__ = ["Column", "Table"]
+
+_Cell = TypeVar("_Cell")
 
 
 class Column(NamedTuple):
@@ -17,14 +21,28 @@ class Column(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True)
+class Table:
     """A table: what one row is, and its columns in order."""
 
     name: str
     row: str
     columns: tuple[Column, ...]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Return the columns' names."""
         return tuple(column.name for column in self.columns)
+
+    def of(self, **cells: _Cell) -> tuple[_Cell, ...]:
+        """Return a row of its cells, or all rows of their columns, given by name, in the order of the columns.
+
+        Raises TypeError where a column is missing, or where there is none of a name.
+        """
+        if len(cells) == len(self.names):
+            try:
+                return tuple(map(cells.__getitem__, self.names))
+            except KeyError:
+                pass
+        differing = ", ".join(sorted(cells.keys() ^ set(self.names)))
+        raise TypeError(f"the table {self.name}: missing, or not declared: {differing}")

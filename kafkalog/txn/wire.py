@@ -107,7 +107,7 @@ class WireMessage:
         ]
         for _ in table.texts:
             lengths = np.frombuffer(self._take(rows * _LENGTH.itemsize), _LENGTH).tolist()
-            cells.append([None if size < 0 else self._take(size).decode("utf-8", "surrogatepass") for size in lengths])
+            cells.append([None if size < 0 else self._text(size) for size in lengths])
         return list(zip(*cells, strict=True))
 
     def packed(self, name: str) -> Packed:
@@ -128,6 +128,12 @@ class WireMessage:
     def _count(self) -> int:
         (rows,) = _ROWS.unpack(self._take(_ROWS.size))
         return int(rows)
+
+    def _text(self, size: int) -> str:
+        try:
+            return self._take(size).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise WireError(f"{self.schema.name}: {error}") from error
 
     def _numbers(self, rows: int) -> NDArray[np.int64]:
         return np.frombuffer(self._take(rows * _INT.itemsize), _INT).astype(np.int64)

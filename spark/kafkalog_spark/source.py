@@ -76,7 +76,7 @@ class _Reader(DataSourceReader):
 
 def _read(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
     from kafkalog.log.storage_options import set_storage_options
-    from kafkalog_spark.columns import gathered
+    from kafkalog.tables.arrow import gathered
     from kafkalog_spark.views import VIEWS, log_batches, schema_of, segment_batches, told_batches
 
     set_storage_options(request.storage)

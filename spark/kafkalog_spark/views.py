@@ -20,6 +20,7 @@ from kafkalog.audit.transactions import Surroundings
 from kafkalog.audit.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
+from kafkalog.log.arrow import batches_as_arrow, records_as_arrow
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.internals import TOPICS
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC
@@ -27,8 +28,7 @@ from kafkalog.log.rows import finding_rows, segment_rows
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
 from kafkalog.tables import Table, audit, dump, internal, metadata
-from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog_spark.columns import batch_columns, gathered, record_columns
+from kafkalog.tables.arrow import arrow_batches, arrow_schema, gathered
 from kafkalog_spark.request import Request
 
 __all__ = ["VIEWS", "View", "log_batches", "schema_of", "segment_batches", "told_batches"]
@@ -155,8 +155,8 @@ def _offsets(logs: list[LogPlace], _around: Surroundings, request: Request) -> I
 
 VIEWS: Final[dict[str, View]] = {
     "transactions": View(audit.TRANSACTIONS, of_logs=_of_logs("transactions")),
-    "batches": View(dump.BATCHES, columns=batch_columns),
-    "records": View(dump.RECORDS, columns=record_columns),
+    "batches": View(dump.BATCHES, columns=batches_as_arrow),
+    "records": View(dump.RECORDS, columns=records_as_arrow),
     "control": View(dump.CONTROL, of_segment=_dumped("control")),
     "findings": View(audit.FINDINGS, of_logs=_of_logs("findings")),
     "segments": View(audit.SEGMENTS, of_segment=_segment),

@@ -9,6 +9,7 @@ from typing import Any, Final
 from kafkalog.audit.topics.internal import Written
 from kafkalog.format.message_json import plain
 from kafkalog.format.records.consumer_offsets import with_protocol
+from kafkalog.tables.internal import GROUPS
 
 __all__ = ["GroupRecords"]
 
@@ -66,11 +67,23 @@ class GroupRecords:
         newest = max(
             (record for record in (self.newest, commit) if record is not None), key=lambda record: record.offset
         )
-        return (
-            group, kind, self._state(kind, members, epoch, assigned, counts), epoch, assigned,
-            about.get("protocolType") or None, about.get("protocol"), about.get("leader"), members,
-            _topics(members.values()), *counts, newest.timestamp, newest.offset, log,
-        )  # fmt: skip
+        return GROUPS.of(
+            group=group,
+            kind=kind,
+            state=self._state(kind, members, epoch, assigned, counts),
+            epoch=epoch,
+            assignment_epoch=assigned,
+            protocol_type=about.get("protocolType") or None,
+            protocol=about.get("protocol"),
+            leader=about.get("leader"),
+            members=members,
+            topics=_topics(members.values()),
+            committed=counts[0],
+            pending=counts[1],
+            timestamp_ms=newest.timestamp,
+            offset=newest.offset,
+            log=log,
+        )
 
     def _one(self, number: int | None) -> Fields:
         """Return the value of a type of which a group has one record."""

@@ -118,7 +118,7 @@ def _offsets_log(log: TopicLog, chosen: _Chosen, limits: Limits, topics: dict[st
     if COMMITTED.name in chosen.tables:
         for name, group in sorted(groups.items()):
             for (topic, partition), found in sorted(group.committed.items()):
-                yield COMMITTED, found.row((name, topic, partition), directory.log)
+                yield COMMITTED, found.row(name, topic, partition, directory.log)
 
 
 def _share_log(log: TopicLog, chosen: _Chosen, limits: Limits, topics: dict[str, str]) -> Iterator[Item]:

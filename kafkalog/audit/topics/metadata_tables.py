@@ -76,30 +76,43 @@ def _held(spans: Iterable[Span], moment: Moment | None) -> Iterator[Span]:
     return (span for span in spans if moment is None or span.held_at(moment))
 
 
-def _since(span: Span, log: str) -> Row:
-    return (span.since, span.until, span.offset, log)
+def _since(span: Span, log: str) -> dict[str, Any]:
+    return {"since_ms": span.since, "until_ms": span.until, "offset": span.offset, "log": log}
 
 
 def _brokers(metadata: Metadata, log: str, moment: Moment | None) -> Iterator[Row]:
     for _, spans in sorted(metadata.brokers.items()):
         for span in _held(spans, moment):
             broker = span.value
-            yield (
-                broker.number, broker.role, broker.state, broker.epoch, broker.rack, list(broker.endpoints),
-                list(broker.log_directories), *_since(span, log),
-            )  # fmt: skip
+            yield BROKERS.of(
+                **_since(span, log),
+                broker_id=broker.number,
+                role=broker.role,
+                state=broker.state,
+                epoch=broker.epoch,
+                rack=broker.rack,
+                endpoints=list(broker.endpoints),
+                log_directories=list(broker.log_directories),
+            )
 
 
 def _features(metadata: Metadata, log: str, moment: Moment | None) -> Iterator[Row]:
     for name, spans in sorted(metadata.features.items()):
-        yield from ((name, span.value, *_since(span, log)) for span in _held(spans, moment))
+        for span in _held(spans, moment):
+            yield FEATURES.of(name=name, level=span.value, **_since(span, log))
 
 
 def _configs(metadata: Metadata, log: str, moment: Moment | None, topic: str | None) -> Iterator[Row]:
     for (kind, resource, name), spans in sorted(metadata.configs.items()):
         if topic is None or (kind, resource) == (_TOPIC, topic):
             for span in _held(spans, moment):
-                yield (RESOURCES.get(kind, str(kind)), resource, name, span.value, *_since(span, log))
+                yield CONFIGS.of(
+                    **_since(span, log),
+                    resource_type=RESOURCES.get(kind, str(kind)),
+                    resource=resource,
+                    name=name,
+                    value=span.value,
+                )
 
 
 def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: str | None) -> Iterator[Row]:
@@ -122,7 +135,14 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: str | N
             for held in _held(spans, then)
         }
         replicas = len(partitions[0].replicas) if 0 in partitions else None
-        yield (topic.name, topic.topic_id, len(partitions), replicas, configs, *_since(span, log))
+        yield TOPICS.of(
+            **_since(span, log),
+            topic=topic.name,
+            topic_id=topic.topic_id,
+            partitions=len(partitions),
+            replicas=replicas,
+            configs=configs,
+        )
 
 
 def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: str | None) -> Iterator[Row]:
@@ -136,11 +156,22 @@ def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: str
             continue
         for span in _held(metadata.partitions[key], moment):
             now: Partition = span.value
-            yield (
-                None if topic is None else topic.name, *key, None if now.leader == -1 else now.leader,
-                now.leader_epoch, now.partition_epoch, list(now.isr), list(now.replicas), list(now.adding),
-                list(now.removing), list(now.eligible), now.recovering, now.change, *_since(span, log),
-            )  # fmt: skip
+            yield LEADERSHIP.of(
+                **_since(span, log),
+                topic=None if topic is None else topic.name,
+                topic_id=key[0],
+                partition=key[1],
+                leader=None if now.leader == -1 else now.leader,
+                leader_epoch=now.leader_epoch,
+                partition_epoch=now.partition_epoch,
+                isr=list(now.isr),
+                replicas=list(now.replicas),
+                adding=list(now.adding),
+                removing=list(now.removing),
+                eligible=list(now.eligible),
+                recovering=now.recovering,
+                change=now.change,
+            )
 
 
 def _records(directory: PartitionDirectory, limits: Limits, moment: Moment | None, table: Table) -> Iterator[Row]:
@@ -155,19 +186,26 @@ def _records(directory: PartitionDirectory, limits: Limits, moment: Moment | Non
 
 def _record_row(record: Written, log: str) -> Row:
     content = record.content
-    where = (log, record.file, record.offset, record.timestamp, record.leader_epoch, record.type)
-    if content is None:
-        return (*where, record.kind, record.version, *(None,) * 9, True)
-    value = content.value or {}
-    partition = value.get("partitionId")
-    name, setting = value.get("name"), value.get("value")
-    is_topic = content.name == "TopicRecord"
-    if "featureLevel" in value:
-        setting = str(value["featureLevel"])
-    leader = value.get("leader")
-    return (
-        *where, content.name, content.version, name if is_topic else None, value.get("topicId"), partition,
-        value.get("brokerId", value.get("id") if content.name.endswith("enceBrokerRecord") else None), leader,
-        value.get("isr"), None if is_topic else name, setting if isinstance(setting, str) else None, plain(value),
-        False,
-    )  # fmt: skip
+    value = {} if content is None else content.value or {}
+    is_topic = record.kind == "TopicRecord"
+    setting = str(value["featureLevel"]) if "featureLevel" in value else value.get("value")
+    return METADATA.of(
+        log=log,
+        file=record.file,
+        offset=record.offset,
+        timestamp_ms=record.timestamp,
+        controller_epoch=record.leader_epoch,
+        type=record.type,
+        kind=record.kind,
+        version=record.version,
+        topic=value.get("name") if is_topic else None,
+        topic_id=value.get("topicId"),
+        partition=value.get("partitionId"),
+        broker_id=value.get("brokerId", value.get("id") if (record.kind or "").endswith("enceBrokerRecord") else None),
+        leader=value.get("leader"),
+        isr=value.get("isr"),
+        name=None if is_topic else value.get("name"),
+        value=setting if isinstance(setting, str) else None,
+        fields=None if content is None else plain(value),
+        unknown=content is None,
+    )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from kafkalog.audit.topics.fates import ABORTED, COMMITTED, PENDING, Fate, Fates
 from kafkalog.audit.topics.internal import Written
 from kafkalog.log.moment import Moment
+from kafkalog.tables import internal as tables
 
 __all__ = ["Commit", "Committed", "commit_of", "offset_row"]
 
@@ -53,13 +54,25 @@ def offset_row(commit: Commit, moment: Moment) -> tuple[Any, ...]:
     record, value = commit.record, commit.value
     state = commit.state_at(moment)
     decided = commit.fate is not None and state in (COMMITTED, ABORTED)
-    return (
-        commit.log, record.offset, record.timestamp, commit.group, commit.topic, commit.partition, value.get("offset"),
-        _told(value.get("leaderEpoch")), value.get("metadata"), value.get("commitTimestamp"),
-        _told(value.get("expireTimestamp")), value.get("topicId"), record.transactional,
-        record.producer_id if record.transactional else None, state,
-        commit.fate.marker_offset if commit.fate is not None and decided else None, commit.tombstone,
-    )  # fmt: skip
+    return tables.OFFSETS.of(
+        log=commit.log,
+        record_offset=record.offset,
+        timestamp_ms=record.timestamp,
+        group=commit.group,
+        topic=commit.topic,
+        partition=commit.partition,
+        offset=value.get("offset"),
+        leader_epoch=_told(value.get("leaderEpoch")),
+        metadata=value.get("metadata"),
+        commit_timestamp_ms=value.get("commitTimestamp"),
+        expire_timestamp_ms=_told(value.get("expireTimestamp")),
+        topic_id=value.get("topicId"),
+        transactional=record.transactional,
+        producer_id=record.producer_id if record.transactional else None,
+        state=state,
+        marker_offset=commit.fate.marker_offset if commit.fate is not None and decided else None,
+        tombstone=commit.tombstone,
+    )
 
 
 def _told(number: int | None) -> int | None:
@@ -98,14 +111,23 @@ class Committed:
             return "deleted" if self.commit.tombstone else "committed"
         return "pending" if self.pending else "aborted"
 
-    def row(self, where: tuple[str, str, int], log: str) -> tuple[Any, ...]:
-        """Make a row of the table ``committed``; `where` are group, topic and partition."""
+    def row(self, group: str, topic: str, partition: int, log: str) -> tuple[Any, ...]:
+        """Make a row of the table ``committed``."""
         commit, waiting = self.commit, self.pending[-1] if self.pending else None
         value = commit.value if commit is not None else {}
-        return (
-            *where, value.get("offset"), _told(value.get("leaderEpoch")), value.get("metadata"),
-            value.get("commitTimestamp"), commit is not None and commit.record.transactional,
-            None if commit is None else commit.record.offset, self.state,
-            None if waiting is None else waiting.value.get("offset"),
-            None if waiting is None else waiting.record.producer_id, self.aborted, log,
-        )  # fmt: skip
+        return tables.COMMITTED.of(
+            group=group,
+            topic=topic,
+            partition=partition,
+            offset=value.get("offset"),
+            leader_epoch=_told(value.get("leaderEpoch")),
+            metadata=value.get("metadata"),
+            commit_timestamp_ms=value.get("commitTimestamp"),
+            transactional=commit is not None and commit.record.transactional,
+            record_offset=None if commit is None else commit.record.offset,
+            state=self.state,
+            pending_offset=None if waiting is None else waiting.value.get("offset"),
+            pending_producer_id=None if waiting is None else waiting.record.producer_id,
+            aborted=self.aborted,
+            log=log,
+        )

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kafkalog.audit.topics.internal import Written
 from kafkalog.format.message_json import plain
+from kafkalog.tables.internal import SHARE_OFFSETS
 
 __all__ = ["ShareOffsets"]
 
@@ -57,7 +58,17 @@ class ShareOffsets:
         """Yield the rows of the table ``share_offsets``; `topics` are names by id."""
         for (group, topic_id, partition), state in sorted(self._states.items()):
             assert state.newest is not None  # a state begins with a record
-            yield (
-                group, topic_id, topics.get(topic_id), partition, state.start_offset, state.state_epoch,
-                state.leader_epoch, state.in_flight, state.newest.timestamp, state.newest.offset, state.deleted, log,
-            )  # fmt: skip
+            yield SHARE_OFFSETS.of(
+                group=group,
+                topic_id=topic_id,
+                topic=topics.get(topic_id),
+                partition=partition,
+                start_offset=state.start_offset,
+                state_epoch=state.state_epoch,
+                leader_epoch=state.leader_epoch,
+                in_flight=state.in_flight,
+                timestamp_ms=state.newest.timestamp,
+                offset=state.newest.offset,
+                deleted=state.deleted,
+                log=log,
+            )

@@ -156,16 +156,25 @@ def _replaced(before: StateRecord | None, record: StateRecord) -> int | None:
 
 def _row(step: Step) -> tuple[Any, ...]:
     entry, record = step.entry, step.entry.record
-    where = (entry.log, entry.partition, entry.offset)
-    if record.state is None:
-        return (
-            record.transactional_id, entry.timestamp, "tombstone", step.name, step.duration,
-            *(None,) * 10, *where,
-        )  # fmt: skip
+    is_there = record.state is not None
     partitions = None if record.partitions is None else [f"{topic}-{number}" for topic, number in record.partitions]
-    return (
-        record.transactional_id, record.last_update_timestamp, record.state.word, step.name, step.duration,
-        record.producer_id, record.producer_epoch, step.previous_producer_id,
-        None if record.next_producer_id == -1 else record.next_producer_id, step.decided_by, step.fenced_epoch,
-        record.client_transaction_version, partitions, record.start_timestamp, record.timeout_ms, *where,
-    )  # fmt: skip
+    return TRANSITIONS.of(
+        transactional_id=record.transactional_id,
+        timestamp_ms=_time_of(entry),
+        state="tombstone" if record.state is None else record.state.word,
+        step=step.name,
+        duration_ms=step.duration,
+        producer_id=record.producer_id if is_there else None,
+        producer_epoch=record.producer_epoch if is_there else None,
+        previous_producer_id=step.previous_producer_id,
+        next_producer_id=None if record.next_producer_id == -1 else record.next_producer_id,
+        decided_by=step.decided_by,
+        fenced_epoch=step.fenced_epoch,
+        transaction_version=record.client_transaction_version if is_there else None,
+        partitions=partitions,
+        start_timestamp_ms=record.start_timestamp if is_there else None,
+        timeout_ms=record.timeout_ms if is_there else None,
+        log=entry.log,
+        partition=entry.partition,
+        offset=entry.offset,
+    )

@@ -12,12 +12,13 @@ import numpy as np
 from kafkalog.audit.transactions.audit import Audit, ClusterAudit
 from kafkalog.audit.transactions.judgement import LogAudit
 from kafkalog.audit.transactions.summary import LogSummary
-from kafkalog.audit.transactions.verdicts import Verdict
+from kafkalog.audit.transactions.verdicts import Words
 from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_rows
+from kafkalog.tables.audit import COORDINATOR, GAPS, PARTITIONS, PRODUCERS, TRANSACTIONS, VISIBLE
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator
@@ -31,32 +32,53 @@ __all__ = ["audit_rows", "coordinator_rows", "log_rows", "partition_row", "trans
 Row = tuple[Any, ...]
 
 
-def _present(value: int) -> int | None:
-    return None if value == NONE else value
-
-
-def _where(log: LogAudit) -> Row:
+def _where(log: LogAudit) -> dict[str, Any]:
     directory = log.partition.directory
-    return (directory.log, directory.topic, directory.partition)
+    return {"log": directory.log, "topic": directory.topic, "partition": directory.partition}
 
 
-def transaction_columns(log: LogAudit) -> Iterator[list[NDArray[Any]]]:
-    """Yield the table ``transactions`` of a log, some thousand rows at a time, as its columns.
+def transaction_columns(log: LogAudit) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield the table ``transactions`` of a log, some thousand rows at a time, as its columns by name.
 
     A column of numbers is int64 with NONE where there is none, one of text has objects.
     """
     for rows, words in log.verdicts.in_order():
-        yield [
-            *(np.full(len(rows), value, object) for value in _where(log)[:2]),
-            np.full(len(rows), log.partition.directory.partition),
-            rows["producer_id"], rows["last_epoch"], words.transactional_id, words.state,
-            *(rows[name] for name in _AS_THEY_ARE), words.certainty, words.cause,
-        ]  # fmt: skip
+        yield _columns(log, rows, words)
+
+
+def _columns(log: LogAudit, rows: Columns, words: Words) -> dict[str, NDArray[Any]]:
+    directory = log.partition.directory
+    return {
+        "log": np.full(len(rows), directory.log, object),
+        "topic": np.full(len(rows), directory.topic, object),
+        "partition": np.full(len(rows), directory.partition),
+        "producer_id": rows["producer_id"],
+        "producer_epoch": rows["last_epoch"],
+        "transactional_id": words.transactional_id,
+        "state": words.state,
+        "first_offset": rows["first_offset"],
+        "last_offset": rows["last_offset"],
+        "marker_offset": rows["marker_offset"],
+        "marker_epoch": rows["marker_epoch"],
+        "coordinator_epoch": rows["coordinator_epoch"],
+        "batches": rows["batches"],
+        "records": rows["records"],
+        "size_bytes": rows["size"],
+        "first_timestamp_ms": rows["min_timestamp"],
+        "last_timestamp_ms": rows["max_timestamp"],
+        "marker_timestamp_ms": rows["marker_timestamp"],
+        "certainty": words.certainty,
+        "cause": words.cause,
+    }
 
 
 def _transactions(log: LogAudit) -> Iterator[Row]:
     for columns in transaction_columns(log):
-        yield from zip(*map(_cells, columns), strict=True)
+        yield from _rows_of(columns)
+
+
+def _rows_of(columns: dict[str, NDArray[Any]]) -> Iterator[Row]:
+    return zip(*map(_cells, TRANSACTIONS.of(**columns)), strict=True)
 
 
 def _cells(column: NDArray[Any]) -> list[Any]:
@@ -65,44 +87,55 @@ def _cells(column: NDArray[Any]) -> list[Any]:
 
 
 _MOST: Final = 2**63 - 1  # damaged offsets may lie further apart
-_AS_THEY_ARE: Final = (
-    "first_offset", "last_offset", "marker_offset", "marker_epoch", "coordinator_epoch", "batches", "records", "size",
-    "min_timestamp", "max_timestamp", "marker_timestamp",
-)  # fmt: skip
 
 
 def unsettled_rows(audit: Audit) -> Iterator[Row]:
     """Yield the rows of the table ``transactions`` that are neither committed nor aborted."""
     for cluster in audit.clusters:
         for log in cluster.logs:
-            for row, verdict in log.verdicts.judged():
-                if verdict.state not in ("committed", "aborted"):
-                    yield _transaction(log, row, verdict)
-
-
-def _transaction(log: LogAudit, row: dict[str, int], verdict: Verdict) -> Row:
-    return (
-        *_where(log), row["producer_id"], _present(row["last_epoch"]), verdict.transactional_id, verdict.state,
-        *(_present(row[name]) for name in _AS_THEY_ARE), verdict.certainty, verdict.cause,
-    )  # fmt: skip
+            yield from _rows_of(_columns(log, *log.verdicts.unsettled()))
 
 
 def partition_row(summary: LogSummary) -> Row:
     """Make what a log comes to a row of the table ``partitions``."""
     states = summary.states
-    return (
-        summary.log, summary.topic, summary.partition, summary.cluster_id, summary.node_id, summary.topic_id,
-        summary.log_start_offset, summary.log_end_offset, summary.high_watermark, summary.last_stable_offset,
-        summary.segments, summary.size, summary.batches, summary.records, summary.control_records,
-        states["committed"], states["aborted"], summary.open, states["hanging"], sum(summary.gaps.values()),
-        summary.serious,
-    )  # fmt: skip
+    return PARTITIONS.of(
+        log=summary.log,
+        topic=summary.topic,
+        partition=summary.partition,
+        cluster_id=summary.cluster_id,
+        node_id=summary.node_id,
+        topic_id=summary.topic_id,
+        log_start_offset=summary.log_start_offset,
+        log_end_offset=summary.log_end_offset,
+        high_watermark=summary.high_watermark,
+        last_stable_offset=summary.last_stable_offset,
+        segments=summary.segments,
+        size_bytes=summary.size,
+        batches=summary.batches,
+        records=summary.records,
+        control_records=summary.control_records,
+        committed=states["committed"],
+        aborted=states["aborted"],
+        open=summary.open,
+        hanging=states["hanging"],
+        gaps=sum(summary.gaps.values()),
+        findings=summary.serious,
+    )
 
 
 def _gaps(log: LogAudit) -> Iterator[Row]:
     for gap in log.partition.gaps:
-        count = min(gap.last_offset - gap.first_offset + 1, _MOST)
-        yield (*_where(log), gap.first_offset, gap.last_offset, count, gap.kind, gap.cause, gap.file, gap.position)
+        yield GAPS.of(
+            **_where(log),
+            first_offset=gap.first_offset,
+            last_offset=gap.last_offset,
+            count=min(gap.last_offset - gap.first_offset + 1, _MOST),
+            kind=gap.kind,
+            cause=gap.cause,
+            file=gap.file,
+            position=gap.position,
+        )
 
 
 def _producers(log: LogAudit) -> Iterator[Row]:
@@ -112,12 +145,25 @@ def _producers(log: LogAudit) -> Iterator[Row]:
         ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
         counts.update(ended)
     for row in log.partition.producers:
-        of_type = [counts[row["producer_id"], kind] for kind in (extents.OPEN, extents.COMMIT, extents.ABORT)]
-        yield (
-            *_where(log), row["producer_id"], log.verdicts.name_of(row["producer_id"]), row["first_epoch"],
-            row["last_epoch"], row["last_sequence"], row["batches"], row["records"], sum(of_type), *of_type[1:],
-            row["first_offset"], row["last_offset"], row["first_timestamp"], row["last_timestamp"],
-        )  # fmt: skip
+        producer_id = row["producer_id"]
+        committed, aborted = counts[producer_id, extents.COMMIT], counts[producer_id, extents.ABORT]
+        yield PRODUCERS.of(
+            **_where(log),
+            producer_id=producer_id,
+            transactional_id=log.verdicts.name_of(producer_id),
+            first_epoch=row["first_epoch"],
+            last_epoch=row["last_epoch"],
+            last_sequence=row["last_sequence"],
+            batches=row["batches"],
+            records=row["records"],
+            transactions=counts[producer_id, extents.OPEN] + committed + aborted,
+            committed=committed,
+            aborted=aborted,
+            first_offset=row["first_offset"],
+            last_offset=row["last_offset"],
+            first_timestamp_ms=row["first_timestamp"],
+            last_timestamp_ms=row["last_timestamp"],
+        )
 
 
 def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
@@ -125,14 +171,20 @@ def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
     for name, entries in sorted(coordinator.timelines.items()):
         for entry in entries:
             record = entry.record
-            if record.state is None:
-                yield (name, None, None, "tombstone", None, None, None, None, entry.offset, entry.log)
-                continue
             listed = None if record.partitions is None else [f"{topic}-{number}" for topic, number in record.partitions]
-            yield (
-                name, record.producer_id, record.producer_epoch, record.state.word, record.timeout_ms,
-                record.start_timestamp, record.last_update_timestamp, listed, entry.offset, entry.log,
-            )  # fmt: skip
+            is_there = record.state is not None
+            yield COORDINATOR.of(
+                transactional_id=name,
+                producer_id=record.producer_id if is_there else None,
+                producer_epoch=record.producer_epoch if is_there else None,
+                state="tombstone" if record.state is None else record.state.word,
+                timeout_ms=record.timeout_ms if is_there else None,
+                start_timestamp_ms=record.start_timestamp if is_there else None,
+                last_update_timestamp_ms=record.last_update_timestamp if is_there else None,
+                partitions=listed if is_there else None,
+                offset=entry.offset,
+                log=entry.log,
+            )
 
 
 def _visible(log: LogAudit) -> Iterator[Row]:
@@ -147,7 +199,7 @@ def _visible(log: LogAudit) -> Iterator[Row]:
     )
     aborted = Aborted(*(rows[name] for name in names))
     for low, high in visible_ranges(_shown(log, aborted), partition.log_start_offset, partition.last_stable_offset):
-        yield (*_where(log), low, high)
+        yield VISIBLE.of(**_where(log), first_offset=low, last_offset=high)
 
 
 def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -102,6 +102,13 @@ class Verdicts:
             rows = self.rows.take(places)
             yield rows, self._words(places, rows)
 
+    def unsettled(self) -> tuple[Columns, Words]:
+        """Return the rows that are neither committed nor aborted, with their verdicts."""
+        numbers = sorted(number for number, found in self.special.items() if found.state not in _DECIDED)
+        places = np.array(numbers, np.intp)
+        rows = self.rows.take(places)
+        return rows, self._words(places, rows)
+
     def _words(self, places: NDArray[np.intp], rows: Columns) -> Words:
         """Say what the markers of rows say, and of some what was found beyond that."""
         producers, of_row = np.unique(rows["producer_id"], return_inverse=True)

@@ -21,6 +21,7 @@ from kafkalog.log.chunk import Chunk
 from kafkalog.log.files import FileSource, SizedSource, open_source
 from kafkalog.log.hashing import HashedSource
 from kafkalog.log.names import FileKind, local_path, parse_name
+from kafkalog.tables.verify import FILES
 
 __all__ = ["FileFacts", "account_side_file", "is_segment", "open_file"]
 
@@ -68,11 +69,27 @@ class FileFacts:
 
     def row(self) -> tuple[Any, ...]:
         """Make it a row of the table ``files``."""
-        return (
-            self.file, self.input, self.name, self.log, self.topic, self.partition, self.kind.name.lower(),
-            self.removed or None, self.size, self.good, self.damaged, self.preallocated, self.trailing, self.state,
-            self.sha256, self.batches, self.records, self.first_offset, self.last_offset,
-        )  # fmt: skip
+        return FILES.of(
+            file=self.file,
+            input=self.input,
+            name=self.name,
+            log=self.log,
+            topic=self.topic,
+            partition=self.partition,
+            kind=self.kind.name.lower(),
+            removed=self.removed or None,
+            size_bytes=self.size,
+            good_bytes=self.good,
+            damaged_bytes=self.damaged,
+            preallocated_bytes=self.preallocated,
+            trailing_bytes=self.trailing,
+            state=self.state,
+            sha256=self.sha256,
+            batches=self.batches,
+            records=self.records,
+            first_offset=self.first_offset,
+            last_offset=self.last_offset,
+        )
 
     def chunk(self, chunk: Chunk) -> None:
         """Count a segment's next batches, and what was found behind them."""

@@ -72,14 +72,31 @@ class Pair:
         """Return the pair as a row of the table ``replicas``."""
         one, other = self.one.audit, self.other.audit
         favoured = self.favoured if self.diverged is not None else None
-        row = (
-            one.directory.topic, one.directory.partition, self.state, self.one.log, self.other.log, self.one.node_id,
-            self.other.node_id, one.log_start_offset, other.log_start_offset, one.log_end_offset, other.log_end_offset,
-            self.identical_up_to, self.diverged, *self.epochs, *self.crcs, None if favoured is None else favoured.log,
-            *self.only, self.same_batches, self.cleaned_batches, len(self.damaged),
-        )  # fmt: skip
-        assert len(row) == len(REPLICAS.columns)
-        return row
+        return REPLICAS.of(
+            topic=one.directory.topic,
+            partition=one.directory.partition,
+            state=self.state,
+            log=self.one.log,
+            other_log=self.other.log,
+            node_id=self.one.node_id,
+            other_node_id=self.other.node_id,
+            log_start_offset=one.log_start_offset,
+            other_log_start_offset=other.log_start_offset,
+            log_end_offset=one.log_end_offset,
+            other_log_end_offset=other.log_end_offset,
+            identical_up_to_offset=self.identical_up_to,
+            diverged_offset=self.diverged,
+            leader_epoch=self.epochs[0],
+            other_leader_epoch=self.epochs[1],
+            crc=self.crcs[0],
+            other_crc=self.crcs[1],
+            favoured_log=None if favoured is None else favoured.log,
+            only_offsets=self.only[0],
+            other_only_offsets=self.only[1],
+            same_batches=self.same_batches,
+            cleaned_batches=self.cleaned_batches,
+            damaged_batches=len(self.damaged),
+        )
 
 
 @dataclass(slots=True)

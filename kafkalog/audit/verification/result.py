@@ -12,10 +12,10 @@ from kafkalog.audit.verification.foreign import Log
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.rows import DistinctIds, finding_row
+from kafkalog.tables.verify import LOGS
 
 __all__ = ["LogFacts", "Verification", "VerifySummary"]
 
-_SUMMED: Final = ("size", "batches", "records", "damaged")
 _BYTES: Final = ("size", "good", "damaged", "preallocated", "trailing")
 
 
@@ -98,9 +98,23 @@ class VerifySummary(Summary):
 
 def _log_row(log: LogFacts) -> tuple[Any, ...]:
     directory = log.partition.directory
-    sums = (sum(getattr(facts, name) or 0 for facts in log.segments) for name in _SUMMED)
-    return (
-        directory.log, directory.topic, directory.partition, log.node.cluster_id, log.node.node_id, directory.topic_id,
-        log.partition.log_start_offset, log.partition.log_end_offset, len(log.segments), *sums,
-        sum(finding.severity > Severity.NOTE for finding in log.findings),
-    )  # fmt: skip
+
+    def total(name: str) -> int:
+        return sum(getattr(facts, name) or 0 for facts in log.segments)
+
+    return LOGS.of(
+        log=directory.log,
+        topic=directory.topic,
+        partition=directory.partition,
+        cluster_id=log.node.cluster_id,
+        node_id=log.node.node_id,
+        topic_id=directory.topic_id,
+        log_start_offset=log.partition.log_start_offset,
+        log_end_offset=log.partition.log_end_offset,
+        segments=len(log.segments),
+        size_bytes=total("size"),
+        batches=total("batches"),
+        records=total("records"),
+        damaged_bytes=total("damaged"),
+        findings=sum(finding.severity > Severity.NOTE for finding in log.findings),
+    )

@@ -1,0 +1,74 @@
+"""Each column's value is written once: rows and Arrow are made of the same values, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from kafkalog.findings import Finding
+from kafkalog.log import values
+from kafkalog.log.arrow import batches_as_arrow, records_as_arrow
+from kafkalog.log.rows import segment_rows
+from kafkalog.log.segment import segment_chunks
+from kafkalog.log.selection import Selection
+from kafkalog.tables import TABLES, Table
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.dump import BATCHES, RECORDS
+from official import FIXTURES
+
+SEGMENTS = sorted(FIXTURES.glob("*/data*/*/*.log"))
+
+
+def test_every_declared_column_has_one_value() -> None:
+    """A column without a value, a value without a column, or two of a name would be an error in every segment."""
+    texts = ["key", "key_base64", "value", "value_base64", "headers"]
+
+    assert sorted(["file", *values.BATCH]) == sorted(BATCHES.names)
+    assert sorted(["file", *values.RECORD, *values.OF_BATCH, *values.MESSAGE, *texts]) == sorted(RECORDS.names)
+
+
+def test_a_row_comes_in_the_order_of_its_declaration() -> None:
+    """Whoever makes a row names its cells, in any order."""
+    table = TABLES["offset_index"]
+
+    assert table.of(position=4, offset=3, file="f", entry=0) == ("f", 0, 3, 4)
+
+
+@pytest.mark.parametrize("cells", [{"file": 1, "entry": 2, "offset": 3}, dict.fromkeys("abcd", 0)], ids=repr)
+def test_a_cell_too_few_or_of_another_name_is_an_error(cells: dict[str, int]) -> None:
+    """Nothing is written under a name that it does not belong to."""
+    with pytest.raises(TypeError, match=r"the table offset_index: missing, or not declared: .*position"):
+        TABLES["offset_index"].of(**cells)
+
+
+def test_a_cell_too_many_is_an_error() -> None:
+    """Or a value could be lost without a word."""
+    with pytest.raises(TypeError, match=r"not declared: size$"):
+        TABLES["offset_index"].of(file=1, entry=2, offset=3, position=4, size=5)
+
+
+@pytest.mark.parametrize("selection", [Selection(), Selection(first_offset=3, last_offset=9)], ids=["all", "some"])
+@pytest.mark.parametrize(("table", "columns"), [(BATCHES, batches_as_arrow), (RECORDS, records_as_arrow)])
+def test_arrow_holds_what_the_rows_hold(
+    table: Table, columns: Callable[..., Iterable[Any]], selection: Selection
+) -> None:
+    """In every segment that a broker wrote: all magics, codecs, markers and damage."""
+    pytest.importorskip("pyarrow")
+    schema = arrow_schema(table)
+    for path in map(str, SEGMENTS):
+        rows = (item[1] for item in _rows(path, table, selection))
+        made = columns(path, segment_chunks(path), schema, selection)
+
+        assert _listed(made) == _listed(arrow_batches(rows, schema)), path
+
+
+def _rows(path: str, table: Table, selection: Selection) -> Iterator[tuple[Table, tuple[Any, ...]]]:
+    for item in segment_rows(path, segment_chunks(path), {table.name}, selection):
+        if not isinstance(item, Finding):
+            yield item
+
+
+def _listed(batches: Iterable[Any]) -> list[dict[str, Any]]:
+    return [row for batch in batches for row in batch.to_pylist()]
