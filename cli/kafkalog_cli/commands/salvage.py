@@ -12,8 +12,8 @@ import click
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
+from kafkalog_cli.options import columns_option, max_batch_bytes_option, output_option, status_options, table_option
 from kafkalog_cli.output import data_stream, is_terminal, say
-from kafkalog_cli.params import Size, names_of
 
 if TYPE_CHECKING:
     from kafkalog import Salvaged
@@ -25,25 +25,19 @@ _FORMATS: Final = ("table", "ndjson", "json", "csv")
 _NAMES: Final = ("stretches", "findings")
 
 
-def _all_columns() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(column for name in _NAMES for column in TABLES[name].names))
-
-
 @click.command("salvage")
 @click.argument("segment")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              help="The new file, written whole or not at all; never in the segment's directory.")  # fmt: skip
+@output_option(
+    "The new file, written whole or not at all; never in the segment's directory.", directory=False, required=True
+)
 @click.option("--include", type=click.Choice(("isolated",)), multiple=True,
               help="Take single batches, too, that nothing but their checksums speaks for.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True,
               help="How standard output says what was taken and what was left out.")  # fmt: skip
-@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Which tables, may be given again.")
-@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Which columns, in this order.")
-@click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-              help="Biggest batch that is read.")  # fmt: skip
-@click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="error", show_default=True,
-              help="From which findings on the exit status is 1.")  # fmt: skip
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found; what can't be read still gives 3.")
+@table_option(_NAMES)
+@columns_option([TABLES[name] for name in _NAMES])
+@max_batch_bytes_option("Biggest batch that is read.")
+@status_options(Severity.ERROR, "; what can't be read still gives 3.")
 def salvage(
     segment: str, output: Path, include: tuple[str, ...], form: str, tables: tuple[str, ...],
     columns: tuple[str, ...], max_batch_bytes: int, fail_on: str, exit_zero: bool,
