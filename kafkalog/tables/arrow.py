@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyarrow import RecordBatch as RecordBatch  # noqa: PLC0414  # for whoever names the type
 
-__all__ = ["arrow_batch", "arrow_batches", "arrow_schema", "spark_schema"]
+    ArrowTable = pa.Table  # for whoever names the type
+
+__all__ = ["arrow_batch", "arrow_batches", "arrow_schema", "arrow_table", "spark_schema"]
 
 _ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
 _ROWS: Final = 1 << 14
@@ -61,6 +63,13 @@ def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterato
         columns = zip(zip(*some, strict=True), schema, strict=True)
         arrays = [pa.array(map(_value, column) if _is_text(field) else column, field.type) for column, field in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def arrow_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Put batches together. Needs pyarrow."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches(batches, schema)
 
 
 def arrow_batch(columns: Iterable[NDArray[Any]], schema: pa.Schema, none: int) -> pa.RecordBatch:
