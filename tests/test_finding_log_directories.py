@@ -268,6 +268,7 @@ def test_links_are_followed_inside_only(tmp_path: Path) -> None:
     (tmp_path / "all" / "same").symlink_to(home)
     (tmp_path / "all" / "out").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "all" / "gone").symlink_to(tmp_path / "all" / "nothing")
+    (tmp_path / "all" / "notes.txt").symlink_to(__file__)
 
     assert opened(tmp_path / "all") == ([str(home)], ["link-leaves", "link-leaves"], [])
 

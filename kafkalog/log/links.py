@@ -13,8 +13,6 @@ __all__ = ["leaving"]
 
 def leaving(entry: Entry, root: str) -> Finding | None:
     """Return the finding for a symbolic link that leads out of `root` or nowhere; None where it may be followed."""
-    if not entry.is_link:
-        return None
     path, top = local_path(entry.path), os.path.realpath(local_path(root))
     target = os.path.realpath(path)
     if os.path.commonpath([target, top]) != top:

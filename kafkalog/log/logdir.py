@@ -186,6 +186,8 @@ def _is_directory(entry: Entry, root: str, findings: list[Finding]) -> bool:
 
 def _is_inside(entry: Entry, root: str, findings: list[Finding]) -> bool:
     """Say whether an entry is no symbolic link that leads out of the root or nowhere; one that does is reported."""
+    if not entry.is_link:
+        return True
     finding = leaving(entry, root)
     if finding is not None:
         findings.append(finding)

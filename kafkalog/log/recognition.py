@@ -6,7 +6,7 @@ A name alone proves nothing: ``data-0`` and ``broker-1`` are named like partitio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -29,11 +29,11 @@ _NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
 
 
 class DirectoryKind(Enum):
-    """What a directory is; the value is what a message calls it."""
+    """What a directory is."""
 
-    LOG_DIRECTORY = "a log directory"
-    PARTITION = "a partition's directory"
-    OTHER = "another directory"
+    LOG_DIRECTORY = "log-directory"
+    PARTITION = "partition"
+    OTHER = "other"
 
 
 class PartitionName(NamedTuple):
@@ -58,12 +58,11 @@ def is_marked(names: Iterable[str]) -> bool:
     return not _MARKS.isdisjoint(names)
 
 
-def recognized(tree: Tree, name: str, entries: Iterable[Entry]) -> DirectoryKind:
+def recognized(tree: Tree, name: str, entries: Sequence[Entry]) -> DirectoryKind:
     """Say what the directory called `name` is, which holds `entries`.
 
     Directories in it are listed only where its own files do not answer, and up to the first that is a partition's.
     """
-    entries = list(entries)
     names = {entry.name for entry in entries}
     if is_marked(names):
         return DirectoryKind.LOG_DIRECTORY

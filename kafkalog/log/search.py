@@ -77,8 +77,8 @@ def _own_name(root: str) -> str:
 
 
 def _below(entries: Sequence[Entry], root: str, found: Search) -> list[Entry]:
-    """Return the directories among the entries of one that is no log directory."""
-    links = (leaving(entry, root) for entry in entries if entry.is_link)
+    """Return the directories among the entries of one that is no log directory; a link to a file is none of them."""
+    links = (leaving(entry, root) for entry in entries if entry.is_link and not os.path.isfile(local_path(entry.path)))
     found.findings += [finding for finding in links if finding is not None]
     return [entry for entry in entries if entry.is_directory and not entry.is_link and entry.name != _NOT_KAFKA_S]
 

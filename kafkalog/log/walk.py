@@ -47,7 +47,7 @@ def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
         below = []
         for entry in entries:
             real = os.path.realpath(local_path(entry.path)) if entry.is_link else ""
-            finding = leaving(entry, root)
+            finding = leaving(entry, root) if entry.is_link else None
             outside = finding is not None
             if finding is not None:
                 report(finding)
