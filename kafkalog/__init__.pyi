@@ -1,5 +1,6 @@
 # The package for type checkers and editors; __init__.py says at run time where each name lives.
 
+from kafkalog.api import Judged, Result, audit, groups, metadata, transactions, verify
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
 from kafkalog.findings import CATALOGUE, Code, Finding, Severity
 from kafkalog.format.batch import Batch, Record
@@ -62,6 +63,7 @@ __all__ = [
     "FileSource",
     "Finding",
     "FindingWarning",
+    "Judged",
     "KafkaLogError",
     "LeaderEpoch",
     "Limits",
@@ -72,6 +74,7 @@ __all__ = [
     "ProducerState",
     "Record",
     "RecordBlock",
+    "Result",
     "Salvaged",
     "Severity",
     "Shown",
@@ -84,6 +87,7 @@ __all__ = [
     "UnreadableError",
     "UnsupportedError",
     "__version__",
+    "audit",
     "batch_columns",
     "batches",
     "check_offset_index",
@@ -91,8 +95,10 @@ __all__ = [
     "control_finding",
     "control_record",
     "control_records",
+    "groups",
     "kernel_form",
     "key_undecodable",
+    "metadata",
     "offset_index",
     "parse_name",
     "read_aborted_transactions",
@@ -107,6 +113,8 @@ __all__ = [
     "segment_chunks",
     "show",
     "time_index",
+    "transactions",
+    "verify",
 ]
 
 def kernel_form() -> str: ...

@@ -61,8 +61,8 @@ BAD: Final[dict[str, tuple[Callable[[Path], object], str]]] = {
     "a socket": (_socket, "file-unreadable"),
     "a device": (_device, "file-unreadable"),
     "a directory": (Path.mkdir, "file-unreadable"),
-    "a dangling link": (lambda path: path.symlink_to("nowhere"), "file-unreadable"),
-    "a loop of links": (lambda path: path.symlink_to(path.name), "file-unreadable"),
+    "a dangling link": (lambda path: path.symlink_to("nowhere"), "link-leaves"),
+    "a loop of links": (lambda path: path.symlink_to(path.name), "link-leaves"),
     "a link that leaves": (_leaving, "link-leaves"),
     "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "link-leaves"),
 }

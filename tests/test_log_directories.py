@@ -215,7 +215,7 @@ HURT: Final[dict[str, tuple[Callable[[Path], object], str]]] = {
     "a torn tail": (lambda path: os.truncate(path, path.stat().st_size - 30), "batch-truncated"),
     "noise": (_noise, "batch-truncated"),
     "a pipe in its place": (_fifo, "file-unreadable"),
-    "a link to nowhere": (_dangling, "file-unreadable"),
+    "a link to nowhere": (_dangling, "link-leaves"),
 }
 CASE: Final = "k4-f-hanging-late-produce-tv0"
 HURT_LOG: Final = "tickets-tickets.26-2"
@@ -241,28 +241,32 @@ def test_damage_in_one_partition_changes_no_row_of_another(tmp_path: Path, hurt:
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("hurt", ["a pipe in its place", "a link to nowhere"])
-def test_an_unreadable_segment_costs_itself(tmp_path: Path, hurt: str) -> None:
-    """The other segments of its partition are read, the finding names the file, and the status says incomplete."""
+@pytest.mark.parametrize(
+    ("hurt", "status", "cause"),
+    [("a pipe in its place", 3, "unreadable-bytes"), ("a link to nowhere", 1, "lost-segment")],
+)
+def test_an_unreadable_segment_costs_itself(tmp_path: Path, hurt: str, status: int, cause: str) -> None:
+    """The other segments are read and a finding names the file; a link to nowhere is no part of the log."""
     batches = [[Batch(0, base, base + 1, "plain", records=2)] for base in (0, 2, 4)]
     folder = plain.write_segments(tmp_path / "t-0", *batches)
     path = folder / f"{2:020}.log"
-    HURT[hurt][0](path)
+    make, code = HURT[hurt]
+    make(path)
     ended = kafkalog("txn-audit", "--format", "ndjson", tmp_path)
     [partition] = ended.table("partitions")
 
-    assert ended.status == 3
+    assert ended.status == status
     assert (partition["log_end_offset"], partition["records"]) == (6, 4)
-    assert [(gap["first_offset"], gap["last_offset"], gap["kind"]) for gap in ended.table("gaps")] == [(2, 3, "damage")]
-    assert [row["file"] for row in ended.table("findings") if row["code"] == "file-unreadable"] == [str(path)]
+    assert [(gap["first_offset"], gap["last_offset"], gap["cause"]) for gap in ended.table("gaps")] == [(2, 3, cause)]
+    assert [row["file"] for row in ended.table("findings") if row["code"] == code] == [str(path)]
 
 
 def test_a_segment_that_vanishes_after_it_was_listed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A running broker deletes segments: the audit goes on without it."""
     folder = plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "plain")], [Batch(0, 1, 1, "plain")])
 
-    def listed(path: Any) -> Any:
-        found = open_log_directory(path)
+    def listed(path: Any, tree: Any) -> Any:
+        found = open_log_directory(path, tree)
         (folder / SEGMENT).unlink()
         return found
 
@@ -279,8 +283,8 @@ def test_what_grows_after_it_was_listed_is_read_to_its_listed_size(
     """All partitions are of the moment of listing, as far as sizes can say: later batches are not seen."""
     folder = plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "plain")])
 
-    def listed(path: Any) -> Any:
-        found = open_log_directory(path)
+    def listed(path: Any, tree: Any) -> Any:
+        found = open_log_directory(path, tree)
         with (folder / SEGMENT).open("ab") as file:
             file.write(plain.as_bytes(Batch(0, 1, 1, "plain")))
         return found
@@ -316,6 +320,7 @@ def test_visible_rows_pass_over_what_cannot_be_read(tmp_path: Path) -> None:
 
 def test_a_partition_without_a_segment_is_one_without_batches(tmp_path: Path) -> None:
     """A directory that a broker has just made, or whose segments a copy left out."""
+    (tmp_path / "meta.properties").write_text("version=0\n")
     (tmp_path / "orders-0").mkdir()
     ended = kafkalog("txn-audit", "--format", "ndjson", "--all", tmp_path)
     (row,) = ended.table("partitions")

@@ -20,6 +20,7 @@ from kafkalog.log.logdir import Segment, open_log_directory
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.storage import exists, expand, is_directory, open_tree
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
+from kafkalog.log.tree import Tree
 from object_store import ENVIRONMENT, ObjectStore, object_store
 from official import FIXTURES
 
@@ -102,6 +103,20 @@ def test_an_audit_asks_for_each_name_once(case: str, store: ObjectStore) -> None
     }
 
 
+def test_the_log_directories_below_a_path_cost_one_listing(store: ObjectStore) -> None:
+    """What is found by the one listing is not listed again, and no file is asked for twice."""
+    local = FIXTURES / "k4-a-interleaved-tv2" / "data"
+    for name in ("a", "b"):
+        store.upload(local, f"below/volumes/{name}/kafka-log0")
+    read = {path for path in local.rglob("*") if _is_audited(path)}
+    with store.counting() as counts:
+        ended = kafkalog("txn-audit", "--format", "ndjson", store.uri("below"))
+
+    homes = {row["log"].rpartition("/")[0] for row in ended.table("partitions")}
+    assert homes == {store.uri(f"below/volumes/{name}/kafka-log0") for name in ("a", "b")}
+    assert counts == {"LIST": 1, "HEAD": 2 * len(read), "GET": 2 * sum(path.stat().st_size > 0 for path in read)}
+
+
 def _is_audited(path: Path) -> bool:
     return path.is_file() and (
         path.name in {"meta.properties", "leader-epoch-checkpoint", "partition.metadata"}
@@ -165,8 +180,8 @@ def test_a_segment_that_vanished_is_a_finding(store: ObjectStore, monkeypatch: p
     uri = store.upload(PARTITION.parent, "vanishing")
     real = open_log_directory
 
-    def vanishing(path: str) -> object:
-        found = real(path)
+    def vanishing(path: str, tree: Tree) -> object:
+        found = real(path, tree)
         store.delete(f"vanishing/{PARTITION.name}/{SEGMENT.name}")
         return found
 

@@ -262,6 +262,7 @@ def test_a_record_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
 
 def test_a_directory_without_the_topic_says_so(tmp_path: Path) -> None:
     """It is no error of the user's to name one broker's directory of several, and still worth a word."""
+    (tmp_path / "meta.properties").touch()
     ended = kafkalog("transactions", tmp_path)
 
     assert ended.status == 1

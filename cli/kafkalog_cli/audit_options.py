@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafkalog.findings import Severity
 from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog_cli.options import in_order, status_options, table_option
 from kafkalog_cli.params import Time
 
-__all__ = ["SHOWN", "TABLE_NAMES", "audit_options"]
+if TYPE_CHECKING:
+    from kafkalog.audit.transactions import AuditOptions
+
+__all__ = ["SHOWN", "TABLE_NAMES", "audit_options", "audit_options_of"]
 
 TABLE_NAMES: Final = tuple(table.name for table in AUDIT_TABLES)
 SHOWN: Final = tuple(name for name in TABLE_NAMES if name != "visible")  # visible only when asked for
 
-_OPTIONS: Final = (
-    click.option(
-        "--table", "tables", multiple=True, type=click.Choice(TABLE_NAMES), help="Table to show; repeat for more."
-    ),
+audit_options: Final = in_order(
+    table_option(TABLE_NAMES),
     click.option("--now", type=Time(), help="Treat this time as the present.  [default: newest broker time]"),
     click.option(
         "--snapshot", is_flag=True, help="The inputs show one moment: a file system snapshot, or a stopped broker."
@@ -36,16 +37,15 @@ _OPTIONS: Final = (
         help="Number of partitions of __transaction_state, if no metadata log gives it.",
     ),
     click.option("--hash", "hashed", is_flag=True, help="With Parquet: add each segment's SHA-256 to provenance.json."),
-    click.option(
-        "--fail-on", type=click.Choice([level.word for level in Severity]), default="warning", show_default=True,
-        help="Lowest severity that makes the exit status 1.",
-    ),
-    click.option("--exit-zero", is_flag=True, help="Exit with 0 despite findings; unreadable input still gives 3."),
+    status_options(),
 )  # fmt: skip
 
 
-def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def audit_options_of(params: Mapping[str, Any], jobs: int = 1) -> AuditOptions:
+    """Return what a command's parameters ask of the audit itself."""
+    from kafkalog.audit.transactions import AuditOptions
+
+    return AuditOptions(
+        snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000), now=params["now"],
+        max_timeout_ms=params["max_timeout_ms"], state_partitions=params["state_partitions"], jobs=jobs,
+    )  # fmt: skip

@@ -12,8 +12,9 @@ from click.core import ParameterSource
 
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Severity
-from kafkalog_cli.audit_options import SHOWN, audit_options
+from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
 from kafkalog_cli.exit import Exit, OutputError
+from kafkalog_cli.options import storage_options
 from kafkalog_cli.output import say
 from kafkalog_cli.params import Size
 
@@ -40,9 +41,7 @@ _CONF = "Every option except --input and --output can also be set as spark.kafka
     "--on-corrupt", type=click.Choice(("quarantine", "fail")), default="quarantine", show_default=True,
     help="If bytes are damaged: report them and continue, or stop before anything is written.",
 )  # fmt: skip
-@click.option("--endpoint", metavar="URL", help="The object store's server, if the environment does not set it.")
-@click.option("--region", help="The object store's region, if the environment does not set it.")
-@click.option("--anonymous", is_flag=True, help="Do not sign requests to the object store.")
+@storage_options
 @audit_options
 def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -> int:
     """Audit the log directories of whole clusters and write the tables as Parquet.
@@ -83,7 +82,6 @@ def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: fl
     from pyspark.errors import PySparkException
 
     from kafkalog.audit.pipeline import PROVENANCE, SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
-    from kafkalog.audit.transactions import AuditOptions
     from kafkalog.log.storage import expand
     from kafkalog.log.storage_options import StorageOptions, set_storage_options
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
@@ -93,15 +91,11 @@ def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: fl
     set_storage_options(storage)
     paths = [path for pattern in paths for path in expand(pattern)]
     output = Output(str(params["output"]))
-    options = AuditOptions(
-        snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000), now=params["now"],
-        max_timeout_ms=params["max_timeout_ms"], state_partitions=params["state_partitions"],
-    )  # fmt: skip
     try:
         output.refuse_within(paths)
         output.make(overwrite=params.get("overwrite", False))
         found = bulk_audit(
-            session, paths, output, options, tables=params["tables"] or SHOWN,
+            session, paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
             split_bytes=params.get("split_bytes", SPLIT_BYTES),
             hashed=params["hashed"], fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
         )  # fmt: skip

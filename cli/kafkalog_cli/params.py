@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from kafkalog.log.moment import Moment
+from kafkalog.quantities import bytes_of, ms_of
 
 __all__ = ["At", "NumberRanges", "Offsets", "Size", "Time", "form_of", "names_of"]
 
 _SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv"}
-_SIZE: Final = re.compile(r"(\d+)\s*([kmg]i?b?)?", re.IGNORECASE)
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
@@ -26,10 +25,10 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run tim
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        match = _SIZE.fullmatch(str(value).strip())
-        if not match:
-            self.fail(f"{value!r} is no number of bytes, like 1048576 or 1MiB", param, ctx)
-        return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[(match[2] or "")[:1].lower()]
+        try:
+            return bytes_of(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
@@ -40,15 +39,10 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run tim
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        text = str(value)
-        if re.fullmatch(r"-?\d+", text):
-            return int(text)
         try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            self.fail(f"{text!r} is no time, like 2026-11-21T03:00:00Z or 1795230000000", param, ctx)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return round(moment.timestamp() * 1000)
+            return ms_of(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class At(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4

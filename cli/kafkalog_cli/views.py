@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,15 +16,23 @@ from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Table
 from kafkalog.tables.audit import FINDINGS
 from kafkalog_cli.exit import Outcome
+from kafkalog_cli.options import (
+    columns_option,
+    format_option,
+    in_order,
+    output_option,
+    row_form,
+    status_options,
+    table_option,
+)
 from kafkalog_cli.output import data_stream, is_terminal, say
-from kafkalog_cli.params import At, form_of, names_of
+from kafkalog_cli.params import At
 
 if TYPE_CHECKING:
     from kafkalog_cli.render.rows import RowSink
 
 __all__ = ["ViewOutput", "view_options"]
 
-_FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 Row = Sequence[Any]
 
@@ -93,18 +101,13 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
     """Give a command the inputs, ``--at`` and its output options, a `ViewOutput` as `view`; its own stand above."""
     by_name = {table.name: table for table in tables}
 
-    def columns() -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for table in tables for name in table.names))
-
     def decorate(command: _Command) -> _Command:
         def run(
-            paths: tuple[str, ...], form: str | None, names: tuple[str, ...], columns: tuple[str, ...],
+            paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...],
             output: Path | None, fail_on: str, exit_zero: bool, **own: Any,
         ) -> int:  # fmt: skip
-            form = form or ("table" if output is None else form_of(output, {"": "parquet", ".txt": "table"}))
-            chosen = tuple(by_name[name] for name in names) or tuple(default)
-            if form == "csv" and len(chosen) != 1:
-                raise click.UsageError("--format csv takes exactly one --table.")
+            chosen = tuple(by_name[name] for name in tables) or tuple(default)
+            form = row_form(form, output, chosen)
             if form == "parquet" and (output is None or columns):
                 raise click.UsageError("--format parquet needs a new directory, -o DIR, and takes no --columns.")
             view = ViewOutput(
@@ -115,23 +118,17 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
 
         run.__doc__ = command.__doc__
         run.__dict__ |= command.__dict__
-        for option in reversed(options):
-            option(run)
+        options(run)
         return run  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
     shown = ", ".join(table.name for table in default)
-    options: tuple[Callable[[Any], Any], ...] = (
+    options = in_order(
         click.argument("paths", nargs=-1, required=True, metavar="DIR..."),
         click.option("--at", type=At(), help="Show the state at this offset or time; an offset applies to each log."),
-        click.option("--format", "form", type=click.Choice(_FORMATS),
-                     help="Output format.  [default: table; with -o, from its suffix; without a suffix, parquet]"),
-        click.option("--table", "names", multiple=True, type=click.Choice(tuple(by_name)),
-                     help=f"Table to show; repeat for more.  [default: {shown}]"),
-        click.option("--columns", callback=names_of(columns), metavar="A,B", help="Columns to show, in this order."),
-        click.option("-o", "--output", type=click.Path(path_type=Path),
-                     help="Write to this file, or to a new directory of Parquet files."),
-        click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="warning",
-                     show_default=True, help="Lowest severity that makes the exit status 1."),
-        click.option("--exit-zero", is_flag=True, help="Exit with 0 despite findings; unreadable input still gives 3."),
-    )  # fmt: skip
+        format_option(),
+        table_option(tuple(by_name), f".  [default: {shown}]"),
+        columns_option(tables),
+        output_option("Write to this file, or to a new directory of Parquet files."),
+        status_options(),
+    )
     return decorate

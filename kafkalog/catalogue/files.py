@@ -160,10 +160,24 @@ FILES: Final[dict[str, Code]] = {
     ),
     "link-leaves": Code(
         WARNING,
-        "A symbolic link in the log directory leads out of it and was not followed.",
+        "A symbolic link in the log directory leads out of it, or to nothing, and was not followed.",
         "Certain.",
         "The broker follows it.",
         "Give its target as an argument of its own if it belongs to the evidence.",
+    ),
+    "log-directories-below": Code(
+        NOTE,
+        "A path that is no log directory stands for the log directories below it, which the message names.",
+        "By what is in them: meta.properties, a checkpoint file, or directories of partitions.",
+        "Brokers know their log.dirs by name only.",
+        "Name one of them to read it alone.",
+    ),
+    "log-directory-inside": Code(
+        NOTE,
+        "A log directory inside another log directory, which was not read with it.",
+        "By what is in it: meta.properties, a checkpoint file, or directories of partitions.",
+        "The broker does not read it as a part of the outer one.",
+        "Name it as an argument of its own if it belongs to the evidence.",
     ),
     "directory-put-aside": Code(
         NOTE,

@@ -10,6 +10,8 @@ from kafkalog.errors import UnreadableError
 from kafkalog.log.left_over import put_aside
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log.names import local_path
+from kafkalog.log.search import search
+from kafkalog.log.storage import open_tree
 
 __all__ = ["Cluster", "open_clusters"]
 
@@ -29,25 +31,48 @@ class Cluster:
 def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster], list[str]]:
     """List log directories, or partitions' directories alone, by cluster; and what could not be read.
 
-    Directories of one node are one broker, those of other nodes of the cluster hold replicas. One named twice is read
-    once.
+    A path that is neither stands for the log directories below it (`kafkalog.log.search`). Directories of one node are
+    one broker, those of other nodes of the cluster hold replicas. One named twice is read once.
     """
     unreadable = []
     by_cluster: dict[str, Cluster] = {}
     met: set[str] = set()
     for path in paths:
-        place = os.path.realpath(local_path(os.fspath(path)))
-        if place in met:
-            continue
-        met.add(place)
         try:
-            node = open_log_directory(path)
+            nodes = _log_directories(os.fspath(path), met)
         except UnreadableError as error:
             unreadable.append(str(error))
             continue
-        key = node.cluster_id or f"\0{node.path}"
-        by_cluster.setdefault(key, Cluster(node.cluster_id, [])).nodes.append(node)
-        for directory in node.partitions:
-            if directory.suffix:
-                node.findings.append(put_aside(directory))
+        for node in nodes:
+            key = node.cluster_id or f"\0{node.path}"
+            by_cluster.setdefault(key, Cluster(node.cluster_id, [])).nodes.append(node)
+            for directory in node.partitions:
+                if directory.suffix:
+                    node.findings.append(put_aside(directory))
     return list(by_cluster.values()), unreadable
+
+
+def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
+    """List the log directories that a path stands for, but for those that were met before.
+
+    Raises UnreadableError where there is none, or it can't be listed.
+    """
+    if _is_met(path, met):
+        return []
+    tree = open_tree(path)
+    found = search(tree, path)
+    if not found.places:
+        raise UnreadableError(found.message)
+    nodes = [open_log_directory(place, tree) for place in found.places if place == path or not _is_met(place, met)]
+    if nodes:
+        nodes[0].findings[:0] = found.findings
+    return nodes
+
+
+def _is_met(path: str, met: set[str]) -> bool:
+    """Say whether a directory was met before, under whatever name; from now on it was."""
+    place = os.path.realpath(local_path(path))
+    if place in met:
+        return True
+    met.add(place)
+    return False

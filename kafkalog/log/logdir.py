@@ -7,29 +7,20 @@ clean stop) is read; what can't be read is a finding.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
+from kafkalog.log.links import leaving
 from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
 from kafkalog.log.readers import read_checkpoint, read_properties
+from kafkalog.log.recognition import CHECKPOINTS, DirectoryKind, partition_name, recognized
 from kafkalog.log.storage import exists, open_tree
 from kafkalog.log.tree import DirectoryEntry, Tree
 
-__all__ = ["LogDirectory", "PartitionDirectory", "Place", "Segment", "open_log_directory"]
-
-_SUFFIXED: Final = re.compile(r"(?P<name>\S+-\S+)\.\S+(?P<suffix>-delete|-future|-stray)")
-_NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
-_CHECKPOINTS: Final = {
-    "log_start": "log-start-offset-checkpoint",
-    "high_watermark": "replication-offset-checkpoint",
-    "recovery_point": "recovery-point-offset-checkpoint",
-    "cleaner": "cleaner-offset-checkpoint",
-}
+__all__ = ["LogDirectory", "PartitionDirectory", "Place", "Segment", "nested", "open_log_directory"]
 
 Report = Callable[[Finding], object]
 
@@ -107,17 +98,18 @@ class LogDirectory:
         return self.locked and not self.clean_shutdown
 
 
-def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
-    """List what lies in a log directory, or in one partition's directory.
+def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -> LogDirectory:
+    """List what lies in a log directory, or in one partition's directory; `tree` is one that holds it already.
 
     Raises UnreadableError where it is no directory or can't be listed.
     """
     root = os.fspath(path)
-    tree = open_tree(root)
+    tree = tree or open_tree(root)
     findings: list[Finding] = []
     entries = tree.entries(root)
-    alone = any(parse_name(entry.name).kind is FileKind.LOG for entry in entries)
-    home, own_name = os.path.split(_absolute(root)) if alone else (root, "")
+    above, own_name = os.path.split(_absolute(root))
+    alone = recognized(tree, own_name, entries) is DirectoryKind.PARTITION
+    home = above if alone else root
     names = _names(home, findings) if alone else {entry.name for entry in entries}
     about = _properties(os.path.join(home, "meta.properties"), findings) if "meta.properties" in names else {}
     directory = LogDirectory(
@@ -134,7 +126,7 @@ def open_log_directory(path: str | os.PathLike[str]) -> LogDirectory:
             )
         )
     checkpoints = {
-        kind: _checkpoint(os.path.join(home, name), findings) for kind, name in _CHECKPOINTS.items() if name in names
+        kind: _checkpoint(os.path.join(home, name), findings) for kind, name in CHECKPOINTS.items() if name in names
     }
     directory.all_checkpoints.update(checkpoints)
     if alone:
@@ -160,12 +152,17 @@ class Place(NamedTuple):
     def of(cls, home: str) -> Place | None:
         """Look at the directory `home`; None where it is no partition's."""
         path = _absolute(home)
-        match = _NAME.fullmatch(os.path.basename(path))
-        if match is None:
+        found = partition_name(os.path.basename(path))
+        if found is None or found.suffix:
             return None
         about = os.path.join(os.path.dirname(path), "meta.properties")
         values = _properties(about, []) if exists(about) else {}
-        return cls(match["topic"], int(match["partition"]), values.get("node.id", values.get("broker.id")))
+        return cls(found.topic, found.partition, values.get("node.id", values.get("broker.id")))
+
+
+def nested(path: str) -> Finding:
+    """Say that a log directory inside another one is not read with it."""
+    return Finding.of("log-directory-inside", path, "a log directory inside another one: it was not read")
 
 
 def _names(path: str, findings: list[Finding]) -> set[str]:
@@ -189,14 +186,13 @@ def _is_directory(entry: DirectoryEntry, root: str, findings: list[Finding]) -> 
 
 
 def _is_inside(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:
-    """Say whether an entry is no symbolic link that leads out of the root; one that does is told."""
-    if not entry.is_link or not os.path.exists(local_path(entry.path)):
-        return True  # what leads nowhere is told where it is opened
-    target = Path(local_path(entry.path)).resolve()
-    if target.is_relative_to(Path(local_path(root)).resolve()):
+    """Say whether an entry is no symbolic link that leads out of the root or nowhere; one that does is reported."""
+    if not entry.is_link:
         return True
-    findings.append(Finding.of("link-leaves", entry.path, f"a symbolic link to {target}, which lies elsewhere"))
-    return False
+    finding = leaving(entry, root)
+    if finding is not None:
+        findings.append(finding)
+    return finding is None
 
 
 def _properties(path: str, findings: list[Finding]) -> dict[str, str]:
@@ -223,20 +219,28 @@ def _partition(
     checkpoints: dict[str, dict[tuple[str, int], int]],
     node: LogDirectory,
 ) -> tuple[PartitionDirectory | None, list[Finding]]:
-    """List a partition's directory, None where the name is no partition's; say what is wrong with its small files."""
+    """List a partition's directory, None where it is none; say what is wrong with its small files.
+
+    An empty directory of such a name is a partition's: a broker makes it before the first segment.
+    """
     findings: list[Finding] = []
-    suffix = ""
-    if match := _SUFFIXED.fullmatch(name):
-        name, suffix = match["name"], match["suffix"]
-    match = _NAME.fullmatch(name)
-    if not match:
+    named = partition_name(name)
+    if named is None:
         return None, findings
-    topic, partition = match["topic"], int(match["partition"])
+    topic, partition, suffix = named
     try:
-        entries = [entry for entry in tree.entries(path) if _is_inside(entry, node.path, findings)]
+        every = tree.entries(path)
     except UnreadableError as error:
         findings.append(Finding.of("file-unreadable", path, str(error)))
         return None, findings
+    kind = recognized(tree, name, every)
+    if kind is DirectoryKind.LOG_DIRECTORY:
+        return None, [nested(path)]
+    known = suffix or any((topic, partition) in rows for rows in checkpoints.values())
+    if every and kind is DirectoryKind.OTHER and not known:
+        return None, findings
+    entries = [entry for entry in every if _is_inside(entry, node.path, findings)]
+    findings = [finding._replace(log=path, topic=topic, partition=partition) for finding in findings]
     segments, snapshots, left_over, indexed = [], {}, [], set()
     for entry in entries:
         parsed = parse_name(entry.name)

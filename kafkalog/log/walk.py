@@ -1,4 +1,4 @@
-"""Every file below a directory; links are followed inside it only."""
+"""Every file of a log directory; links are followed inside it only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
+from kafkalog.log.links import leaving
+from kafkalog.log.logdir import nested
 from kafkalog.log.names import local_path
+from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.storage import open_tree
 from kafkalog.log.tree import DirectoryEntry
 
@@ -16,7 +19,7 @@ __all__ = ["Found", "walk"]
 
 
 class Found(NamedTuple):
-    """A file; `is_outside` says that it is a symbolic link that leads out of the directory, and is not followed."""
+    """A file; `is_outside` says that it is a symbolic link that leads out or nowhere, and is not followed."""
 
     path: str
     size: int
@@ -26,7 +29,7 @@ class Found(NamedTuple):
 def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
     """Yield every file below `root` that is no directory, in the order of names.
 
-    A directory that links lead to twice is walked once.
+    A directory that links lead to twice is walked once; a log directory inside this one is reported and passed over.
     """
     tree = open_tree(root)
     top = os.path.realpath(local_path(root))
@@ -39,12 +42,16 @@ def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
         except UnreadableError as error:
             report(Finding.of("file-unreadable", home, str(error)))
             continue
+        if home != root and recognized(tree, os.path.basename(home), entries) is DirectoryKind.LOG_DIRECTORY:
+            report(nested(home))
+            continue
         below = []
         for entry in entries:
             real = os.path.realpath(local_path(entry.path)) if entry.is_link else ""
-            outside = entry.is_link and os.path.commonpath([real, top]) != top
-            if outside:
-                report(Finding.of("link-leaves", entry.path, f"a symbolic link to {real}, which lies elsewhere"))
+            finding = leaving(entry, root) if entry.is_link else None
+            outside = finding is not None
+            if finding is not None:
+                report(finding)
             if not outside and _is_directory(entry, real):
                 if real not in seen:
                     below.append(entry.path)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch as RecordBatch  # noqa: PLC0414  # for whoever names the type
     from pyarrow import Schema as Schema  # noqa: PLC0414  # ditto
 
-__all__ = ["Numbers", "arrow_batch", "arrow_batches", "arrow_schema", "gathered", "spark_schema"]
+    ArrowTable = pa.Table  # for whoever names the type
+
+__all__ = ["Numbers", "arrow_batch", "arrow_batches", "arrow_schema", "arrow_table", "gathered", "spark_schema"]
 
 _ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
 _ROWS: Final = 1 << 14  # in a batch, about
@@ -80,10 +82,18 @@ def arrow_batch(column_of: Callable[[str], Numbers | Iterable[Any]], schema: pa.
     The numbers of a column of int64 are not copied. A number that its column's type can't hold is null: no field of
     Kafka's has such a value.
     """
+
     import pyarrow as pa
 
     arrays = [_array(column_of(field.name), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def arrow_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Put batches together. Needs pyarrow."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches(batches, schema)
 
 
 def _array(column: Numbers | Iterable[Any], kind: pa.DataType) -> pa.Array:

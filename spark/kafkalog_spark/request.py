@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -17,12 +16,12 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.selection import Selection
 from kafkalog.log.storage_options import StorageOptions
+from kafkalog.quantities import bytes_of, ms_of
 from kafkalog.tables import Table
 
 __all__ = ["OPTIONS", "Request"]
 
 _STATE_BYTES: Final = 64 << 20
-_SIZE: Final = re.compile(r"(\d+)\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +95,24 @@ class Request:
         return self.partitions is None or directory.partition in self.partitions
 
 
-def _size(text: str) -> int:
-    match = _SIZE.fullmatch(text.strip())
-    if not match:
-        raise ValueError("no number of bytes, like 1048576 or 1m")
-    return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2].lower()]
-
-
 def _yes(text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ValueError("neither true nor false")
+        raise ValueError(f"{text!r} is neither true nor false")
     return text.lower() == "true"
 
 
 def _minutes(text: str) -> int:
-    return round(float(text) * 60_000)
+    try:
+        return round(float(text) * 60_000)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r} is no number of minutes") from None
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no whole number") from None
 
 
 def _list(text: str) -> tuple[str, ...]:
@@ -118,7 +120,7 @@ def _list(text: str) -> tuple[str, ...]:
 
 
 def _numbers(text: str) -> frozenset[int]:
-    return frozenset(int(part) for part in _list(text))
+    return frozenset(_number(part) for part in _list(text))
 
 
 OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
@@ -126,18 +128,18 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "columns": _list,
     "copyminutes": _minutes,
     "endpoint": str,
-    "maxbatchbytes": _size,
-    "maxdecompressedbytes": _size,
-    "now": int,
+    "maxbatchbytes": bytes_of,
+    "maxdecompressedbytes": bytes_of,
+    "now": ms_of,
     "partition": _numbers,
     "pushdown": _yes,
     "region": str,
     "snapshot": _yes,
-    "splitbytes": _size,
-    "statebytes": _size,
+    "splitbytes": bytes_of,
+    "statebytes": bytes_of,
     "topic": str,
-    "transactionmaxtimeoutms": int,
-    "transactionstatepartitions": int,
+    "transactionmaxtimeoutms": _number,
+    "transactionstatepartitions": _number,
     "view": str,
 }
 
@@ -146,7 +148,7 @@ def _value(name: str, text: str) -> Any:
     try:
         return OPTIONS[name](text)
     except ValueError as error:
-        raise UnsupportedError(f"option {name} is {text!r}: {error}") from error
+        raise UnsupportedError(f"option {name}: {error}") from error
 
 
 def _named(told: Mapping[str, Any], **names: str) -> dict[str, Any]:

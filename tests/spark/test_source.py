@@ -102,7 +102,7 @@ def test_what_can_not_be_read_is_a_row_and_no_end(spark: SparkSession, tmp_path:
     rows = read(spark, str(copy), view="batches", columns="base_offset").count()
 
     codes = {(row.code, Path(row.file).parent.name) for row in told}
-    assert {("file-unreadable", "gone-0"), ("file-unreadable", "pipe-0")} <= codes
+    assert {("link-leaves", "gone-0"), ("file-unreadable", "pipe-0")} <= codes
     assert [code for code, name in codes if name == "noise-0"]
     assert rows == len(library_rows("batches", str(PARTITION.parent)))
 
@@ -113,7 +113,8 @@ def test_what_can_not_be_read_is_a_row_and_no_end(spark: SparkSession, tmp_path:
         ({"view": "batch"}, "there is no view 'batch': there are transactions, batches"),
         ({"view": "batches", "columns": "producer"}, "batches has no column 'producer': there are producer_id"),
         ({"colums": "file"}, "there is no option 'colums': did you mean columns?"),
-        ({"splitBytes": "much"}, "option splitbytes is 'much': no number of bytes"),
+        ({"splitBytes": "much"}, "option splitbytes: 'much' is no number of bytes, like 1048576 or 1MiB"),
+        ({"now": "today"}, "option now: 'today' is no time, like 2026-11-21T03:00:00Z or 1795230000000"),
     ],
     ids=str,
 )

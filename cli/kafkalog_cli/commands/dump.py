@@ -18,8 +18,16 @@ from kafkalog.tables import TABLES
 from kafkalog_cli.dumping import DumpRequest, dump_rows, dump_text
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN
+from kafkalog_cli.options import (
+    columns_option,
+    format_option,
+    limit_options,
+    output_option,
+    status_options,
+    table_option,
+)
 from kafkalog_cli.output import data_stream, is_terminal
-from kafkalog_cli.params import Offsets, Size, Time, form_of, names_of
+from kafkalog_cli.params import Offsets, Time, form_of
 from kafkalog_cli.render.kafka.options import DECODERS, KafkaTextOptions
 
 __all__ = ["dump"]
@@ -52,10 +60,6 @@ class _Decoder(click.ParamType):  # type: ignore[type-arg]  # not generic at run
             why = " (it prints a Java address, not the data)" if str(value).endswith(".DefaultDecoder") else ""
             self.fail(f"{value} is not supported{why}; there are {known} of org.apache.kafka.tools.api", param, ctx)
         return DECODERS[value]
-
-
-def _all_columns() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for table in _TABLES for name in TABLES[table].names))
 
 
 def _decoder_options(command: F) -> F:
@@ -94,15 +98,12 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
 @click.option("--value-decoder-class", "value_decoder", type=_Decoder(),
               default="org.apache.kafka.tools.api.StringDecoder", help="Decoder for values.")  # fmt: skip
 @_decoder_options
-@click.option(
-    "--format", "form", type=click.Choice(_FORMATS), help="Output format.  [default: kafka; with -o, from its suffix]"
-)
+@format_option(_FORMATS, "kafka; with -o, from its suffix")
 @click.option("--dialect", type=click.Choice(("4.3", "4.2", "4.4")), default="4.3", show_default=True,
               help="Release of kafka-dump-log whose text is printed.")  # fmt: skip
 @click.option("--raw", is_flag=True, help="Do not escape control characters on a terminal.")
-@click.option("--table", "tables", multiple=True, type=click.Choice(_TABLES), metavar="NAME",
-              help=f"Table to show; repeat for more: {', '.join(_TABLES)}.")  # fmt: skip
-@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Columns to show, in this order.")
+@table_option(_TABLES, f": {', '.join(_TABLES)}.", metavar="NAME")
+@columns_option([TABLES[name] for name in _TABLES])
 @click.option(
     "--offset", "offsets", type=Offsets(), default=(None, None), help="Only these offsets; both ends are included."
 )
@@ -116,19 +117,9 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Stop after this many batches, or records if records are shown."
 )
-@click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-              help="Largest batch that is read.")  # fmt: skip
-@click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
-              help="Largest size that a batch may decompress to.")  # fmt: skip
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write to this file; it appears only when it is complete.",
-)
-@click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="error", show_default=True,
-              help="Lowest severity that makes the exit status 1.")  # fmt: skip
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 despite findings; unreadable input still gives 3.")
+@limit_options
+@output_option("Write to this file; it appears only when it is complete.", directory=False)
+@status_options(Severity.ERROR)
 def dump(
     paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
     columns: tuple[str, ...], offsets: tuple[int | None, int | None], since: int | None, until: int | None,

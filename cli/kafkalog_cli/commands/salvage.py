@@ -12,8 +12,8 @@ import click
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
+from kafkalog_cli.options import columns_option, max_batch_bytes_option, output_option, status_options, table_option
 from kafkalog_cli.output import data_stream, is_terminal, say
-from kafkalog_cli.params import Size, names_of
 
 if TYPE_CHECKING:
     from kafkalog import Salvaged
@@ -25,25 +25,21 @@ _FORMATS: Final = ("table", "ndjson", "json", "csv")
 _NAMES: Final = ("stretches", "findings")
 
 
-def _all_columns() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(column for name in _NAMES for column in TABLES[name].names))
-
-
 @click.command("salvage")
 @click.argument("segment")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              help="The new file, outside the segment's directory; it appears only when it is complete.")  # fmt: skip
+@output_option(
+    "The new file, outside the segment's directory; appears only when it is complete.",
+    directory=False,
+    required=True,
+)
 @click.option("--include", type=click.Choice(("isolated",)), multiple=True,
               help="Also copy single batches that only their CRC supports.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="table", show_default=True,
               help="Format of the list of what was copied and what was left out.")  # fmt: skip
-@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Table to show; repeat for more.")
-@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Columns to show, in this order.")
-@click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-              help="Largest batch that is read.")  # fmt: skip
-@click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="error", show_default=True,
-              help="Lowest severity that makes the exit status 1.")  # fmt: skip
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 despite findings; unreadable input still gives 3.")
+@table_option(_NAMES)
+@columns_option([TABLES[name] for name in _NAMES])
+@max_batch_bytes_option()
+@status_options(Severity.ERROR)
 def salvage(
     segment: str, output: Path, include: tuple[str, ...], form: str, tables: tuple[str, ...],
     columns: tuple[str, ...], max_batch_bytes: int, fail_on: str, exit_zero: bool,

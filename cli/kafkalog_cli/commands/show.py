@@ -10,8 +10,8 @@ import click
 from kafkalog import Limits, UnreadableError, UnsupportedError
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
+from kafkalog_cli.options import limit_options
 from kafkalog_cli.output import data_stream, is_terminal, say
-from kafkalog_cli.params import Size
 
 __all__ = ["show"]
 
@@ -48,10 +48,7 @@ class _PlaceType(click.ParamType):  # type: ignore[type-arg]  # not generic at r
 @click.command("show")
 @click.argument("places", nargs=-1, required=True, metavar="FILE@POSITION...", type=_PlaceType())
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
-@click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-              help="Largest batch that is read.")  # fmt: skip
-@click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
-              help="Largest size that a batch may decompress to.")  # fmt: skip
+@limit_options
 def show(places: tuple[_Place, ...], form: str, max_batch_bytes: int, max_decompressed_bytes: int) -> int:
     """Show the bytes at a place, field by field: batch headers with their CRC, records, entries of side files.
 

@@ -16,16 +16,22 @@ from kafkalog import Severity
 from kafkalog.log.names import local_path
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
-from kafkalog_cli.audit_options import SHOWN, audit_options
+from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
+from kafkalog_cli.options import (
+    columns_option,
+    format_option,
+    jobs_option,
+    output_option,
+    row_form,
+    transactional_id_option,
+)
 from kafkalog_cli.output import data_stream, is_terminal, say
-from kafkalog_cli.params import NumberRanges, form_of, names_of
+from kafkalog_cli.params import NumberRanges
 
 if TYPE_CHECKING:
     from kafkalog.audit.transactions import Audit
 
 __all__ = ["txn_audit"]
-
-_FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,34 +66,18 @@ class _Filter:
 _EVERYTHING: Final = _Filter(None, None, None, None, ())
 
 
-def _all_columns() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for table in AUDIT_TABLES for name in table.names))
-
-
 @click.command("txn-audit")
 @click.argument("paths", nargs=-1, required=True, metavar="DIR...")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(_FORMATS),
-    help="Output format.  [default: table; with -o, from its suffix; without a suffix, parquet]",
-)
+@format_option()
 @click.option("--all", "everything", is_flag=True, help="Show all rows of all tables except visible.")
-@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Columns to show, in this order.")
+@columns_option(AUDIT_TABLES)
 @click.option("--topic", metavar="GLOB", help="Only topics that match this pattern.")
 @click.option("--partition", "partitions", type=NumberRanges(), help="Only these partitions.")
 @click.option("--producer-id", type=int, help="Only this producer.")
-@click.option("--transactional-id", help="Only this transactional id.")
+@transactional_id_option
 @click.option("--state", multiple=True, type=click.Choice(STATES), help="Only transactions in this state.")
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes that read segments."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Write to this file, or to a new directory of Parquet files.",
-)
+@jobs_option
+@output_option("Write to this file, or to a new directory of Parquet files.")
 @click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
               help="Where the audit runs; Spark writes only Parquet.")  # fmt: skip
 @click.option("--master", metavar="URL", help="With --engine spark: the Spark master, such as local[2].")
@@ -95,7 +85,7 @@ def _all_columns() -> tuple[str, ...]:
 def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
     topic: str | None, partitions: tuple[range, ...] | None, producer_id: int | None, transactional_id: str | None,
-    state: tuple[str, ...], copy_minutes: float, output: Path | None, hashed: bool, fail_on: str, exit_zero: bool,
+    state: tuple[str, ...], jobs: int, output: Path | None, hashed: bool, fail_on: str, exit_zero: bool,
     engine: str, master: str | None, **options: Any,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
@@ -106,9 +96,7 @@ def txn_audit(
         kafkalog explain transaction-hanging
     """
     chosen = _Filter(topic, partitions, producer_id, transactional_id, state)
-    form = form or ("table" if output is None else form_of(output, {"": "parquet", ".txt": "table"}))
-    if form == "csv" and len(tables) != 1:
-        raise click.UsageError("--format csv takes exactly one --table.")
+    form = row_form(form, output, tables)
     if form == "parquet" and output is None:
         raise click.UsageError("--format parquet needs -o DIR.")
     if form == "parquet" and columns:
@@ -125,10 +113,10 @@ def txn_audit(
 
         return run_bulk(paths, master=master)
     from kafkalog.audit.pipeline import audit
-    from kafkalog.audit.transactions import AuditOptions, Summary
+    from kafkalog.audit.transactions import Summary
 
     started = time.time()
-    found = audit(paths, AuditOptions(copy_ms=round(copy_minutes * 60_000), **options))
+    found = audit(paths, audit_options_of(options, jobs=jobs))
     summary = Summary.of(found)
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:

@@ -15,8 +15,17 @@ from kafkalog import Limits, Severity
 from kafkalog.log.names import local_path
 from kafkalog.tables.replicas import REPLICAS
 from kafkalog.tables.verify import VERIFY_TABLES
+from kafkalog_cli.options import (
+    columns_option,
+    format_option,
+    jobs_option,
+    limit_options,
+    output_option,
+    row_form,
+    status_options,
+    table_option,
+)
 from kafkalog_cli.output import data_stream, is_terminal, say
-from kafkalog_cli.params import Size, form_of, names_of
 
 if TYPE_CHECKING:
     from kafkalog.audit.verification import Verification
@@ -25,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
-_FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
 _NAMES: Final = tuple(table.name for table in VERIFY_TABLES)
 _DEPTHS: Final = ("frame", "records")
 _PAIR: Final = (
@@ -33,10 +41,6 @@ _PAIR: Final = (
     "other_leader_epoch", "favoured_log",
 )  # fmt: skip
 _HASHES: Final = ("sha256",)
-
-
-def _all_columns() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for table in VERIFY_TABLES for name in table.names))
 
 
 @click.command("verify")
@@ -47,27 +51,14 @@ def _all_columns() -> tuple[str, ...]:
 @click.option("--against", type=click.Path(dir_okay=False), metavar="PROVENANCE.JSON",
               help="Report what changed since this file was written.")  # fmt: skip
 @click.option("--replicas", is_flag=True, help="Compare the partitions that the DIRs share; each DIR is one broker's.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(_FORMATS),
-    help="Output format.  [default: table; with -o, from its suffix; without a suffix, parquet]",
-)
-@click.option("--table", "tables", multiple=True, type=click.Choice(_NAMES), help="Table to show; repeat for more.")
+@format_option()
+@table_option(_NAMES)
 @click.option("--all", "everything", is_flag=True, help="Show all rows of all tables.")
-@click.option("--columns", callback=names_of(_all_columns), metavar="A,B", help="Columns to show, in this order.")
-@click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
-              help="Largest batch that is read.")  # fmt: skip
-@click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
-              help="Largest size that a batch may decompress to.")  # fmt: skip
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes that read segments."
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path),
-              help="Write to this file, or to a new directory with provenance.json.")  # fmt: skip
-@click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default="warning", show_default=True,
-              help="Lowest severity that makes the exit status 1.")  # fmt: skip
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 despite findings; unreadable input still gives 3.")
+@columns_option(VERIFY_TABLES)
+@limit_options
+@jobs_option
+@output_option("Write to this file, or to a new directory with provenance.json.")
+@status_options()
 def verify(
     paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
     tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
@@ -82,10 +73,8 @@ def verify(
         kafkalog verify --against before/provenance.json /copy/of/log.dirs
         kafkalog verify --replicas broker-1 broker-2
     """
-    form = form or ("table" if output is None else form_of(output, {"": "parquet", ".txt": "table"}))
+    form = row_form(form, output, tables)
     folder = output is not None and (form == "parquet" or (form == "ndjson" and not output.suffix))
-    if form == "csv" and len(tables) != 1:
-        raise click.UsageError("--format csv takes exactly one --table.")
     if form == "parquet" and output is None:
         raise click.UsageError("--format parquet needs -o DIR.")
     if folder and columns:

@@ -54,7 +54,7 @@ def topic_logs(
                 # No gap is judged here, so nobody asks for the topic's policies.
                 log = TopicLog(number, node, *read_log(directory, (), limits))
                 replicas.setdefault((number, directory.partition), []).append(log)
-    if not replicas and not optional:
+    if clusters and not replicas and not optional:
         places = ", ".join(node.path for cluster in clusters for node in cluster.nodes)
         report(Finding.of("topic-missing", places, f"no partition of {topic} lies here", topic=topic))
     chosen = [max(logs, key=lambda log: reach(log.partition)) for _, logs in sorted(replicas.items())]

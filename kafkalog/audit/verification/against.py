@@ -32,10 +32,11 @@ class Recorded(NamedTuple):
 def file_entries(files: Sequence[FileFacts], inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield what provenance.json says of each file; `number` is that of the argument that it was found under."""
     for facts in files:
+        number, name = _place_of(facts, inputs)
         yield {
             "file": facts.file,
-            "input": inputs.index(facts.input),
-            "name": facts.name,
+            "input": number,
+            "name": name,
             "kind": facts.kind.name.lower(),
             "size_bytes": facts.size,
             "state": facts.state,
@@ -72,7 +73,7 @@ def _text(value: Any) -> str | None:
 
 def changes_since(recorded: Recorded, files: Sequence[FileFacts], inputs: Sequence[str]) -> Iterator[Finding]:
     """Yield a finding for each file that was added, is gone, or has another size or content."""
-    now = {(inputs.index(facts.input), facts.name): facts for facts in files}
+    now = {_place_of(facts, inputs): facts for facts in files}
     for place, facts in now.items():
         found = _change(recorded.files.get(place), facts)
         if found is not None:
@@ -82,6 +83,14 @@ def changes_since(recorded: Recorded, files: Sequence[FileFacts], inputs: Sequen
         home = inputs[number] if 0 <= number < len(inputs) else ""
         message = f"it had {size} bytes, and is not there"
         yield Finding.of("file-gone", os.path.join(home, name), message, needed=size)
+
+
+def _place_of(facts: FileFacts, inputs: Sequence[str]) -> _Place:
+    """Return the number of the argument that a file was found under, and its path below that."""
+    if facts.input in inputs:
+        return inputs.index(facts.input), facts.name
+    number = next(n for n, path in enumerate(inputs) if facts.input.startswith(f"{path.rstrip('/')}/"))
+    return number, os.path.relpath(facts.file, inputs[number])
 
 
 def _change(before: tuple[int, str | None] | None, facts: FileFacts) -> Finding | None:

@@ -79,10 +79,6 @@ def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Veri
 def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions, result: Verification) -> None:
     """Verify a directory: its logs, then every file that is in none of them."""
     logs = [directory for directory in node.partitions if not directory.suffix]
-    outside = {entry.path for entry in walk(node.path, node.findings.append) if entry.is_outside}
-    for number, directory in enumerate(logs):
-        kept = tuple(segment for segment in directory.segments if segment.path not in outside)
-        logs[number] = replace(directory, segments=kept)
     checks = _check_all([(directory, segment) for directory in logs for segment in directory.segments], options)
     found = [_log(node, directory, checks, metadata) for directory in logs]
     of_name = {log.name: log for log in found}
@@ -134,7 +130,7 @@ def _other_files(
     homes = {os.path.abspath(directory.log): directory for directory in node.partitions}
     vanished = dict(segments)
     unknown: dict[str, list[str]] = {}
-    for entry in walk(node.path, lambda _: None):
+    for entry in walk(node.path, lambda finding: result.tell([finding], node.node_id)):
         directory = homes.get(os.path.abspath(os.path.dirname(entry.path)))
         facts = vanished.pop(entry.path, None)
         if facts is None:

@@ -1,0 +1,123 @@
+"""Options that several commands have: each declared once. What differs from command to command is an argument here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
+
+import click
+
+from kafkalog import Limits, Severity
+from kafkalog.tables import Table
+from kafkalog_cli.params import Size, form_of, names_of
+
+__all__ = [
+    "columns_option",
+    "format_option",
+    "in_order",
+    "jobs_option",
+    "limit_options",
+    "max_batch_bytes_option",
+    "output_option",
+    "row_form",
+    "status_options",
+    "storage_options",
+    "table_option",
+    "transactional_id_option",
+]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Option(Protocol):
+    """A decorator that gives a command one option, or several."""
+
+    def __call__(self, command: Command, /) -> Command: ...
+
+
+_FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
+
+
+def in_order(*options: Option) -> Option:
+    """Return one decorator that gives a command the options in the order in which its help lists them."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def format_option(
+    formats: Sequence[str] = _FORMATS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
+) -> Option:
+    """Declare ``--format``, as `form`; without it the suffix of ``-o`` decides."""
+    return click.option("--format", "form", type=click.Choice(formats), help=f"Output format.  [default: {default}]")
+
+
+def table_option(names: Sequence[str], more: str = ".", **attributes: Any) -> Option:
+    """Declare ``--table``, as `tables`; `more` ends its help."""
+    return click.option(
+        "--table", "tables", multiple=True, type=click.Choice(names), help=f"Table to show; repeat for more{more}",
+        **attributes,
+    )  # fmt: skip
+
+
+def columns_option(tables: Sequence[Table]) -> Option:
+    """Declare ``--columns``, which takes those of any of the tables."""
+
+    def known() -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for table in tables for name in table.names))
+
+    return click.option("--columns", callback=names_of(known), metavar="A,B", help="Columns to show, in this order.")
+
+
+def output_option(text: str, *, directory: bool = True, required: bool = False) -> Option:
+    """Declare ``-o``: a file, or with `directory` a new directory, too."""
+    kind = click.Path(path_type=Path, dir_okay=directory)
+    return click.option("-o", "--output", type=kind, required=required, help=text)
+
+
+def max_batch_bytes_option(text: str = "Largest batch that is read.") -> Option:
+    """Declare ``--max-batch-bytes``."""
+    return click.option("--max-batch-bytes", type=Size(), default=Limits().max_batch_bytes, show_default=True,
+                        help=text)  # fmt: skip
+
+
+limit_options: Final = in_order(
+    max_batch_bytes_option(),
+    click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
+                 help="Largest size that a batch may decompress to."),
+)  # fmt: skip
+
+jobs_option: Final = click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes that read segments."
+)
+
+transactional_id_option: Final = click.option("--transactional-id", help="Only this transactional id.")
+
+storage_options: Final = in_order(
+    click.option("--endpoint", metavar="URL", help="The object store's server, if the environment does not set it."),
+    click.option("--region", help="The object store's region, if the environment does not set it."),
+    click.option("--anonymous", is_flag=True, help="Do not sign requests to the object store."),
+)
+
+
+def status_options(default: Severity = Severity.WARNING) -> Option:
+    """Declare ``--fail-on`` and ``--exit-zero``."""
+    return in_order(
+        click.option("--fail-on", type=click.Choice([level.word for level in Severity]), default=default.word,
+                     show_default=True, help="Lowest severity that makes the exit status 1."),
+        click.option("--exit-zero", is_flag=True,
+                     help="Exit with 0 despite findings; unreadable input still gives 3."),
+    )  # fmt: skip
+
+
+def row_form(form: str | None, output: Path | None, tables: Sequence[object]) -> str:
+    """Return the format of rows: the one that is named, or by the output's suffix; CSV holds one table."""
+    form = form or ("table" if output is None else form_of(output, {"": "parquet", ".txt": "table"}))
+    if form == "csv" and len(tables) != 1:
+        raise click.UsageError("--format csv takes exactly one --table.")
+    return form

@@ -1,0 +1,198 @@
+"""Whole directories in one call: audit, verify, transactions, groups, metadata, with typed results.
+
+Thin over the doors of ``kafkalog.audit``: the rows are those of the commands of the same names, column by column.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from kafkalog.findings import Finding, Severity
+from kafkalog.log.chunk import Limits
+from kafkalog.log.moment import Moment
+from kafkalog.log.rows import finding_rows
+from kafkalog.quantities import ms_of
+from kafkalog.tables import TABLES, Table
+from kafkalog.tables.audit import AUDIT_TABLES, FINDINGS
+from kafkalog.tables.internal import COMMITTED, GROUPS, SHARE_OFFSETS, TRANSITIONS
+from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, TOPICS
+from kafkalog.tables.verify import VERIFY_TABLES
+
+if TYPE_CHECKING:
+    from kafkalog.audit.transactions import Summary
+    from kafkalog.tables.arrow import ArrowTable, RecordBatch
+
+__all__ = ["Judged", "Result", "audit", "groups", "metadata", "transactions", "verify"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Tables by name, and what is wrong with the evidence.
+
+    `worst` is the highest severity of the findings, None without any; `complete` says whether all could be read.
+    """
+
+    tables: tuple[str, ...]
+    findings: list[Finding]
+    worst: Severity | None
+    complete: bool
+    _rows: Callable[[str], Iterable[Row]] = field(repr=False)
+    _batches: Callable[[str], Iterable[RecordBatch]] = field(repr=False)
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Yield a table's rows as dictionaries by column name, in the order of columns; an absent value is None.
+
+        Raises KeyError for a table that this result has not.
+        """
+        names = self._table(table).names
+        return (dict(zip(names, row, strict=True)) for row in self._rows(table))
+
+    def arrow(self, table: str) -> ArrowTable:
+        """Return a table as Arrow, typed as ``kafkalog schema`` says. Needs pyarrow.
+
+        Raises KeyError for a table that this result has not.
+        """
+        from kafkalog.tables.arrow import arrow_schema, arrow_table
+
+        return arrow_table(self._batches(table), arrow_schema(self._table(table)))
+
+    def _table(self, name: str) -> Table:
+        if name not in self.tables:
+            raise KeyError(f"there is no table {name!r} in this result: it has {', '.join(self.tables)}")
+        return TABLES[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Result):
+    """A result with its verdict in one line, as the command prints it first."""
+
+    verdict: str
+
+
+def audit(
+    paths: Paths, *, now: int | str | None = None, snapshot: bool = False, copy_minutes: float = 10.0,
+    transaction_max_timeout_ms: int = 900_000, transaction_state_partitions: int | None = None, jobs: int = 1,
+    limits: Limits | None = None,
+) -> Judged:  # fmt: skip
+    """Say what happened to every transaction and offset under log directories, like ``kafkalog txn-audit``.
+
+    `now` is ms since 1970 or ISO-8601. What could not be read at all is a finding, too: nothing is raised for it.
+    """
+    from kafkalog.audit.pipeline import audit as run
+    from kafkalog.audit.transactions import AuditOptions, Summary, audit_batches, audit_rows
+
+    options = AuditOptions(
+        limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), transaction_max_timeout_ms,
+        transaction_state_partitions,
+    )  # fmt: skip
+    found = run(_paths(paths), options)
+    findings = [*_unreadable(found.unreadable), *found.findings()]
+    return _judged(Summary.of(found), AUDIT_TABLES, findings, partial(audit_rows, found), partial(audit_batches, found))
+
+
+def verify(
+    paths: Paths, *, depth: Literal["frame", "records"] = "records", hashed: Literal["sha256"] | None = None,
+    replicas: bool = False, jobs: int = 1, limits: Limits | None = None,
+) -> Judged:  # fmt: skip
+    """Say whether log directories, partitions and single files are whole, like ``kafkalog verify``.
+
+    `hashed` takes every file's checksum, `replicas` compares the partitions that several directories share. What could
+    not be read at all is a finding, too: nothing is raised for it.
+    """
+    from kafkalog.audit.verification import VerifyOptions
+    from kafkalog.audit.verification import verify as run
+
+    found = run(_paths(paths), VerifyOptions(limits or Limits(), depth, hashed, jobs, replicas))
+    findings = [*_unreadable(found.unreadable), *found.findings()]
+    return _judged(found.summary(), VERIFY_TABLES, findings, found.rows, _batched(found.rows))
+
+
+def transactions(
+    paths: Paths, *, offset: int | None = None, time: int | str | None = None,
+    tables: Sequence[str] = (TRANSITIONS.name,), limits: Limits | None = None,
+) -> Result:  # fmt: skip
+    """Show each step of each transactional id, like ``kafkalog transactions``.
+
+    With an `offset` or a `time` only the step that each id was in then.
+    """
+    from kafkalog.audit.topics import transition_rows
+
+    return _result(transition_rows(_paths(paths), _moment(offset, time), limits, tables), tables)
+
+
+def groups(
+    paths: Paths, *, offset: int | None = None, time: int | str | None = None, group: str | None = None,
+    tables: Sequence[str] = (GROUPS.name, COMMITTED.name, SHARE_OFFSETS.name), limits: Limits | None = None,
+) -> Result:  # fmt: skip
+    """Show groups and the offsets they had committed, like ``kafkalog groups``; one `group`, or as it was then."""
+    from kafkalog.audit.topics import group_rows
+
+    return _result(group_rows(_paths(paths), _moment(offset, time), limits, group, tables), tables)
+
+
+def metadata(
+    paths: Paths, *, offset: int | None = None, time: int | str | None = None, topic: str | None = None,
+    tables: Sequence[str] = (BROKERS.name, FEATURES.name, TOPICS.name, CONFIGS.name, LEADERSHIP.name),
+    limits: Limits | None = None,
+) -> Result:  # fmt: skip
+    """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; of one `topic`, or as it was then."""
+    from kafkalog.audit.topics import metadata_view
+
+    return _result(metadata_view(_paths(paths), _moment(offset, time), limits, topic, tables), tables)
+
+
+def _paths(paths: Paths) -> Sequence[str | os.PathLike[str]]:
+    return [paths] if isinstance(paths, str | os.PathLike) else paths
+
+
+def _ms(time: int | str | None) -> int | None:
+    return ms_of(time) if isinstance(time, str) else time
+
+
+def _moment(offset: int | None, time: int | str | None) -> Moment | None:
+    return None if offset is None and time is None else Moment(offset, _ms(time))
+
+
+def _unreadable(lines: Iterable[str]) -> Iterator[Finding]:
+    return (Finding.of("file-unreadable", line.partition(": ")[0], line) for line in lines)
+
+
+def _batched(rows: Callable[[str], Iterable[Row]]) -> Callable[[str], Iterable[RecordBatch]]:
+    def batches(table: str) -> Iterable[RecordBatch]:
+        from kafkalog.tables.arrow import arrow_batches, arrow_schema
+
+        return arrow_batches(rows(table), arrow_schema(TABLES[table]))
+
+    return batches
+
+
+def _judged(
+    summary: Summary, tables: Sequence[Table], findings: list[Finding], rows: Callable[[str], Iterable[Row]],
+    batches: Callable[[str], Iterable[RecordBatch]],
+) -> Judged:  # fmt: skip
+    worst = max((finding.severity for finding in findings), default=None)
+    names = tuple(table.name for table in tables)
+    return Judged(names, findings, worst, summary.complete, rows, batches, summary.verdict())
+
+
+def _result(items: Iterable[tuple[Table, Row] | Finding], tables: Sequence[str]) -> Result:
+    kept: defaultdict[str, list[Row]] = defaultdict(list)
+    findings: list[Finding] = []
+    for item in items:
+        if isinstance(item, Finding):
+            findings.append(item)
+        else:
+            kept[item[0].name].append(item[1])
+    kept[FINDINGS.name] = list(finding_rows(findings))
+    worst = max((finding.severity for finding in findings), default=None)
+    complete = all(finding.code != "file-unreadable" for finding in findings)
+    rows = kept.__getitem__
+    return Result((*tables, FINDINGS.name), findings, worst, complete, rows, _batched(rows))

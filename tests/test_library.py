@@ -1,0 +1,125 @@
+"""``kafkalog.audit(…)`` and its like: what the commands of the same names print, as typed results."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pytest
+
+import kafkalog
+from invoke import kafkalog as command
+from kafkalog.tables import TABLES
+from official import FIXTURES
+
+HANGING: Final = FIXTURES / "v2.8-hanging" / "data"
+TOPICS: Final = FIXTURES / "k4-m-metadata-groups-44" / "data"
+OFFSETS: Final = FIXTURES / "k4-c-group-offsets-tv0" / "data"
+CALLS: Final[dict[str, Any]] = {
+    "txn-audit": kafkalog.audit, "verify": kafkalog.verify, "transactions": kafkalog.transactions,
+    "groups": kafkalog.groups, "metadata": kafkalog.metadata,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("home", [HANGING, TOPICS], ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("name", CALLS)
+def test_rows_are_the_command_s(name: str, home: Path) -> None:
+    """Table by table, and column by column in the same order."""
+    printed = command(name, "--format", "ndjson", home)
+    found = CALLS[name](home)
+
+    assert printed.rows
+    assert {row["table"] for row in printed.rows} <= set(found.tables)
+    for table in {row["table"] for row in printed.rows}:
+        rows = json.loads(json.dumps(list(found.rows(table))))
+        assert rows == printed.table(table)
+        assert list(rows[0]) == list(TABLES[table].names)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_arrow_has_the_rows(name: str) -> None:
+    """Every table of a result, typed; a column of JSON is text there."""
+    found = CALLS[name](HANGING)
+    for table in found.tables:
+        columns = {column.name for column in TABLES[table].columns if column.type != "json"}
+        whole = found.arrow(table)
+        rows = [{key: row[key] for key in row if key in columns} for row in found.rows(table)]
+
+        assert isinstance(whole, pa.Table)
+        assert whole.column_names == list(TABLES[table].names)
+        assert [{key: row[key] for key in row if key in columns} for row in whole.to_pylist()] == rows
+
+
+def test_an_audit_has_its_verdict() -> None:
+    """In the command's words, with the findings as values."""
+    found = kafkalog.audit([HANGING])
+    first = command("txn-audit", HANGING).out.decode().splitlines()[0]
+
+    assert found.verdict == first
+    assert found.worst is kafkalog.Severity.WARNING
+    assert found.complete
+    assert "transaction-hanging" in {finding.code for finding in found.findings}
+    assert [row["state"] for row in found.rows("transactions")].count("hanging") > 0
+
+
+def test_what_can_not_be_read_is_a_finding(tmp_path: Path) -> None:
+    """Whatever the call: it is not complete, and nothing is raised."""
+    for call in CALLS.values():
+        found = call([HANGING, tmp_path / "gone"])
+
+        assert not found.complete
+        assert [finding.file for finding in found.findings if finding.code == "file-unreadable"] == [
+            str(tmp_path / "gone")
+        ]
+
+
+def test_times_are_numbers_or_iso() -> None:
+    """As the commands take them."""
+    by_number, by_text = (
+        list(kafkalog.transactions(HANGING, time=time).rows("transitions"))
+        for time in (1795230000000, "2026-11-21T03:00:00Z")
+    )
+
+    assert by_number == by_text
+
+
+def test_a_table_that_is_not_there_is_named() -> None:
+    """With those that are; a heavy one is asked for."""
+    found = kafkalog.groups(TOPICS)
+    with pytest.raises(KeyError, match="no table 'offsets' in this result: it has groups, committed"):
+        found.rows("offsets")
+
+    assert list(kafkalog.groups(OFFSETS, tables=["offsets"]).rows("offsets"))
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import kafkalog",
+        "import kafkalog.audit",
+        "import kafkalog.audit.pipeline",
+        "import kafkalog; kafkalog.verify",
+        "from kafkalog.audit.pipeline import audit",
+        "from kafkalog import *",
+    ],
+)
+def test_an_audit_is_called_whatever_was_imported_before(first: str) -> None:
+    """The package of that name takes the name as soon as one of its modules is imported: it can be called, too."""
+    code = f"""
+{first}
+import kafkalog, sys
+print(kafkalog.audit(sys.argv[1]).verdict)
+from kafkalog import audit
+print(audit(sys.argv[1]).verdict)
+import kafkalog.audit.pipeline as pipeline
+print(pipeline is kafkalog.audit.pipeline)
+"""
+    ended = subprocess.run([sys.executable, "-c", code, HANGING], capture_output=True, text=True, check=True)
+    verdict, again, same = ended.stdout.splitlines()
+
+    assert verdict == again == kafkalog.audit(HANGING).verdict
+    assert same == "True"
