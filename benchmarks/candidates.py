@@ -75,7 +75,7 @@ def _records(path: Path) -> Work:
 
 
 def _audit(path: Path, jobs: int = 1) -> Work:
-    from kafkalog.audit.pipeline import AuditOptions, audit
+    from kafkalog.auditing.pipeline import AuditOptions, audit
 
     return lambda: audit([path], AuditOptions(jobs=jobs))
 

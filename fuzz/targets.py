@@ -15,7 +15,7 @@ from crc32c import crc32c
 import kafkalog
 import plain  # the tests' helpers
 from kafkalog import CATALOGUE, Limits
-from kafkalog.audit.verification import check_headers, check_records
+from kafkalog.auditing.verification import check_headers, check_records
 from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
 from kafkalog.format.compression import DecompressionError, OverLimitError, decompress
 from kafkalog.format.control import control_record

@@ -17,7 +17,7 @@ from kafkalog.version import VERSION
 __version__ = VERSION
 
 _HOMES: Final = {
-    "api": ("Judged", "Result", "groups", "metadata", "transactions", "verify"),
+    "api": ("Judged", "Result", "audit", "groups", "metadata", "transactions", "verify"),
     "errors": ("KafkaLogError", "UnreadableError", "UnsupportedError"),
     "findings": ("CATALOGUE", "Code", "Finding", "Severity"),
     "format.batch": ("Batch", "Record"),
@@ -57,8 +57,7 @@ _HOMES: Final = {
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 
-# `audit` is the package kafkalog.audit, which can be called: importing any of its modules sets that name here.
-__all__ = ["__version__", "audit", "kernel_form", *_HOME_OF]  # noqa: PLE0604  # strings, all of them: so it holds what the table does
+__all__ = ["__version__", "kernel_form", *_HOME_OF]  # noqa: PLE0604  # strings, all of them: so it holds what the table does
 
 
 def kernel_form() -> str:
@@ -69,8 +68,6 @@ def kernel_form() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "audit":
-        return import_module(f"{__name__}.audit")
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -1,6 +1,6 @@
 """Whole directories in one call: audit, verify, transactions, groups, metadata, with typed results.
 
-Thin over the doors of ``kafkalog.audit``: the rows are those of the commands of the same names, column by column.
+Thin over the doors of ``kafkalog.auditing``: the rows are those of the commands of the same names, column by column.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, TOP
 from kafkalog.tables.verify import VERIFY_TABLES
 
 if TYPE_CHECKING:
-    from kafkalog.audit.transactions import Summary
+    from kafkalog.auditing.transactions import Summary
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
 
 __all__ = ["Judged", "Result", "audit", "groups", "metadata", "transactions", "verify"]
@@ -86,8 +86,8 @@ def audit(
 
     `now` is ms since 1970 or ISO-8601. What could not be read at all is a finding, too: nothing is raised for it.
     """
-    from kafkalog.audit.pipeline import audit as run
-    from kafkalog.audit.transactions import AuditOptions, Summary, audit_batches, audit_rows
+    from kafkalog.auditing.pipeline import audit as run
+    from kafkalog.auditing.transactions import AuditOptions, Summary, audit_batches, audit_rows
 
     options = AuditOptions(
         limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), transaction_max_timeout_ms,
@@ -107,8 +107,8 @@ def verify(
     `hashed` takes every file's checksum, `replicas` compares the partitions that several directories share. What could
     not be read at all is a finding, too: nothing is raised for it.
     """
-    from kafkalog.audit.verification import VerifyOptions
-    from kafkalog.audit.verification import verify as run
+    from kafkalog.auditing.verification import VerifyOptions
+    from kafkalog.auditing.verification import verify as run
 
     found = run(_paths(paths), VerifyOptions(limits or Limits(), depth, hashed, jobs, replicas))
     findings = [*_unreadable(found.unreadable), *found.findings()]
@@ -123,7 +123,7 @@ def transactions(
 
     With an `offset` or a `time` only the step that each id was in then.
     """
-    from kafkalog.audit.topics import transition_rows
+    from kafkalog.auditing.topics import transition_rows
 
     return _result(transition_rows(_paths(paths), _moment(offset, time), limits, tables), tables)
 
@@ -133,7 +133,7 @@ def groups(
     tables: Sequence[str] = (GROUPS.name, COMMITTED.name, SHARE_OFFSETS.name), limits: Limits | None = None,
 ) -> Result:  # fmt: skip
     """Show groups and the offsets they had committed, like ``kafkalog groups``; one `group`, or as it was then."""
-    from kafkalog.audit.topics import group_rows
+    from kafkalog.auditing.topics import group_rows
 
     return _result(group_rows(_paths(paths), _moment(offset, time), limits, group, tables), tables)
 
@@ -144,7 +144,7 @@ def metadata(
     limits: Limits | None = None,
 ) -> Result:  # fmt: skip
     """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; of one `topic`, or as it was then."""
-    from kafkalog.audit.topics import metadata_view
+    from kafkalog.auditing.topics import metadata_view
 
     return _result(metadata_view(_paths(paths), _moment(offset, time), limits, topic, tables), tables)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkalog.audit.partition.facts import PartitionAudit
-from kafkalog.audit.partition.read import read_log
-from kafkalog.audit.side_files.of_node import compare_cluster, compare_node
-from kafkalog.audit.side_files.of_partition import compare_partition
-from kafkalog.audit.side_files.rebuilt import SideFiles
-from kafkalog.audit.topics.metadata_log import cluster_metadata
+from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.auditing.partition.read import read_log
+from kafkalog.auditing.side_files.of_node import compare_cluster, compare_node
+from kafkalog.auditing.side_files.of_partition import compare_partition
+from kafkalog.auditing.side_files.rebuilt import SideFiles
+from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import PartitionDirectory, Segment, open_log_directory

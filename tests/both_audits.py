@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kafkalog import CATALOGUE
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.rows import audit_rows
-from kafkalog.audit.verification.batch_rules import HEADER_CODES
-from kafkalog.audit.verification.record_rules import RECORD_CODES
-from kafkalog.audit.verification.verifying import verify
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.rows import audit_rows
+from kafkalog.auditing.verification.batch_rules import HEADER_CODES
+from kafkalog.auditing.verification.record_rules import RECORD_CODES
+from kafkalog.auditing.verification.verifying import verify
 from kafkalog.catalogue.records import RECORDS
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.tables import TABLES

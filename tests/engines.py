@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kafkalog import Finding, Severity
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.rows import audit_rows
-from kafkalog.audit.verification.verifying import verify
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.rows import audit_rows
+from kafkalog.auditing.verification.verifying import verify
 from kafkalog.tables.verify import VERIFY_TABLES
 from verified import accounted
 

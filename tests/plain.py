@@ -19,8 +19,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import build
-from kafkalog.audit.transactions.audit import Audit
-from kafkalog.audit.transactions.rows import audit_rows
+from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.rows import audit_rows
 from kafkalog.format import kernel
 from kafkalog.format.batch import CellTable
 from kafkalog.tables import TABLES

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 import build
-from kafkalog.audit.verification.verifying import verify
+from kafkalog.auditing.verification.verifying import verify
 from kafkalog.format.layout import (
     ABORTED_TXN,
     OFFSET_INDEX_ENTRY,

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import plain
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.audit import Audit
-from kafkalog.audit.transactions.summary import Summary
-from kafkalog.audit.transactions.surroundings import AuditOptions
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.summary import Summary
+from kafkalog.auditing.transactions.surroundings import AuditOptions
 from plain import Batch, table
 from state_topic import T, value, write_state
 

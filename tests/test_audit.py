@@ -12,11 +12,11 @@ from unittest import mock
 
 import pytest
 
-from kafkalog.audit.pipeline import executors
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.audit import Audit
-from kafkalog.audit.transactions.rows import audit_rows
-from kafkalog.audit.transactions.surroundings import AuditOptions
+from kafkalog.auditing.pipeline import executors
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.rows import audit_rows
+from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import AUDIT_TABLES

@@ -8,9 +8,9 @@ from typing import Final
 
 import pytest
 
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.rows import audit_rows
-from kafkalog.audit.transactions.summary import Summary
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.rows import audit_rows
+from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import AUDIT_TABLES
 from official import FIXTURES, materialize

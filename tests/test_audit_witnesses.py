@@ -12,7 +12,7 @@ import pytest
 
 import kafkalog
 from engines import ENGINES
-from kafkalog.audit.pipeline.run import audit
+from kafkalog.auditing.pipeline.run import audit
 from kafkalog.findings import Severity
 from official import FIXTURES
 

@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 import build
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.audit import Audit
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.tables.audit import AUDIT_TABLES, CAUSES, CERTAINTIES, GAP_CAUSES, GAP_KINDS, STATES
 from kafkalog_cli.exit import Exit
 from metadata_topic import write_policy

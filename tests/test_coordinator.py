@@ -13,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import plain
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.audit import Audit
-from kafkalog.audit.transactions.surroundings import AuditOptions
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState, partition_of, state_record
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions

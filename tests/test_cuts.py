@@ -12,8 +12,8 @@ from typing import Any, Final
 import pytest
 
 import plain
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.surroundings import AuditOptions
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.log.logdir import PartitionDirectory, open_log_directory
 from kafkalog.log.readers import batches as read_batches
 from kafkalog.log.readers import records

@@ -10,8 +10,8 @@ import pytest
 import build
 import plain
 from beside import above_note, told
-from kafkalog.audit.side_files.epoch_runs import EpochRun
-from kafkalog.audit.side_files.epoch_witness import epoch_faults
+from kafkalog.auditing.side_files.epoch_runs import EpochRun
+from kafkalog.auditing.side_files.epoch_witness import epoch_faults
 from kafkalog.findings import Severity
 from plain import Batch
 

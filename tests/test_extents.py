@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.audit.pipeline.run import audit
+from kafkalog.auditing.pipeline.run import audit
 from kafkalog.log import cursor
 from kafkalog.txn import columns
 from kafkalog.txn.columns import Columns, Packed

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.surroundings import AuditOptions
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.surroundings import AuditOptions
 from official import CORPUS, FIXTURES
 from plain import Row, table
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import build
-from kafkalog.audit.pipeline.run import audit
+from kafkalog.auditing.pipeline.run import audit
 from kafkalog.format.kernel import NONE
 from kafkalog.log.readers import batches as read_batches
 from kafkalog.txn.fold import GAP_COLUMNS, Fold

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import build
 from invoke import Row, kafkalog
-from kafkalog.audit.topics.group_tables import group_rows, offsets_rows
+from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
 from kafkalog.findings import Finding
 from kafkalog.log.moment import Moment
 from official import CORPUS, FIXTURES

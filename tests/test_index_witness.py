@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.audit.side_files.index_witness import Batches, OffsetIndex, TimeIndex
+from kafkalog.auditing.side_files.index_witness import Batches, OffsetIndex, TimeIndex
 from kafkalog.txn.columns import NONE
 
 BASE: Final = 100

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import build
-from kafkalog.audit.topics import metadata_tables as metadata_view
-from kafkalog.audit.topics.fates import Fates
-from kafkalog.audit.topics.group_states import GroupRecords
-from kafkalog.audit.topics.internal import TOPICS, Written, internal_row
-from kafkalog.audit.topics.metadata import Metadata
-from kafkalog.audit.topics.offsets import Committed, commit_of, offset_row
-from kafkalog.audit.topics.share_offsets import ShareOffsets
-from kafkalog.audit.topics.transaction_steps import transition_rows
+from kafkalog.auditing.topics import metadata_tables as metadata_view
+from kafkalog.auditing.topics.fates import Fates
+from kafkalog.auditing.topics.group_states import GroupRecords
+from kafkalog.auditing.topics.internal import TOPICS, Written, internal_row
+from kafkalog.auditing.topics.metadata import Metadata
+from kafkalog.auditing.topics.offsets import Committed, commit_of, offset_row
+from kafkalog.auditing.topics.share_offsets import ShareOffsets
+from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.format.internal import UnknownTypeError, internal_record
 from kafkalog.format.message import MalformedError
 from kafkalog.log.moment import Moment

@@ -100,23 +100,22 @@ def test_a_table_that_is_not_there_is_named() -> None:
     "first",
     [
         "import kafkalog",
-        "import kafkalog.audit",
-        "import kafkalog.audit.pipeline",
+        "import kafkalog.auditing.pipeline",
         "import kafkalog; kafkalog.verify",
-        "from kafkalog.audit.pipeline import audit",
+        "from kafkalog.auditing.pipeline import audit",
         "from kafkalog import *",
     ],
 )
 def test_an_audit_is_called_whatever_was_imported_before(first: str) -> None:
-    """The package of that name takes the name as soon as one of its modules is imported: it can be called, too."""
+    """No module of the library takes a name of its functions."""
     code = f"""
 {first}
 import kafkalog, sys
 print(kafkalog.audit(sys.argv[1]).verdict)
 from kafkalog import audit
 print(audit(sys.argv[1]).verdict)
-import kafkalog.audit.pipeline as pipeline
-print(pipeline is kafkalog.audit.pipeline)
+import kafkalog.auditing.pipeline as pipeline
+print(pipeline is kafkalog.auditing.pipeline)
 """
     ended = subprocess.run([sys.executable, "-c", code, HANGING], capture_output=True, text=True, check=True)
     verdict, again, same = ended.stdout.splitlines()

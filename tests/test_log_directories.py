@@ -13,8 +13,8 @@ import pytest
 import build
 import plain
 from invoke import kafkalog
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.audit import Audit
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.logdir import open_log_directory
 from official import FIXTURES, materialize

@@ -9,7 +9,7 @@ import pytest
 
 import build
 from invoke import Row, kafkalog
-from kafkalog.audit.partition.read import read_log
+from kafkalog.auditing.partition.read import read_log
 from kafkalog.log.logdir import open_log_directory
 from official import FIXTURES
 

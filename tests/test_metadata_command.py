@@ -13,9 +13,9 @@ import pytest
 
 import kafkalog as kafkalog_library
 from invoke import Row, kafkalog
-from kafkalog.audit.topics.internal import split, written
-from kafkalog.audit.topics.metadata import Metadata
-from kafkalog.audit.topics.metadata_log import metadata_of, snapshots
+from kafkalog.auditing.topics.internal import split, written
+from kafkalog.auditing.topics.metadata import Metadata
+from kafkalog.auditing.topics.metadata_log import metadata_of, snapshots
 from kafkalog.log.logdir import PartitionDirectory, open_log_directory
 from kafkalog.log.moment import Moment
 from official import CORPUS, FIXTURES

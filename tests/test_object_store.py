@@ -14,7 +14,7 @@ import pytest
 import build
 from invoke import PARTITION, SEGMENT, kafkalog
 from kafkalog import UnreadableError
-from kafkalog.audit.pipeline import executors
+from kafkalog.auditing.pipeline import executors
 from kafkalog.log.files import open_source, read_small
 from kafkalog.log.logdir import Segment, open_log_directory
 from kafkalog.log.readers import segment_chunks

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import build
 import plain
 from beside import told
-from kafkalog.audit.side_files.snapshot_witness import differences, states_of
+from kafkalog.auditing.side_files.snapshot_witness import differences, states_of
 from kafkalog.findings import Severity
 from kafkalog.format.snapshot import producer_snapshot
 from kafkalog.txn.columns import NONE, Columns

@@ -12,7 +12,7 @@ import pytest
 
 import build
 import plain
-from kafkalog.audit.verification.replica_compare import Comparison, compare_replicas
+from kafkalog.auditing.verification.replica_compare import Comparison, compare_replicas
 from kafkalog.findings import Severity
 from kafkalog.log.logdir import open_log_directory
 from kafkalog.tables.replicas import REPLICAS, STATES

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.audit.partition import read_extents, read_scan, scan_messages, scan_segment
+from kafkalog.auditing.partition import read_extents, read_scan, scan_messages, scan_segment
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import open_log_directory
 from kafkalog.txn.columns import NONE, Columns, Packed

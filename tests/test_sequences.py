@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.audit.pipeline.run import audit
+from kafkalog.auditing.pipeline.run import audit
 from kafkalog.log import cursor
 from kafkalog.txn.fold import Break, Fold, FoldedLog
 from kafkalog.txn.sequences import BREAKS, judge

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import plain
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.audit import Audit
-from kafkalog.audit.transactions.surroundings import AuditOptions
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.findings import Finding, Severity
 from official import FIXTURES
 from plain import Batch, table

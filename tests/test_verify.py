@@ -14,8 +14,8 @@ from typing import Final
 import pytest
 
 import build
-from kafkalog.audit.verification import verifying as module
-from kafkalog.audit.verification.verifying import verify
+from kafkalog.auditing.verification import verifying as module
+from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Severity
 from official import CORPUS, FIXTURES, cases, left_out, materialize
 from plain import write_checkpoint

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kafkalog.audit.verification.verifying import Verification, VerifyOptions, verify
+from kafkalog.auditing.verification.verifying import Verification, VerifyOptions, verify
 from kafkalog.findings import Finding, Severity
 from kafkalog.tables import TABLES
 

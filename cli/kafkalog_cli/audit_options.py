@@ -12,7 +12,7 @@ from kafkalog_cli.options import in_order, status_options, table_option
 from kafkalog_cli.params import Time
 
 if TYPE_CHECKING:
-    from kafkalog.audit.transactions import AuditOptions
+    from kafkalog.auditing.transactions import AuditOptions
 
 __all__ = ["SHOWN", "TABLE_NAMES", "audit_options", "audit_options_of"]
 
@@ -43,7 +43,7 @@ audit_options: Final = in_order(
 
 def audit_options_of(params: Mapping[str, Any], jobs: int = 1) -> AuditOptions:
     """Return what a command's parameters ask of the audit itself."""
-    from kafkalog.audit.transactions import AuditOptions
+    from kafkalog.auditing.transactions import AuditOptions
 
     return AuditOptions(
         snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000), now=params["now"],

@@ -81,7 +81,7 @@ def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: fl
     from pyspark import __version__ as spark_version
     from pyspark.errors import PySparkException
 
-    from kafkalog.audit.pipeline import PROVENANCE, SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
+    from kafkalog.auditing.pipeline import PROVENANCE, SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
     from kafkalog.log.storage import expand
     from kafkalog.log.storage_options import StorageOptions, set_storage_options
     from kafkalog_spark.audit import CorruptInputError, bulk_audit

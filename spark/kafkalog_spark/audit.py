@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
 from pyspark.sql.types import StructType
 
-from kafkalog.audit.pipeline import SHARE_BYTES, SPLIT_BYTES, logs_of, run_stages
-from kafkalog.audit.transactions import AuditOptions, Summary, Surroundings, coordinator_rows, partition_row
+from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, logs_of, run_stages
+from kafkalog.auditing.transactions import AuditOptions, Summary, Surroundings, coordinator_rows, partition_row
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import CATALOGUE, Bytes, Finding, Severity
 from kafkalog.log.clusters import Cluster, open_clusters

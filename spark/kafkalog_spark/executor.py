@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kafkalog.audit.partition import SegmentScan
-from kafkalog.audit.pipeline import (
+from kafkalog.auditing.partition import SegmentScan
+from kafkalog.auditing.pipeline import (
     Clock,
     LogPlace,
     read_conflict,
@@ -29,7 +29,7 @@ from kafkalog.audit.pipeline import (
     segments_of,
     write_place,
 )
-from kafkalog.audit.transactions import LogSummary, Surroundings, conflict_finding
+from kafkalog.auditing.transactions import LogSummary, Surroundings, conflict_finding
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.chunk import Limits
 from kafkalog.log.storage_options import StorageOptions

@@ -10,10 +10,10 @@ from typing import Any
 
 from pyspark.sql.datasource import InputPartition
 
-from kafkalog.audit.partition import PartitionAudit, read_log, scan_segment
-from kafkalog.audit.pipeline import LogPlace, SegmentPlace, logs_of, packed_tasks, segments_of
-from kafkalog.audit.topics import cluster_metadata, policies
-from kafkalog.audit.transactions import StateLog, Surroundings
+from kafkalog.auditing.partition import PartitionAudit, read_log, scan_segment
+from kafkalog.auditing.pipeline import LogPlace, SegmentPlace, logs_of, packed_tasks, segments_of
+from kafkalog.auditing.topics import cluster_metadata, policies
+from kafkalog.auditing.transactions import StateLog, Surroundings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.clusters import Cluster, open_clusters

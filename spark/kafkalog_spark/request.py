@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from kafkalog.audit.pipeline import SPLIT_BYTES
-from kafkalog.audit.transactions import AuditOptions
+from kafkalog.auditing.pipeline import SPLIT_BYTES
+from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.errors import UnsupportedError
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.audit.partition import SegmentScan, read_extents, read_scan, scan_messages
-from kafkalog.audit.pipeline import (
+from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan, scan_messages
+from kafkalog.auditing.pipeline import (
     LogPlace,
     SegmentPlace,
     judge_partition,
@@ -29,7 +29,7 @@ from kafkalog.audit.pipeline import (
     write_keys,
     write_summary,
 )
-from kafkalog.audit.transactions import (
+from kafkalog.auditing.transactions import (
     KEY_COLUMNS,
     Judgement,
     LogSummary,

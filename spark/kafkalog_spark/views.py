@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kafkalog.audit.partition import SegmentScan, segment_row
-from kafkalog.audit.pipeline import Clock, LogPlace, SegmentPlace, judge_partition, scan_place, segments_of
-from kafkalog.audit.topics import metadata_rows, offsets_rows
-from kafkalog.audit.transactions import Surroundings
-from kafkalog.audit.transactions import log_batches as audited
+from kafkalog.auditing.partition import SegmentScan, segment_row
+from kafkalog.auditing.pipeline import Clock, LogPlace, SegmentPlace, judge_partition, scan_place, segments_of
+from kafkalog.auditing.topics import metadata_rows, offsets_rows
+from kafkalog.auditing.transactions import Surroundings
+from kafkalog.auditing.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.arrow import batches_as_arrow, records_as_arrow

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pyspark
 
-from kafkalog.audit.transactions.audit import Audit
-from kafkalog.audit.transactions.rows import audit_rows
-from kafkalog.audit.transactions.summary import Summary
+from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.rows import audit_rows
+from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.tables.audit import AUDIT_TABLES
 from kafkalog_spark.audit import BulkAudit, bulk_audit
 from kafkalog_spark.output import Output

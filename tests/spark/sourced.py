@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kafkalog.audit.partition.scan import scan_segment
-from kafkalog.audit.partition.segments import segment_row
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.topics.group_tables import group_rows
-from kafkalog.audit.topics.metadata_tables import metadata_rows
-from kafkalog.audit.transactions.rows import audit_rows
+from kafkalog.auditing.partition.scan import scan_segment
+from kafkalog.auditing.partition.segments import segment_row
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.topics.group_tables import group_rows
+from kafkalog.auditing.topics.metadata_tables import metadata_rows
+from kafkalog.auditing.transactions.rows import audit_rows
 from kafkalog.findings import Finding
 from kafkalog.log.clusters import open_clusters
 from kafkalog.log.internals import TOPICS

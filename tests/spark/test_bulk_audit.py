@@ -14,8 +14,8 @@ import pytest
 from held import ALL_TABLES, held, rows_in, rows_of, run
 
 from invoke import kafkalog
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.surroundings import AuditOptions
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.findings import Severity
 from kafkalog.log.readers import batches
 from kafkalog.tables import TABLES

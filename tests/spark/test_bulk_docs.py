@@ -13,7 +13,7 @@ import pytest
 from held import ROOT, rows_in, rows_of
 
 from invoke import kafkalog
-from kafkalog.audit.pipeline.run import audit
+from kafkalog.auditing.pipeline.run import audit
 from kafkalog_cli.audit_options import SHOWN
 from kafkalog_cli.bulk import bulk_audit
 from official import FIXTURES

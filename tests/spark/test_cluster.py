@@ -12,7 +12,7 @@ import pytest
 from held import held
 from on_cluster import TABLES, Report
 
-from kafkalog.audit.pipeline.run import audit
+from kafkalog.auditing.pipeline.run import audit
 from official import FIXTURES
 
 CASES: Final = ("k4-f-marker-leaderless", "made-damaged", "v2.3-txn-java-clean", "v2.8-hanging")

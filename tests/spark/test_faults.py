@@ -17,9 +17,9 @@ from held import ALL_TABLES, held, rows_in, rows_of, run
 from misbehaving import Failure, KilledWorker, Trouble
 
 from invoke import kafkalog
-from kafkalog.audit.pipeline import run as local
-from kafkalog.audit.pipeline.run import audit
-from kafkalog.audit.transactions.audit import Audit
+from kafkalog.auditing.pipeline import run as local
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.findings import Severity
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES

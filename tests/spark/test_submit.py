@@ -19,7 +19,7 @@ import pytest
 from held import ROOT, home_of_links, rows_in, rows_of
 
 from invoke import Ended, kafkalog
-from kafkalog.audit.pipeline.run import audit
+from kafkalog.auditing.pipeline.run import audit
 from kafkalog.outcome import Exit
 from kafkalog_cli.bulk import bulk_audit
 from official import FIXTURES

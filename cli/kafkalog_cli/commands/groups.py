@@ -23,6 +23,6 @@ def groups(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, group: s
         kafkalog groups /copy/of/log.dirs
         kafkalog groups --group billing --at 2026-11-21T03:00:00Z /copy/of/log.dirs
     """
-    from kafkalog.audit.topics import group_rows
+    from kafkalog.auditing.topics import group_rows
 
     return view.write(group_rows(paths, at, group=group, tables=view.names))

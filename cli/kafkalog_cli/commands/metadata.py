@@ -27,6 +27,6 @@ def metadata(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, topic:
         kafkalog metadata /copy/of/log.dirs
         kafkalog metadata --topic orders --table leadership --at 2026-11-21T03:00:00Z /copy/of/log.dirs
     """
-    from kafkalog.audit.topics import metadata_view
+    from kafkalog.auditing.topics import metadata_view
 
     return view.write(metadata_view(paths, at, topic=topic, tables=view.names))

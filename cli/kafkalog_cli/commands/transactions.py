@@ -37,7 +37,7 @@ def transactions(
         kafkalog transactions /copy/of/log.dirs
         kafkalog transactions --at 2026-11-21T03:00:00Z --state ongoing /copy/of/log.dirs
     """
-    from kafkalog.audit.topics import transition_rows
+    from kafkalog.auditing.topics import transition_rows
 
     def test(table: Table, row: Sequence[Any]) -> bool:
         if table is INTERNAL:

@@ -29,7 +29,7 @@ from kafkalog_cli.output import data_stream, is_terminal, say
 from kafkalog_cli.params import NumberRanges
 
 if TYPE_CHECKING:
-    from kafkalog.audit.transactions import Audit
+    from kafkalog.auditing.transactions import Audit
 
 __all__ = ["txn_audit"]
 
@@ -112,8 +112,8 @@ def txn_audit(
         from kafkalog_cli.bulk import run_bulk
 
         return run_bulk(paths, master=master)
-    from kafkalog.audit.pipeline import audit
-    from kafkalog.audit.transactions import Summary
+    from kafkalog.auditing.pipeline import audit
+    from kafkalog.auditing.transactions import Summary
 
     started = time.time()
     found = audit(paths, audit_options_of(options, jobs=jobs))
@@ -156,7 +156,7 @@ def _write(
     found: Audit, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], chosen: _Filter,
     *, everything: bool, terminal: bool,
 ) -> None:  # fmt: skip
-    from kafkalog.audit.transactions import audit_rows
+    from kafkalog.auditing.transactions import audit_rows
     from kafkalog_cli.render.report import write_report
     from kafkalog_cli.render.sinks import sink_of, style
 

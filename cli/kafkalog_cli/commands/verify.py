@@ -28,7 +28,7 @@ from kafkalog_cli.options import (
 from kafkalog_cli.output import data_stream, is_terminal, say
 
 if TYPE_CHECKING:
-    from kafkalog.audit.verification import Verification
+    from kafkalog.auditing.verification import Verification
     from kafkalog.outcome import Exit
     from kafkalog.tables import Table
 
@@ -79,8 +79,8 @@ def verify(
         raise click.UsageError("--format parquet needs -o DIR.")
     if folder and columns:
         raise click.UsageError("--columns goes with one file of rows; a directory has whole tables.")
-    from kafkalog.audit.verification import VerifyOptions, changes_since, read_recorded
-    from kafkalog.audit.verification import verify as run
+    from kafkalog.auditing.verification import VerifyOptions, changes_since, read_recorded
+    from kafkalog.auditing.verification import verify as run
 
     recorded = _recorded(against, read_recorded)
     if recorded is not None and recorded.hashed:
@@ -160,8 +160,8 @@ def _write_folder(
     found: Verification, form: str, output: Path, tables: Sequence[str], paths: Sequence[str], status: Exit,
     started: float,
 ) -> None:  # fmt: skip
-    from kafkalog.audit.pipeline import provenance
-    from kafkalog.audit.verification import file_entries
+    from kafkalog.auditing.pipeline import provenance
+    from kafkalog.auditing.verification import file_entries
     from kafkalog_cli.render.parquet import parquet_engine, write_directory, write_parquet
 
     summary = found.summary()

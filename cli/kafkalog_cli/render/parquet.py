@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from kafkalog.audit.pipeline import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
-from kafkalog.audit.transactions import Audit, Summary, audit_batches, audit_rows
+from kafkalog.auditing.pipeline import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.transactions import Audit, Summary, audit_batches, audit_rows
 from kafkalog.log.names import local_path
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES, Table

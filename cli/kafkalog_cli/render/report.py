@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
-from kafkalog.audit.transactions import Audit, Summary, audit_rows, unsettled_rows
+from kafkalog.auditing.transactions import Audit, Summary, audit_rows, unsettled_rows
 from kafkalog.format.times import iso
 from kafkalog.tables import TABLES, Table
 from kafkalog_cli.escape import escape

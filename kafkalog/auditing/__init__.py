@@ -1,0 +1,1 @@
+"""Audits and verification: what files and folds say together about transactions, offsets and producers."""

@@ -1,0 +1,38 @@
+"""Facts of one log: what its segments and small files say, joined into one frozen value, with the causes of its gaps.
+
+It answers: what is in this log, where is it damaged, which offsets are missing and is that legal.
+"""
+
+from __future__ import annotations
+
+from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.auditing.partition.findings import file_of, located, log_findings
+from kafkalog.auditing.partition.joined import join
+from kafkalog.auditing.partition.lost_offsets import LostOffsets
+from kafkalog.auditing.partition.marker_rules import marker_findings
+from kafkalog.auditing.partition.read import read_log
+from kafkalog.auditing.partition.replicas import reach, replica_forks, state_differences
+from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
+from kafkalog.auditing.partition.scan_message import SCAN_VERSION, read_extents, read_scan, scan_messages
+from kafkalog.auditing.partition.segments import segment_row
+
+__all__ = [
+    "SCAN_VERSION",
+    "LostOffsets",
+    "PartitionAudit",
+    "SegmentScan",
+    "file_of",
+    "join",
+    "located",
+    "log_findings",
+    "marker_findings",
+    "reach",
+    "read_extents",
+    "read_log",
+    "read_scan",
+    "replica_forks",
+    "scan_messages",
+    "scan_segment",
+    "segment_row",
+    "state_differences",
+]

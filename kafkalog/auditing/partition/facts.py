@@ -1,0 +1,71 @@
+"""What a partition's files say: one frozen value, made once by ``join``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from kafkalog.auditing.partition.gaps import Gap
+    from kafkalog.auditing.partition.scan import DamagedBytes
+    from kafkalog.findings import Finding
+    from kafkalog.format.index import AbortedTransaction
+    from kafkalog.log.logdir import PartitionDirectory
+    from kafkalog.txn.columns import Columns, Packed
+    from kafkalog.txn.fold import Break
+
+__all__ = ["PartitionAudit"]
+
+
+@dataclass(frozen=True)
+class PartitionAudit:
+    """What a partition's files say on their own. Offsets are log offsets, times are in ms, -1 where there is none.
+
+    `transactions` are rows of extents. `newest` is the newest time in the log, `newest_broker` the newest that a broker
+    wrote, `oldest` the first time of a producer's batch or a marker. `cleaned_to` is the offset below which the cleaner
+    may have been, -1 for nowhere. `epochs` are the batches' leader epochs, each with its first offset. `breaks` are
+    producers' breaks of sequence in the order of the log. `findings` are
+    about the log, `of_producers` about single producers in it. `txn_entries` are those of the ``.txnindex`` files that
+    can be read, by their segments' base offsets.
+    """
+
+    directory: PartitionDirectory
+    log_start_offset: int
+    log_end_offset: int
+    last_stable_offset: int
+    transactions: Packed
+    producers: Columns
+    batches: int
+    records: int
+    control_records: int
+    newest: int
+    newest_broker: int
+    oldest: int
+    damaged: tuple[DamagedBytes, ...]
+    cleaned_to: int
+    epochs: tuple[tuple[int, int], ...]
+    has_transactions: bool
+    breaks: tuple[Break, ...]
+    gaps: tuple[Gap, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    of_producers: tuple[Finding, ...] = ()
+    txn_entries: Mapping[int, list[AbortedTransaction]] = field(default_factory=dict)
+
+    @cached_property
+    def _by_producer(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        producers = self.transactions["producer_id"]
+        order = np.argsort(producers, kind="stable")
+        return producers[order], order
+
+    def of_producer(self, producer_id: int) -> Columns:
+        """Return a producer's transactions in log order."""
+        producers, order = self._by_producer
+        low, high = np.searchsorted(producers, [producer_id, producer_id + 1])
+        return self.transactions.take(order[low:high])

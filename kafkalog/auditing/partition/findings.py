@@ -1,0 +1,46 @@
+"""What is reported about a log whoever wrote in it: damage, gaps, leftovers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.findings import Finding
+from kafkalog.log.left_over import left_over
+from kafkalog.log.logdir import PartitionDirectory
+
+__all__ = ["file_of", "located", "log_findings"]
+
+
+def log_findings(audit: PartitionAudit) -> list[Finding]:
+    """Return what is to be said of a log, whoever wrote in it."""
+    found = [*audit.findings, *left_over(audit.directory), *_gaps(audit)]
+    return [located(finding, audit.directory) for finding in found]
+
+
+def located(finding: Finding, directory: PartitionDirectory) -> Finding:
+    """Return a finding with the log that it is about."""
+    return finding._replace(log=directory.log, topic=directory.topic, partition=directory.partition)
+
+
+def file_of(directory: PartitionDirectory, offset: int) -> str:
+    """Return the segment that holds an offset, the directory where there is none."""
+    segments = directory.segments
+    number = bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1
+    return segments[number].path if number >= 0 else directory.log
+
+
+def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
+    for gap in audit.gaps:
+        if gap.kind == "legal" or gap.cause == "unreadable-bytes":  # the bytes have their own finding
+            continue
+        code = "offset-gap-lost" if gap.kind == "damage" else "offset-gap-unexplained"
+        yield Finding.of(
+            code,
+            gap.file,
+            f"offsets {gap.first_offset} to {gap.last_offset} are missing: {gap.cause}",
+            position=gap.position,
+            offset=gap.first_offset,
+            last_offset=gap.last_offset,
+        )

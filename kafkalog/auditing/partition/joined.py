@@ -1,0 +1,146 @@
+"""One partition: its segments' scans joined, its offsets, its gaps with their causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from kafkalog.auditing.partition.damaged import placed
+from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.auditing.partition.gaps import Evidence, classify, holes
+from kafkalog.auditing.partition.open_at_start import open_at_start
+from kafkalog.auditing.partition.scan import SegmentScan
+from kafkalog.auditing.partition.sequences import broken_sequences
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.format.index import AbortedTransaction
+from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.readers import read_aborted_transactions
+from kafkalog.txn.columns import Columns
+from kafkalog.txn.fold import Fold, FoldedLog
+from kafkalog.txn.stable import last_stable_offset
+
+__all__ = ["join"]
+
+
+def join(
+    directory: PartitionDirectory, scans: Sequence[SegmentScan], policies: Collection[str | None]
+) -> PartitionAudit:
+    """Join the scans of a partition's segments, which are in the order of their offsets.
+
+    `policies` are the values of cleanup.policy that the topic had in its life, as far as the metadata log knows them:
+    they decide which gaps are legal (see `gaps.classify`). An empty set says that nothing is known.
+    """
+    reported: list[Finding] = []
+    opened = open_at_start(directory, reported.append)
+    of_segments, damaged = placed(scans, running=directory.running)
+    whole = _joined(opened, [scan.stretch for scan in scans])
+    bases = [segment.base_offset for segment in directory.segments]
+    log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
+    ends = [scan.stretch.last_offset + 1 for scan in scans if scan.stretch.last_offset is not None]
+    log_end = max([log_start if not bases else bases[-1], *ends[-1:]])
+    entries = _txn_entries(directory, reported.append)
+    facts = PartitionAudit(
+        directory,
+        log_start,
+        log_end,
+        last_stable_offset(log_start, log_end, whole.opened["first_offset"].tolist()),
+        whole.extents,
+        whole.producers,
+        batches=sum(scan.stretch.batches for scan in scans),
+        records=sum(scan.stretch.records for scan in scans),
+        control_records=sum(scan.stretch.control_records for scan in scans),
+        newest=max((scan.stretch.newest for scan in scans), default=-1),
+        newest_broker=max((scan.stretch.newest_broker for scan in scans), default=-1),
+        oldest=min((scan.oldest for scan in scans if scan.oldest >= 0), default=-1),
+        damaged=tuple(damaged),
+        cleaned_to=_cleaned_to(directory, scans, log_end),
+        epochs=tuple(_epochs(scans)),
+        has_transactions=any(scan.transactions for scan in scans),
+        breaks=tuple(sorted(whole.breaks, key=lambda found: found.first_offset)),
+        findings=(*of_segments, *reported, *_seams(scans)),
+        txn_entries=entries,
+    )
+    aborted = [(entry.first_offset, entry.last_offset) for rows in entries.values() for entry in rows]
+    evidence = Evidence(directory, log_start, facts.cleaned_to, facts.has_transactions, damaged, aborted)
+    judged = replace(facts, gaps=tuple(classify(hole, evidence, policies) for hole in holes(scans)))
+    return replace(judged, of_producers=tuple(broken_sequences(judged)))
+
+
+def _joined(seed: Columns, stretches: Sequence[FoldedLog]) -> FoldedLog:
+    """Join stretches behind transactions that were open before them; one alone is what it is."""
+    if len(stretches) == 1 and not len(seed):
+        return stretches[0]
+    fold = Fold()
+    fold.extents(seed)
+    for stretch in stretches:
+        fold.stretch(stretch)
+    return fold.result()
+
+
+def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:
+    """Return the leader epochs of a log's batches, each with its first offset."""
+    joined: list[tuple[int, int]] = []
+    for epoch, first in (pair for scan in scans for pair in scan.stretch.leader_epochs):
+        if not joined or joined[-1][0] != epoch:
+            joined.append((epoch, first))
+    return joined
+
+
+def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log_end: int) -> int:
+    """Return the offset below which the cleaner may have been: the end of the segment that holds its checkpoint.
+
+    Where the checkpoint is missing and batches show that they were cleaned, it is the end of the last one that does.
+    """
+    bases = [scan.segment.base_offset for scan in scans]
+    ends = [*bases[1:], log_end] if bases else []
+    checkpoint = directory.checkpoints.get("cleaner", -1)
+    reach = -1
+    for scan, end in zip(scans, ends, strict=True):
+        if scan.stretch.cleaned or scan.segment.base_offset < checkpoint:
+            reach = end
+    return reach
+
+
+def _txn_entries(
+    directory: PartitionDirectory, report: Callable[[Finding], object]
+) -> dict[int, list[AbortedTransaction]]:
+    """Read the ``.txnindex`` files that can be read, by their segments' base offsets."""
+    found = {}
+    for segment in directory.segments:
+        if segment.base_offset in directory.txn_indexes:  # created with the first abort only
+            path = segment.path.removesuffix(".log") + ".txnindex"
+            try:
+                found[segment.base_offset] = read_aborted_transactions(path, on_finding=report)
+            except UnreadableError as error:
+                report(Finding.of("file-unreadable", path, str(error)))
+    return found
+
+
+def _seams(scans: Sequence[SegmentScan]) -> Iterator[Finding]:
+    """Compare each segment's end with the next one's begin: offsets and leader epochs only rise."""
+    whole = [scan for scan in scans if scan.stretch.first_offset is not None]
+    for before, after in pairwise(whole):
+        last, first = before.stretch.last_offset, after.stretch.first_offset
+        if last is not None and first is not None and first <= last:
+            yield Finding.of(
+                "offset-not-increasing",
+                after.segment.path,
+                f"the segment begins at offset {first}, the one before it ends at {last}",
+                position=0,
+                offset=first,
+                needed=last + 1,
+                found=first,
+            )
+        (old, _), (new, _) = before.stretch.leader_epochs[-1], after.stretch.leader_epochs[0]
+        if 0 <= new < old:
+            yield Finding.of(
+                "leader-epoch-decreasing",
+                after.segment.path,
+                f"the segment begins in leader epoch {new}, the one before it ends in {old}",
+                position=0,
+                offset=first,
+                needed=old,
+                found=new,
+            )

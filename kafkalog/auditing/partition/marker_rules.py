@@ -1,0 +1,62 @@
+"""What a transaction's marker says, held against the data that it ends and the producer's markers before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.auditing.partition.findings import file_of
+from kafkalog.findings import Finding
+from kafkalog.txn.columns import NONE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["marker_findings"]
+
+_NAMES: Final = ("producer_id", "first_offset", "last_epoch", "marker_offset", "marker_epoch", "coordinator_epoch")
+
+
+def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield the markers that no leader would have taken: of an older epoch than the data, of an older coordinator."""
+    columns = {name: audit.transactions[name] for name in _NAMES}
+    marked = np.flatnonzero(columns["marker_offset"] != NONE)
+    rows = {name: column[marked] for name, column in columns.items()}
+    older = (rows["first_offset"] != NONE) & (rows["last_epoch"] >= 0) & (rows["marker_epoch"] < rows["last_epoch"])
+    for row in np.flatnonzero(older).tolist():
+        yield _of("marker-epoch-wrong", audit, rows, row, "epoch", "marker_epoch", int(rows["last_epoch"][row]))
+    known = np.flatnonzero(rows["coordinator_epoch"] >= 0)
+    order = known[np.lexsort((rows["marker_offset"][known], rows["producer_id"][known]))]
+    before, after = order[:-1], order[1:]
+    falls = (rows["producer_id"][before] == rows["producer_id"][after]) & (
+        rows["coordinator_epoch"][after] < rows["coordinator_epoch"][before]
+    )
+    for at in np.flatnonzero(falls).tolist():
+        needed = int(rows["coordinator_epoch"][before[at]])
+        yield _of(
+            "coordinator-epoch-decreasing",
+            audit,
+            rows,
+            int(after[at]),
+            "coordinator epoch",
+            "coordinator_epoch",
+            needed,
+        )
+
+
+def _of(
+    code: str, audit: PartitionAudit, rows: dict[str, NDArray[np.int64]], row: int, what: str, name: str, needed: int
+) -> Finding:
+    offset, producer, found = (int(rows[key][row]) for key in ("marker_offset", "producer_id", name))
+    return Finding.of(
+        code,
+        file_of(audit.directory, offset),
+        f"the marker of producer {producer} at offset {offset} has {what} {found}, before it was {needed}",
+        offset=offset,
+        producer_id=producer,
+        needed=needed,
+        found=found,
+    )

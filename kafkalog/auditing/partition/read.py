@@ -1,0 +1,27 @@
+"""One log read by itself: its segments scanned, the scans joined."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.auditing.partition.joined import join
+from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
+from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import PartitionDirectory
+
+__all__ = ["ReadLog", "read_log"]
+
+
+class ReadLog(NamedTuple):
+    """A log's facts, and the scans of its segments that they were joined of."""
+
+    partition: PartitionAudit
+    scans: list[SegmentScan]
+
+
+def read_log(directory: PartitionDirectory, policies: Collection[str | None], limits: Limits | None = None) -> ReadLog:
+    """Scan a partition's segments one after the other and join them; `policies` as in ``join``."""
+    scans = [scan_segment(directory, segment, limits) for segment in directory.segments]
+    return ReadLog(join(directory, scans, policies), scans)

@@ -1,0 +1,48 @@
+"""Sequence numbers that no leader would have accepted, where nothing excuses or explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from kafkalog.findings import Finding
+from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
+from kafkalog.txn.sequences import judge
+
+if TYPE_CHECKING:
+    from kafkalog.auditing.partition.facts import PartitionAudit
+
+__all__ = ["broken_sequences"]
+
+# Topics whose producers are coordinators: their sequences mean nothing.
+_COORDINATORS: Final = frozenset({OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, METADATA_TOPIC})
+_EXPIRATION_MS: Final = 86_400_000  # producer.id.expiration.ms by default
+
+
+def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield the breaks of a log's sequences that a leader would have refused."""
+    if audit.directory.topic in _COORDINATORS:
+        return
+    for found in audit.breaks:
+        before, offset = found.last_offset, found.first_offset
+        if before < audit.cleaned_to or offset <= audit.log_start_offset:
+            continue
+        if found.next_timestamp - found.last_timestamp > _EXPIRATION_MS:
+            continue  # a leader has forgotten the producer: it may go on with any sequence
+        if any(before < first <= offset for _, first in audit.epochs):
+            continue  # a new leader knows what was replicated, no more
+        kind, needed = judge(found)
+        explained = any(before < gap.first_offset and gap.last_offset < offset for gap in audit.gaps)
+        if kind == "hole" and explained:
+            continue  # its batches are among the missing offsets, which have a finding
+        yield Finding.of(
+            "sequence-broken",
+            audit.directory.log,
+            f"producer {found.producer_id}: {kind} between offsets {before} and {offset}:"
+            f" sequence {needed} needed, {found.first_sequence} there",
+            offset=before,
+            last_offset=offset,
+            producer_id=found.producer_id,
+            needed=needed,
+            found=found.first_sequence,
+        )

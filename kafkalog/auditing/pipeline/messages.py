@@ -1,0 +1,197 @@
+"""What crosses between an audit's stages beside scans, as bytes with a schema and a version."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafkalog.auditing.pipeline.places import LogPlace
+from kafkalog.auditing.transactions import KEY_COLUMNS, Blocker, LogSummary
+from kafkalog.findings import Severity
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
+from kafkalog.txn.columns import Columns, Packed
+from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
+
+__all__ = [
+    "read_conflict",
+    "read_counts",
+    "read_keys",
+    "read_place",
+    "read_summary",
+    "write_conflict",
+    "write_counts",
+    "write_keys",
+    "write_place",
+    "write_summary",
+]
+
+_PLACE: Final = Schema(
+    "log-place",
+    1,
+    (
+        WireTable(
+            "log",
+            ("number", "cluster", "group", "shares", "partition", "running", "clean_shutdown"),
+            ("log", "topic", "suffix", "topic_id"),
+        ),
+        WireTable("node", ("clean_shutdown", "locked"), ("path", "home", "cluster_id", "node_id", "directory_id")),
+        WireTable("segments", ("base_offset", "size"), ("path",)),
+        WireTable("snapshots", ("offset",), ("path",)),
+        WireTable("left_over", (), ("name",)),
+        WireTable("orphans", ("base_offset",)),
+        WireTable("leader_epochs", ("epoch", "start_offset")),
+        WireTable("checkpoints", ("offset",), ("kind",)),
+        WireTable("txn_indexes", ("base_offset",)),
+    ),
+)
+_SUMMARY_NUMBERS: Final = (
+    "partition", "log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset", "segments", "size",
+    "batches", "records", "control_records", "open", "serious", "unidentified",
+)  # fmt: skip
+_SUMMARY_TEXTS: Final = ("log", "topic", "cluster_id", "node_id", "topic_id")
+_SUMMARY: Final = Schema(
+    "log-summary",
+    1,
+    (
+        WireTable("summary", _SUMMARY_NUMBERS, _SUMMARY_TEXTS),
+        WireTable("states", ("count",), ("state",)),
+        WireTable("gaps", ("count",), ("kind",)),
+        WireTable("blocker", ("first_offset", "producer_id", "since_ms"), ("transactional_id", "state")),
+    ),
+)
+_COUNTS: Final = Schema(
+    "counts",
+    1,
+    (WireTable("findings", ("severity", "count"), ("code",)), WireTable("content", ("bytes",), ("table",))),
+)
+_KEYS: Final = Schema("own-epoch-keys", 1, (WireTable("keys", KEY_COLUMNS),))
+_CONFLICT: Final = Schema("conflict", 1, (WireTable("pair", KEY_COLUMNS),))
+
+Codes = Counter[tuple[str, Severity]]
+
+
+def write_place(place: LogPlace) -> bytes:
+    """Write where a log is and what its listing said; of its node without other partitions and findings."""
+    log, node = place.directory, place.node
+    return write_message(
+        _PLACE,
+        {
+            "log": [
+                (place.number, place.cluster, place.group, place.shares, log.partition, log.running,
+                 log.clean_shutdown, log.log, log.topic, log.suffix, log.topic_id),
+            ],
+            "node": [
+                (node.clean_shutdown, node.locked, node.path, node.home, node.cluster_id, node.node_id,
+                 node.directory_id),
+            ],
+            "segments": [(segment.base_offset, segment.size, segment.path) for segment in log.segments],
+            "snapshots": log.snapshots.items(),
+            "left_over": [(name,) for name in log.left_over],
+            "orphans": [(offset,) for offset in log.orphans],
+            "leader_epochs": log.leader_epochs,
+            "checkpoints": [(offset, kind) for kind, offset in log.checkpoints.items()],
+            "txn_indexes": [(offset,) for offset in sorted(log.txn_indexes)],
+        },
+    )  # fmt: skip
+
+
+def read_place(data: bytes) -> LogPlace:
+    """Read what ``write_place`` wrote. Raises WireError."""
+    message = read_message(_PLACE, data)
+    [(number, cluster, group, shares, partition, running, clean, path, topic, suffix, topic_id)] = message.rows("log")
+    [(node_clean, locked, node_path, home, cluster_id, node_id, directory_id)] = message.rows("node")
+    directory = PartitionDirectory(
+        log=path,
+        topic=topic,
+        partition=partition,
+        suffix=suffix,
+        segments=tuple(Segment(file, base, size) for base, size, file in message.rows("segments")),
+        snapshots=dict(message.rows("snapshots")),
+        left_over=tuple(name for (name,) in message.rows("left_over")),
+        orphans=tuple(offset for (offset,) in message.rows("orphans")),
+        topic_id=topic_id,
+        leader_epochs=tuple((epoch, start) for epoch, start in message.rows("leader_epochs")),
+        checkpoints={kind: offset for offset, kind in message.rows("checkpoints")},
+        running=bool(running),
+        clean_shutdown=bool(clean),
+        txn_indexes=frozenset(offset for (offset,) in message.rows("txn_indexes")),
+    )
+    node = LogDirectory(node_path, home, cluster_id, node_id, bool(node_clean), bool(locked), directory_id=directory_id)
+    return LogPlace(number, cluster, group, shares, node, directory)
+
+
+def write_summary(summary: LogSummary) -> bytes:
+    """Write what a log comes to."""
+    blocker = summary.blocker
+    row = (getattr(summary, name) for name in (*_SUMMARY_NUMBERS, *_SUMMARY_TEXTS))
+    return write_message(
+        _SUMMARY,
+        {
+            "summary": [tuple(row)],
+            "states": _counted(summary.states),
+            "gaps": _counted(summary.gaps),
+            "blocker": []
+            if blocker is None
+            else [
+                (blocker.first_offset, blocker.producer_id, blocker.since_ms, blocker.transactional_id, blocker.state)
+            ],
+        },
+    )
+
+
+def _counted(counts: Mapping[str, int]) -> list[tuple[int, str]]:
+    return [(count, name) for name, count in counts.items()]
+
+
+def read_summary(data: bytes) -> LogSummary:
+    """Read what ``write_summary`` wrote. Raises WireError."""
+    message = read_message(_SUMMARY, data)
+    [row] = message.rows("summary")
+    states, gaps = (Counter({name: count for count, name in message.rows(table)}) for table in ("states", "gaps"))
+    blocker = next(
+        (
+            Blocker(
+                first_offset=first, producer_id=producer, transactional_id=transactional_id, state=state, since_ms=since
+            )
+            for first, producer, since, transactional_id, state in message.rows("blocker")
+        ),
+        None,
+    )
+    about = dict(zip((*_SUMMARY_NUMBERS, *_SUMMARY_TEXTS), row, strict=True))
+    return LogSummary(**about, states=states, gaps=gaps, blocker=blocker)
+
+
+def write_counts(codes: Codes, sizes: Mapping[str, int]) -> bytes:
+    """Write how many findings there are of each code and severity, and how many bytes of each table."""
+    findings: list[tuple[Any, ...]] = [(int(severity), count, code) for (code, severity), count in codes.items()]
+    return write_message(_COUNTS, {"findings": findings, "content": _counted(sizes)})
+
+
+def read_counts(data: bytes) -> tuple[Codes, Counter[str]]:
+    """Read what ``write_counts`` wrote. Raises WireError."""
+    message = read_message(_COUNTS, data)
+    codes: Codes = Counter({(code, Severity(how)): count for how, count, code in message.rows("findings")})
+    return codes, Counter({table: size for size, table in message.rows("content")})
+
+
+def write_keys(keys: Packed) -> bytes:
+    """Write rows by which partitions are held against each other."""
+    return write_message(_KEYS, {"keys": keys})
+
+
+def read_keys(data: bytes) -> Packed:
+    """Read what ``write_keys`` wrote. Raises WireError."""
+    return read_message(_KEYS, data).packed("keys")
+
+
+def write_conflict(one: Mapping[str, int], other: Mapping[str, int]) -> bytes:
+    """Write two transactions that are one and ended in different ways."""
+    return write_message(_CONFLICT, {"pair": [tuple(row[name] for name in KEY_COLUMNS) for row in (one, other)]})
+
+
+def read_conflict(data: bytes) -> tuple[dict[str, int], dict[str, int]]:
+    """Read what ``write_conflict`` wrote. Raises WireError."""
+    rows: Columns = read_message(_CONFLICT, data).columns("pair")
+    one, other = rows
+    return one, other

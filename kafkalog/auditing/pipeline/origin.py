@@ -1,0 +1,75 @@
+"""Where an audit's tables come from, and how it ended: what stands beside them in files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from typing import Any, Final
+
+from kafkalog.auditing.transactions import Summary
+from kafkalog.errors import UnreadableError
+from kafkalog.format.kernel import form
+from kafkalog.log.files import open_source
+from kafkalog.log.logdir import Segment
+from kafkalog.outcome import Exit
+from kafkalog.tables import SCHEMA_VERSION
+from kafkalog.version import VERSION
+
+__all__ = ["PROVENANCE", "SUCCESS", "VERDICT", "as_text", "provenance", "sha256_of", "verdict_of"]
+
+PROVENANCE: Final = "provenance.json"
+VERDICT: Final = "verdict.json"
+SUCCESS: Final = "_SUCCESS"  # written last, and empty
+_PIECE: Final = 1 << 20
+
+
+def provenance(
+    summary: Summary, files: Iterable[dict[str, Any]], arguments: Sequence[str], started: float, engine: str
+) -> dict[str, Any]:
+    """Return what made an audit of which files; `started` is in seconds, a file has its path, size and more."""
+    return {
+        "kafkalog": VERSION,
+        "kernel": form(),
+        "engine": engine,
+        "python": platform.python_version(),
+        "schema_version": SCHEMA_VERSION,
+        "arguments": list(arguments),
+        "started_ms": round(started * 1000),
+        "ended_ms": round(time.time() * 1000),
+        "verdict": summary.verdict(),
+        "worst": None if summary.worst is None else summary.worst.word,
+        "complete": summary.complete,
+        "files": list(files),
+    }
+
+
+def verdict_of(summary: Summary, status: Exit) -> dict[str, Any]:
+    """Return how an audit ended, for those who don't see the process's exit status."""
+    return {
+        "verdict": summary.verdict(),
+        "totals": summary.totals(),
+        "worst": None if summary.worst is None else summary.worst.word,
+        "complete": summary.complete,
+        "exit_status": int(status),
+    }
+
+
+def as_text(said: dict[str, Any]) -> str:
+    """Write it as JSON for eyes, in ASCII: a file's name may be no UTF-8."""
+    return json.dumps(said, indent=1) + "\n"
+
+
+def sha256_of(segment: Segment) -> str | None:
+    """Return the checksum of the bytes that were audited, None where they can't be read: the findings say why."""
+    digest = hashlib.sha256()
+    try:
+        with closing(open_source(segment.path, max_bytes=segment.size)) as source:
+            for position in range(0, source.size, _PIECE):
+                digest.update(source.read(position, _PIECE))
+    except UnreadableError:
+        return None
+    return digest.hexdigest()

@@ -1,0 +1,53 @@
+"""A whole audit: directories to clusters, and the stages one after the other, whatever runs them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from kafkalog.auditing.pipeline.executors import Executor, Scanned, executor_for
+from kafkalog.auditing.pipeline.places import LogPlace, logs_of
+from kafkalog.auditing.pipeline.stages import surround
+from kafkalog.auditing.transactions import Audit, AuditOptions, ClusterAudit, Surroundings
+from kafkalog.log.clusters import Cluster, open_clusters
+from kafkalog.log.names import STATE_TOPIC
+
+__all__ = ["audit", "run_stages"]
+
+ScannedT = TypeVar("ScannedT", bound=Scanned)
+JudgedT = TypeVar("JudgedT")
+
+
+@contextmanager
+def run_stages(
+    clusters: Sequence[Cluster], logs: Sequence[LogPlace], executor: Executor[ScannedT, JudgedT], options: AuditOptions
+) -> Iterator[tuple[dict[int, Surroundings], JudgedT]]:
+    """Run the stages on the `logs` of `clusters`: scan, surround, judge, across partitions.
+
+    Gives what surrounds each cluster, by its number, and what the executor's judging gave, which is there as long as
+    the context.
+    """
+    with executor.scan(logs) as scanned:
+        around = {}
+        for number, cluster in enumerate(clusters):
+            states = [log for log in logs if log.cluster == number and log.directory.topic == STATE_TOPIC]
+            around[number] = surround(cluster, scanned.of_logs(states), scanned.clock(number), options)
+        with executor.judge(logs, scanned, around) as judged:
+            yield around, judged
+
+
+def audit(paths: Sequence[str | os.PathLike[str]], options: AuditOptions | None = None) -> Audit:
+    """Audit log directories, or partitions' directories alone; clusters are audited side by side."""
+    options = options or AuditOptions()
+    clusters, unreadable = open_clusters(paths)
+    logs = logs_of(clusters, share_bytes=None)
+    audits = []
+    with run_stages(clusters, logs, executor_for(logs, options.limits, options.jobs), options) as (around, judged):
+        for number, cluster in enumerate(clusters):
+            of_cluster = [judged.logs[log.number] for log in logs if log.cluster == number]
+            findings = [*around[number].findings, *judged.findings[number]]
+            coordinator = around[number].coordinator
+            audits.append(ClusterAudit(cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings))
+    return Audit(audits, unreadable)

@@ -1,0 +1,56 @@
+"""The stages of an audit, each a function of what the one before gave; no executor knows more of an audit than these.
+
+scan: segments, one by one. surround: what a cluster's state topic and metadata log say. judge: the logs of one
+partition. across: partitions against each other, by the transactions whose marker's epoch is their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkalog.auditing.partition import SegmentScan, join, scan_segment
+from kafkalog.auditing.pipeline.places import LogPlace, SegmentPlace
+from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
+from kafkalog.auditing.transactions import AuditOptions, Judgement, StateLog, Surroundings, judge
+from kafkalog.log.chunk import Limits
+from kafkalog.log.clusters import Cluster
+
+__all__ = ["Clock", "judge_partition", "scan_place", "surround"]
+
+
+class Clock(NamedTuple):
+    """The newest time in a cluster's logs, and the newest that a broker wrote (ms); -1 where there is none."""
+
+    newest: int = -1
+    newest_broker: int = -1
+
+    def with_scan(self, newest: int, newest_broker: int) -> Clock:
+        """Return the clock after one more segment."""
+        return Clock(max(self.newest, newest), max(self.newest_broker, newest_broker))
+
+
+def scan_place(place: SegmentPlace, limits: Limits) -> SegmentScan:
+    """Scan one segment."""
+    return scan_segment(place, place.segment, limits)
+
+
+def surround(
+    cluster: Cluster, states: Iterable[tuple[LogPlace, Sequence[SegmentScan]]], clock: Clock, options: AuditOptions
+) -> Surroundings:
+    """Put together what surrounds a cluster's logs; `states` are the logs of its state topic with their scans."""
+    metadata = cluster_metadata(cluster.nodes, options.limits)
+    logs = [StateLog.of(log.node, join(log.directory, scans, _policies(log, metadata)), scans) for log, scans in states]
+    return Surroundings.of(cluster.nodes, metadata, logs, clock.newest, clock.newest_broker, options)
+
+
+def judge_partition(
+    logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]], around: Surroundings, share: int = 0
+) -> Judgement:
+    """Join the logs of one partition and judge them; `scans` are by the logs' numbers, of this share of producers."""
+    replicas = [(log.node, join(log.directory, scans[log.number], _policies(log, around.metadata))) for log in logs]
+    return judge(replicas, around, share=share, of=logs[0].shares)
+
+
+def _policies(log: LogPlace, metadata: Metadata | None) -> set[str | None]:
+    return policies(metadata, log.directory.topic)

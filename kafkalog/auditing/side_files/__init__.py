@@ -1,0 +1,12 @@
+"""Side files rebuilt from the log and compared: indexes, ``.txnindex``, snapshots, epochs, checkpoints.
+
+It answers: does a file beside the log say something else than the log does.
+"""
+
+from __future__ import annotations
+
+from kafkalog.auditing.side_files.of_node import compare_cluster, compare_node
+from kafkalog.auditing.side_files.of_partition import check_partition, compare_partition
+from kafkalog.auditing.side_files.rebuilt import SideFiles
+
+__all__ = ["SideFiles", "check_partition", "compare_cluster", "compare_node", "compare_partition"]

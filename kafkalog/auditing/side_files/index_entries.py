@@ -1,0 +1,109 @@
+"""Entries of a segment's indexes that its batches contradict, or that go on after them, as findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from kafkalog.format import kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafkalog.auditing.side_files.coverage import Coverage
+    from kafkalog.auditing.side_files.index_witness import OffsetIndex, TimeIndex
+    from kafkalog.auditing.side_files.place import SegmentFiles
+    from kafkalog.findings import Finding
+
+__all__ = ["Mismatch", "offset_mismatch", "offsets_beyond", "time_mismatch", "times_beyond"]
+
+
+class Mismatch(NamedTuple):
+    """What is wrong with an index; `share` is the part of its entries that do not fit, from 0 to 1."""
+
+    finding: Finding
+    share: float
+
+
+def offsets_beyond(index: OffsetIndex, place: SegmentFiles, coverage: Coverage) -> NDArray[np.bool_]:
+    """Say which entries go on after the log's end: both their offset and their position do."""
+    beyond: NDArray[np.bool_] = (index.position >= place.segment.size) & (index.offset > coverage.reached)
+    return beyond
+
+
+def times_beyond(index: TimeIndex, coverage: Coverage) -> NDArray[np.bool_]:
+    """Say which entries go on after the log's end: both their offset and their time do."""
+    beyond: NDArray[np.bool_] = (index.offset > coverage.reached) & (index.timestamp > index.newest)
+    return beyond
+
+
+def offset_mismatch(index: OffsetIndex, place: SegmentFiles, coverage: Coverage) -> Mismatch | None:
+    """Return what of an ``.index`` leads readers astray."""
+    if not len(index):
+        return None
+    wrong = index.wrong() & ~coverage.in_hole(index.position) & ~offsets_beyond(index, place, coverage)
+    if not wrong.any():
+        return None
+    row = int(np.flatnonzero(wrong)[0])
+    offset, position = int(index.offset[row]), int(index.position[row])
+    there = index.last[row] != kernel.NONE
+    what = f"offsets {index.first[row]} to {index.last[row]}" if there else "no batch"
+    message = (
+        f"{wrong.sum()} of {len(index)} entries do not fit the segment; the first says offset {offset} at"
+        f" {position}, where there is {what}"
+    )
+    finding = place.finding(
+        "index-mismatch",
+        ".index",
+        message,
+        position=row * index.size,
+        length=index.size,
+        offset=offset,
+        needed=int(index.last[row]) if there else "a batch",
+        found=offset if there else position,
+    )
+    return Mismatch(finding, float(wrong.sum()) / len(index))
+
+
+def time_mismatch(index: TimeIndex, place: SegmentFiles, coverage: Coverage) -> Mismatch | None:
+    """Return what of a ``.timeindex`` leads readers astray."""
+    beyond = times_beyond(index, coverage)
+    wrong = index.wrong() & ~beyond
+    if coverage.holes:  # a batch that is missing in one may have had the newest time
+        wrong &= index.offset <= coverage.first_doubt()
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        newest = max(index.there[row], index.before[row])
+        what = "no batch" if index.there[row] == kernel.NONE else f"a batch, and the newest time is {newest}"
+        message = (
+            f"{wrong.sum()} of {len(index)} entries do not fit the segment; the first says {index.timestamp[row]}"
+            f" at offset {index.offset[row]}, where there is {what}"
+        )
+        finding = _of_time(index, place, coverage, row, message, int(index.timestamp[row]))
+        return Mismatch(finding, float(wrong.sum()) / len(index))
+    if place.is_closed and not coverage.holes and not beyond.any() and _ends_early(index):
+        last = int(index.timestamp[-1]) if len(index) else -1
+        message = f"the index of a closed segment ends with its newest time: that is {index.newest}, not {last}"
+        return Mismatch(_of_time(index, place, coverage, max(len(index) - 1, 0), message, last), 0.0)
+    return None
+
+
+def _ends_early(index: TimeIndex) -> bool:
+    return index.newest >= 0 and (not len(index) or int(index.timestamp[-1]) != index.newest)
+
+
+def _of_time(
+    index: TimeIndex, place: SegmentFiles, coverage: Coverage, row: int, message: str, found: int
+) -> Finding:  # fmt: skip
+    there = int(index.there[row]) if len(index) else kernel.NONE
+    return place.finding(
+        "time-index-mismatch",
+        ".timeindex",
+        message,
+        position=row * index.size,
+        length=index.size,
+        offset=int(index.offset[row]) if len(index) else coverage.first_offset,
+        needed=index.newest if there == kernel.NONE else there,
+        found=found,
+    )

@@ -1,0 +1,256 @@
+"""The files of a log directory's root held against its logs and against each other's directories.
+
+Checkpoints, meta.properties, the partitions' topic ids, and quorum-state. What a checkpoint knows behind a log's end is
+told with the log (`kafkalog.auditing.side_files.of_partition`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, Unpack
+
+from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.auditing.side_files.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
+from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding, Severity, Where
+from kafkalog.format.checkpoint import PartitionOffset
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.log.names import METADATA_TOPIC
+from kafkalog.log.readers import read_checkpoint, read_properties
+from kafkalog.log.storage import exists
+
+__all__ = ["compare_cluster", "compare_node"]
+
+_RECOVERY_POINT: Final = "recovery-point-offset-checkpoint"
+_CHECKPOINTS: Final = {
+    _RECOVERY_POINT: "recovery_point",
+    "replication-offset-checkpoint": "high_watermark",
+    "log-start-offset-checkpoint": "log_start",
+    "cleaner-offset-checkpoint": "cleaner",
+}
+_UUID: Final = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")  # 16 bytes: the last character has two bits of them
+_QUORUM_KEYS: Final = {
+    "0": {"clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters", "data_version"},
+    "1": {"leaderId", "leaderEpoch", "votedId", "votedDirectoryId", "data_version"},
+}
+_ZERO_UUID: Final = "A" * 22
+_METADATA_UUID: Final = "A" * 21 + "Q"
+
+
+def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterator[Finding]:
+    """Yield what a log directory's own files say that its logs do not; `audits` are those of its partitions."""
+    if exists(os.path.join(node.home, "meta.properties")):
+        yield from _meta_properties(os.path.join(node.home, "meta.properties"))
+    yield from bootstrap_snapshot(node.home)
+    by_partition = {(audit.directory.topic, audit.directory.partition): audit for audit in audits}
+    for name, kind in _CHECKPOINTS.items():
+        yield from _checkpoint(node, name, kind, by_partition)
+    for directory in node.partitions:
+        if not directory.suffix:
+            yield from _partition_metadata(directory)
+            audit = by_partition.get((directory.topic, directory.partition))
+            yield from _quorum_state(directory, audit)
+            if audit is not None and directory.topic == METADATA_TOPIC:
+                yield from kraft_snapshots(audit)
+
+
+def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, newest: int) -> Iterator[Finding]:
+    """Yield where the directories of a cluster contradict each other, or its metadata log.
+
+    Topic ids, partitions that are there twice, those that are assigned to a node and are not there. `newest` is the
+    newest time in all logs (ms).
+    """
+    yield from _topic_ids(nodes, metadata)
+    places: dict[tuple[str | None, str, int], str] = {}
+    for node in nodes:
+        for directory in node.partitions:
+            if directory.suffix or node.node_id is None:
+                continue
+            key = (node.node_id, directory.topic, directory.partition)
+            if places.setdefault(key, directory.log) != directory.log:
+                yield _of(
+                    directory, "partition-twice", directory.log,
+                    f"node {node.node_id} has the partition in {places[key]} too",
+                )  # fmt: skip
+    yield from _directory_ids(nodes)
+    if metadata is not None:
+        yield from absent_findings(nodes, metadata, newest - COPY_MS)
+
+
+def _of(directory: PartitionDirectory, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
+    finding = Finding.of(code, file, message, **where)
+    return finding._replace(log=directory.log, topic=directory.topic, partition=directory.partition)
+
+
+def _meta_properties(path: str) -> Iterator[Finding]:
+    try:
+        values = read_properties(path, on_finding=lambda _: None)  # what is malformed was told when it was listed
+    except UnreadableError:
+        return
+    version = values.get("version", "0")
+    if version not in ("0", "1"):
+        yield Finding.of("meta-properties-wrong", path, f"the version is {version}", needed="0 or 1", found=version)
+        return
+    needed = ("cluster.id", "node.id") if version == "1" else ()
+    if version == "0" and "node.id" in values:
+        yield Finding.of("meta-properties-wrong", path, "version 0 has no node.id", needed="broker.id", found="node.id")
+    for key in needed:
+        if key not in values:
+            yield Finding.of("meta-properties-wrong", path, f"{key} is missing", needed=key)
+    for key in ("node.id", "broker.id"):
+        if key in values and not re.fullmatch(r"[0-9]{1,10}", values[key]):
+            yield Finding.of("meta-properties-wrong", path, f"{key} is no number", needed="a number", found=values[key])
+    for key in ("cluster.id", "directory.id"):
+        if key in values and not _UUID.fullmatch(values[key]):
+            message = f"{key} is no id as Kafka makes them"
+            yield Finding.of(
+                "meta-properties-wrong", path, message, needed="22 characters of base64", found=values[key]
+            )
+    unknown = sorted(values.keys() - {"version", "cluster.id", "node.id", "broker.id", "directory.id"})
+    if unknown:
+        finding = Finding.of("meta-properties-wrong", path, f"Kafka has no key {unknown[0]}", found=unknown[0])
+        yield finding._replace(severity=Severity.NOTE)  # others than Kafka may have written it
+
+
+def _checkpoint(
+    node: LogDirectory, name: str, kind: str, audits: dict[tuple[str, int], PartitionAudit]
+) -> Iterator[Finding]:
+    path = os.path.join(node.home, name)
+    if not exists(path):
+        return
+    try:
+        rows: list[PartitionOffset] = read_checkpoint(path, on_finding=lambda _: None).rows
+    except UnreadableError:
+        return
+    named: set[tuple[str, int]] = set()
+    strange = []
+    for row in rows:
+        key = (row.topic, row.partition)
+        audit = audits.get(key)
+        if key in named:
+            yield Finding.of("checkpoint-wrong", path, f"{row.topic}-{row.partition} is there twice")
+        named.add(key)
+        if audit is None:
+            strange.append(f"{row.topic}-{row.partition}")
+            continue
+        found = _offset(kind, row.offset, audit)
+        if found is not None:
+            needed, message = found
+            yield _of(
+                audit.directory, "checkpoint-wrong", path, message, offset=row.offset, needed=needed, found=row.offset
+            )
+    if strange and not node.alone:
+        message = f"{len(strange)} partitions in it are not in the directory: {', '.join(strange[:5])}"
+        yield Finding.of("checkpoint-names-absent", path, message, found=len(strange))
+    if kind == "recovery_point" and node.clean_shutdown:
+        for key, audit in audits.items():
+            if key not in named and audit.directory.topic != METADATA_TOPIC:
+                message = f"{key[0]}-{key[1]} is not in it, although the broker was stopped cleanly"
+                yield _of(audit.directory, "checkpoint-wrong", path, message, needed=audit.log_end_offset)
+
+
+def _offset(kind: str, offset: int, audit: PartitionAudit) -> tuple[int, str] | None:
+    """Say what is wrong with a checkpoint's offset, with the one that it had to be; what is ahead is told elsewhere."""
+    directory, end = audit.directory, audit.log_end_offset
+    name = f"{directory.topic}-{directory.partition}"
+    if offset < 0:
+        return 0, f"{name} has offset {offset}: none is ever negative"
+    if offset > end or not directory.clean_shutdown:
+        return None
+    if kind == "recovery_point" and offset < end:
+        return end, f"{name} has offset {offset}; a clean stop writes the log's end, which is {end}"
+    if kind == "high_watermark" and offset < audit.log_start_offset:
+        return audit.log_start_offset, f"{name} has offset {offset}, below its log's start at {audit.log_start_offset}"
+    active = directory.segments[-1].base_offset if directory.segments else end
+    if kind == "cleaner" and offset > active:
+        return active, f"{name} has offset {offset}: the active segment, from {active} on, is never cleaned"
+    return None
+
+
+def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
+    path = os.path.join(directory.log, "partition.metadata")
+    if not exists(path):
+        return
+    try:
+        values = read_properties(path, on_finding=lambda _: None)
+    except UnreadableError:
+        return
+    version, topic_id = values.get("version"), values.get("topic_id", "")
+    if version != "0":
+        yield _of(directory, "partition-metadata-wrong", path, f"the version is {version}", needed=0, found=version)
+    elif not _UUID.fullmatch(topic_id) or topic_id == _ZERO_UUID:
+        message = f"the topic's id is {topic_id!r}, which is no id"
+        yield _of(directory, "partition-metadata-wrong", path, message, found=topic_id)
+    elif (directory.topic == METADATA_TOPIC) != (topic_id == _METADATA_UUID):
+        message = f"the topic's id is {topic_id}; {_METADATA_UUID} is {METADATA_TOPIC}'s, and its alone"
+        yield _of(directory, "partition-metadata-wrong", path, message, found=topic_id)
+
+
+def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -> Iterator[Finding]:
+    path = os.path.join(directory.log, "quorum-state")
+    if directory.topic != METADATA_TOPIC or not exists(path):
+        return
+    wrong: list[Finding] = []
+    try:
+        values = read_properties(path, on_finding=wrong.append)
+    except UnreadableError as error:
+        yield _of(directory, "file-unreadable", path, str(error))
+        return
+    yield from wrong
+    if wrong:
+        return
+    version, epoch = values.get("data_version", ""), values.get("leaderEpoch", "")
+    keys = _QUORUM_KEYS.get(version)
+    if keys is None:
+        message = f"its data_version is {version or 'missing'}"
+        yield _of(directory, "quorum-state-wrong", path, message, needed="0 or 1", found=version)
+    elif keys != values.keys():
+        message = f"these keys are not those of data_version {version}: {', '.join(sorted(keys ^ values.keys()))}"
+        yield _of(directory, "quorum-state-wrong", path, message)
+    newest = max((known for known, _ in audit.epochs), default=0) if audit is not None else 0
+    if not re.fullmatch(r"[0-9]{1,10}", epoch) or int(epoch) < newest:
+        message = f"its leader epoch is {epoch or 'missing'}, the metadata log has batches of epoch {newest}"
+        yield _of(directory, "quorum-state-wrong", path, message, needed=newest, found=epoch)
+
+
+def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
+    """Hold topic ids against each other and against the metadata log's, where that is at hand."""
+    known = {} if metadata is None else {name: set(ids) for name, ids in metadata.ids.items()}
+    told: dict[str, list[PartitionDirectory]] = {}
+    for node in nodes:
+        for directory in node.partitions:
+            if directory.topic_id is not None and _UUID.fullmatch(directory.topic_id) and not directory.suffix:
+                told.setdefault(directory.topic, []).append(directory)
+    for topic, directories in told.items():
+        ids = [str(directory.topic_id) for directory in directories]
+        right = known.get(topic) or {max(sorted(set(ids)), key=ids.count)}
+        for directory in directories:
+            if directory.topic_id not in right and topic != METADATA_TOPIC:
+                who = "the metadata log" if topic in known else "the topic's other partitions"
+                wanted = ", ".join(sorted(right))
+                yield _of(
+                    directory,
+                    "topic-id-differs",
+                    os.path.join(directory.log, "partition.metadata"),
+                    f"the topic's id is {directory.topic_id}, {who} know {wanted}",
+                    needed=wanted,
+                    found=directory.topic_id,
+                )
+
+
+def _directory_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
+    places: dict[str, str] = {}
+    for node in nodes:
+        path = os.path.join(node.home, "meta.properties")
+        if not exists(path):
+            continue
+        try:
+            directory_id = read_properties(path, on_finding=lambda _: None).get("directory.id")
+        except UnreadableError:
+            continue
+        if directory_id is not None and places.setdefault(directory_id, node.home) != node.home:
+            message = f"{places[directory_id]} has the directory.id {directory_id} too"
+            yield Finding.of("directory-twice", path, message, found=directory_id)

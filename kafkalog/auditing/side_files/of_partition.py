@@ -1,0 +1,76 @@
+"""A partition's side files compared with its whole log: ``.txnindex``, ``.snapshot``, leader epochs, the log's end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from kafkalog.auditing.partition import PartitionAudit, located
+from kafkalog.auditing.side_files.doubts import Doubts
+from kafkalog.auditing.side_files.leader_epochs import leader_epochs
+from kafkalog.auditing.side_files.log_end import log_end
+from kafkalog.auditing.side_files.rebuilt import SideFiles
+from kafkalog.auditing.side_files.snapshot_chain import SnapshotChain
+from kafkalog.auditing.side_files.txn_indexes import txn_index_faults
+from kafkalog.findings import Bytes, Finding, Severity
+
+__all__ = ["check_partition", "compare_partition"]
+
+
+def compare_partition(audit: PartitionAudit, sides: Sequence[SideFiles]) -> Iterator[Finding]:
+    """Yield what a partition's side files say that its log does not.
+
+    `sides` are those of the segments that were joined to `audit`, in the order of their offsets, after their
+    ``finish``.
+    """
+    segments = [side.rebuilt for side in sides]
+    wrong = list(txn_index_faults(audit, missing=True))
+    doubts = Doubts.against(segments, [faults.place.segment for faults in wrong])
+    yield from _orphans(audit)
+    for faults in wrong:
+        yield faults.finding(excused=doubts.any_foreign)
+    yield from SnapshotChain(audit, segments, doubts).compare()
+    yield from leader_epochs(audit, segments, doubts)
+    # Where the tail is damaged, or the segment's own index has reported it, it is no news.
+    reported = bool(segments) and (segments[-1].cut_short or segments[-1].has_damaged_tail)
+    yield from log_end(audit, explained=reported or doubts.any_foreign)
+
+
+def check_partition(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield what of this bears on an audit's verdicts, and needs no further read of a segment.
+
+    That is what the ``.txnindex`` files say that are there, and which files know offsets after the log's end.
+    """
+    for faults in txn_index_faults(audit, missing=False):
+        yield faults.finding(excused=False)
+    yield from log_end(audit, explained=_has_damaged_tail(audit))
+
+
+def _has_damaged_tail(audit: PartitionAudit) -> bool:
+    """Say whether bytes that are no batch are at the log's end."""
+    segments = audit.directory.segments
+    if not segments:
+        return False
+    extents = [(extent.file, extent.position, extent.length) for extent in audit.damaged]
+    extents += [
+        (finding.file, finding.position or 0, finding.length or 0)
+        for finding in audit.findings
+        if finding.bytes is Bytes.SUSPECT
+    ]
+    last = segments[-1]
+    return any(file == last.path and length and at + length >= last.size for file, at, length in extents)
+
+
+def _orphans(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield index files whose segment is not there; those in a gap or after the end are notes beside its finding."""
+    directory = audit.directory
+    bases = [segment.base_offset for segment in directory.segments]
+    for offset in directory.orphans:
+        finding = Finding.of(
+            "segment-missing",
+            os.path.join(directory.log, f"{offset:020}.log"),
+            f"the indexes of a segment from offset {offset} on are here, the segment is not",
+            offset=offset,
+        )
+        first = not bases or offset < bases[0]
+        yield located(finding if first else finding._replace(severity=Severity.NOTE), directory)

@@ -1,0 +1,95 @@
+"""A segment's side files compared with the log, within the one read that is made of it.
+
+`SideFiles` takes the segment's chunks as they come and says at the end what its ``.index`` and ``.timeindex`` hold that
+the log does not. What needs the whole partition (``.txnindex``, ``.snapshot``, leader epochs, the log's end) is a
+`RebuiltSegment`, for `kafkalog.auditing.side_files.of_partition`. Memory goes with the index and the number of producers,
+not with the log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafkalog.auditing.side_files.coverage import Coverage
+from kafkalog.auditing.side_files.epoch_runs import EpochRun, EpochRuns
+from kafkalog.auditing.side_files.index_witness import Batches
+from kafkalog.auditing.side_files.place import SegmentFiles
+from kafkalog.auditing.side_files.segment_indexes import SegmentIndexes
+from kafkalog.auditing.side_files.state_pieces import StatePiece, StatePieces
+from kafkalog.findings import Finding
+from kafkalog.format import kernel
+from kafkalog.log.chunk import Chunk
+from kafkalog.log.logdir import PartitionDirectory, Segment
+
+__all__ = ["RebuiltSegment", "SideFiles"]
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltSegment:
+    """What one read of a segment says of its partition's side files.
+
+    `first_offset` and `last_offset` are those of its batches. `has_damaged_tail` says whether bytes that are no batch
+    are at its end. `votes` counts its indexes that say that it is another log's, `cut_short` says whether one of them
+    knows a later end.
+    """
+
+    segment: Segment
+    first_offset: int | None
+    last_offset: int | None
+    has_damaged_tail: bool
+    epochs: tuple[EpochRun, ...]
+    states: tuple[StatePiece, ...]
+    votes: int
+    cut_short: bool
+
+
+class SideFiles:
+    """One segment's side files.
+
+    Call `chunk` for each chunk in order, then `finish` once; then `rebuilt` has what a partition's comparison needs.
+    """
+
+    rebuilt: RebuiltSegment
+
+    def __init__(self, directory: PartitionDirectory, segment: Segment) -> None:
+        self._segment = segment
+        self._coverage = Coverage(segment.base_offset)
+        self._indexes = SegmentIndexes(SegmentFiles(directory, segment))
+        self._epochs = EpochRuns()
+        self._states = StatePieces.of(directory, segment)
+
+    def chunk(self, chunk: Chunk) -> None:
+        """Take in the next chunk of the segment."""
+        heads = chunk.heads
+        if not heads.count:
+            return
+        table = heads.numpy()
+        whole = table[kernel.VALID] != 0  # what a damaged header says is nothing
+        if not whole.all():
+            table = table[:, whole]
+        if not table.shape[1]:
+            return
+        batches = Batches(
+            table[kernel.POSITION], table[kernel.BASE_OFFSET], table[kernel.LAST_OFFSET], table[kernel.MAX_TIMESTAMP]
+        )
+        self._indexes.chunk(batches, self._coverage.reached)
+        self._epochs.chunk(table[kernel.LEADER_EPOCH], batches, self._coverage.last_offset)
+        self._states.chunk(chunk)
+        self._coverage.chunk(batches, table[kernel.SIZE])
+
+    def finish(self) -> list[Finding]:
+        """Return what the segment's indexes hold that its log does not."""
+        coverage, size = self._coverage, self._segment.size
+        coverage.finish(size)
+        verdict = self._indexes.finish(coverage)
+        self.rebuilt = RebuiltSegment(
+            segment=self._segment,
+            first_offset=coverage.first_offset,
+            last_offset=coverage.last_offset,
+            has_damaged_tail=coverage.end < size,
+            epochs=tuple(self._epochs.runs),
+            states=self._states.finish(),
+            votes=verdict.votes,
+            cut_short=verdict.cut_short,
+        )
+        return verdict.findings

@@ -1,0 +1,151 @@
+"""A segment's ``.index`` and ``.timeindex`` together: both read once, and what they say of the segment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkalog.auditing.side_files.index_entries import (
+    Mismatch,
+    offset_mismatch,
+    offsets_beyond,
+    time_mismatch,
+    times_beyond,
+)
+from kafkalog.auditing.side_files.index_witness import Batches, OffsetIndex, TimeIndex
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding, Severity
+from kafkalog.log.files import read_small
+from kafkalog.log.storage import exists
+
+if TYPE_CHECKING:
+    from kafkalog.auditing.side_files.coverage import Coverage
+    from kafkalog.auditing.side_files.place import SegmentFiles
+
+__all__ = ["IndexVerdict", "SegmentIndexes"]
+
+
+class IndexVerdict(NamedTuple):
+    """What the indexes of a segment come to.
+
+    `votes` counts those that say that the segment is another log's; `cut_short` says whether one of them knows a later
+    end of the segment.
+    """
+
+    findings: list[Finding]
+    votes: int
+    cut_short: bool
+
+
+class SegmentIndexes:
+    """The two indexes of one segment; call `chunk` for each chunk in order, then `finish` once."""
+
+    def __init__(self, place: SegmentFiles) -> None:
+        self._place = place
+        self._both: tuple[OffsetIndex | None, TimeIndex | None] | None = None
+        self._unread: list[Finding] = []
+
+    def chunk(self, batches: Batches, before: int) -> None:
+        """Look the entries up that the next batches bear on; `before` is the last offset before them."""
+        for index in self._read():
+            if index is not None:
+                index.chunk(batches, before)
+
+    def finish(self, coverage: Coverage) -> IndexVerdict:
+        """Return what the indexes hold that the segment does not."""
+        offsets, times = self._read()
+        of_offsets = offset_mismatch(offsets, self._place, coverage) if offsets is not None else None
+        of_times = time_mismatch(times, self._place, coverage) if times is not None else None
+        wrong = [mismatch for mismatch in (of_offsets, of_times) if mismatch is not None]
+        votes = sum(mismatch.share > 0.5 for mismatch in wrong)
+        both = votes == 2
+        cut_short = list(self._beyond(offsets, times, coverage)) if not wrong else []
+        findings = [
+            *self._unread,
+            *([self._foreign(wrong, coverage)] if both else [found for found, _ in wrong]),
+            *self._shape(".index", offsets),
+            *self._shape(".timeindex", times),
+            *cut_short,
+        ]
+        return IndexVerdict(findings, votes, bool(cut_short))
+
+    def _read(self) -> tuple[OffsetIndex | None, TimeIndex | None]:
+        """Read both indexes, once."""
+        if self._both is None:
+            offsets, times = self._bytes(".index"), self._bytes(".timeindex")
+            base = self._place.segment.base_offset
+            self._both = (
+                None if offsets is None else OffsetIndex(offsets, base),
+                None if times is None else TimeIndex(times, base),
+            )
+        return self._both
+
+    def _bytes(self, suffix: str) -> bytes | None:
+        path = self._place.beside(suffix)
+        if not exists(path):
+            message = f"there is no {suffix} file beside the segment"
+            self._unread.append(self._place.finding("side-file-missing", suffix, message))
+            return None
+        try:
+            return read_small(path)
+        except UnreadableError as error:
+            self._unread.append(self._place.finding("file-unreadable", suffix, str(error)))
+            return None
+
+    def _foreign(self, wrong: list[Mismatch], coverage: Coverage) -> Finding:
+        messages = "; ".join(found.message for found, _ in wrong)
+        return self._place.finding(
+            "segment-foreign",
+            ".log",
+            f"its batches are not those that both of its indexes were made of: {messages}",
+            offset=coverage.first_offset,
+        )
+
+    def _shape(self, suffix: str, index: OffsetIndex | TimeIndex | None) -> Iterator[Finding]:
+        if index is None:
+            return
+        used = len(index) * index.size
+        if index.rest:
+            yield self._place.finding(
+                "index-truncated", suffix, f"{index.rest} bytes behind the last entry, an entry has {index.size}",
+                position=used + index.zeros, length=index.rest, needed=index.size, found=index.rest,
+            )  # fmt: skip
+        if index.zeros:
+            closed = self._place.is_closed
+            finding = self._place.finding(
+                "index-preallocated", suffix, f"{index.zeros} zero bytes behind {len(index)} entries",
+                position=used, length=index.zeros, needed=0 if closed else None, found=index.zeros,
+            )  # fmt: skip
+            yield finding._replace(severity=Severity.WARNING) if closed else finding
+
+    def _beyond(
+        self, offsets: OffsetIndex | None, times: TimeIndex | None, coverage: Coverage
+    ) -> Iterator[Finding]:  # fmt: skip
+        """Say that an index goes on where the log ends. Bytes after the last batch explain it."""
+        if coverage.end < self._place.segment.size:
+            return
+        known = [
+            (int(index.offset[beyond].max()), suffix)
+            for index, beyond, suffix in (
+                (offsets, None if offsets is None else offsets_beyond(offsets, self._place, coverage), ".index"),
+                (times, None if times is None else times_beyond(times, coverage), ".timeindex"),
+            )
+            if index is not None and beyond is not None and beyond.any()
+        ]
+        if not known:
+            return
+        offset, suffix = max(known)
+        last = coverage.reached
+        finding = self._place.finding(
+            "log-cut-short",
+            ".log",
+            f"the segment ends at offset {last}, its {suffix} knows offset {offset}",
+            position=coverage.end,
+            offset=last + 1,
+            last_offset=offset,
+            needed=offset,
+            found=last,
+        )
+        # Files of a broker that ran were copied one after the other: the index may be newer.
+        copied = self._place.is_last and not self._place.directory.clean_shutdown
+        yield finding._replace(severity=Severity.NOTE) if copied else finding

@@ -1,0 +1,79 @@
+"""A partition's ``.txnindex`` files compared with the ABORT markers of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkalog.auditing.partition import LostOffsets, PartitionAudit
+from kafkalog.auditing.side_files.place import SegmentFiles
+from kafkalog.auditing.side_files.txn_index_witness import Aborts, EntryFault, Reach
+from kafkalog.findings import Finding, Severity
+from kafkalog.format.index import AbortedTransaction
+from kafkalog.format.layout import ABORTED_TXN
+from kafkalog.log.logdir import Segment
+from kafkalog.log.storage import exists
+
+__all__ = ["TxnIndexFaults", "txn_index_faults"]
+
+
+@dataclass(frozen=True, slots=True)
+class TxnIndexFaults:
+    """What is wrong with a segment's ``.txnindex``; there is at least one fault."""
+
+    place: SegmentFiles
+    faults: list[EntryFault]
+
+    def finding(self, *, excused: bool) -> Finding:
+        """Make one finding of it, a note where another one explains it."""
+        # A broker that ran may have written entries after the copy was taken.
+        copied = self.place.is_last and not self.place.directory.clean_shutdown
+        late = copied and all(fault.entry is None for fault in self.faults)
+        fault = self.faults[0]
+        gone = "" if exists(self.place.beside(".txnindex")) else "the file is missing: "
+        more = f"; {len(self.faults) - 1} more are wrong" if len(self.faults) > 1 else ""
+        finding = self.place.finding(
+            "txn-index-mismatch",
+            ".txnindex",
+            gone + fault.message + more,
+            position=None if fault.entry is None else fault.entry * ABORTED_TXN.size,
+            length=None if fault.entry is None else ABORTED_TXN.size,
+            offset=fault.offset,
+            needed=fault.needed,
+            found=fault.found,
+            producer_id=fault.producer_id,
+        )
+        return finding._replace(severity=Severity.NOTE) if late or excused else finding
+
+
+def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnIndexFaults]:
+    """Compare each segment's ``.txnindex`` with the markers in it; with `missing` also where there is none."""
+    segments = audit.directory.segments
+    aborts, lost = Aborts(audit.transactions), LostOffsets(audit.gaps)
+    damaged = LostOffsets(gap for gap in audit.gaps if gap.kind != "legal")
+    for number, segment in enumerate(segments):
+        high = segments[number + 1].base_offset if number + 1 < len(segments) else 2**63 - 1
+        entries = _entries(audit, segment, missing=missing)
+        if entries is None:
+            continue
+        faults = aborts.faults(entries, segment.base_offset, high, _reach(audit, high, lost, damaged))
+        if faults:
+            yield TxnIndexFaults(SegmentFiles(audit.directory, segment), faults)
+
+
+def _entries(audit: PartitionAudit, segment: Segment, *, missing: bool) -> list[AbortedTransaction] | None:
+    """Return a segment's entries, None where there is nothing to compare: the file could not be read, or is missing."""
+    base = segment.base_offset
+    if missing and base not in audit.directory.txn_indexes:
+        return []
+    return audit.txn_entries.get(base)
+
+
+def _reach(audit: PartitionAudit, high: int, lost: LostOffsets, damaged: LostOffsets) -> Reach:
+    """Return how far the log is not whole below an offset; `damaged` are of the lost offsets those not legally lost."""
+    begin = audit.directory.segments[0].base_offset
+    return Reach(
+        lambda offset: offset in lost or offset >= audit.log_end_offset,
+        max(begin, audit.cleaned_to, lost.end_before(high)),
+        max(damaged.end_before(high), audit.log_start_offset if audit.log_start_offset > begin else 0),
+    )

@@ -1,0 +1,33 @@
+"""Kafka's internal topics over time: what coordinators, groups and controllers wrote down, at any moment.
+
+It answers: what did a transactional id go through, where did a group stand, who led a partition, which settings held.
+"""
+
+from __future__ import annotations
+
+from kafkalog.auditing.topics.absent import COPY_MS, absent_findings
+from kafkalog.auditing.topics.fates import ABORTED, PENDING, Fates
+from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
+from kafkalog.auditing.topics.leaders import with_leader
+from kafkalog.auditing.topics.metadata import Metadata
+from kafkalog.auditing.topics.metadata_joins import policies
+from kafkalog.auditing.topics.metadata_log import cluster_metadata
+from kafkalog.auditing.topics.metadata_tables import metadata_rows, metadata_view
+from kafkalog.auditing.topics.transaction_steps import transition_rows
+
+__all__ = [
+    "ABORTED",
+    "COPY_MS",
+    "PENDING",
+    "Fates",
+    "Metadata",
+    "absent_findings",
+    "cluster_metadata",
+    "group_rows",
+    "metadata_rows",
+    "metadata_view",
+    "offsets_rows",
+    "policies",
+    "transition_rows",
+    "with_leader",
+]

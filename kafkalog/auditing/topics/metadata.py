@@ -1,0 +1,279 @@
+"""The cluster's metadata over time: brokers, topics, partitions, settings, as the controller's records change them.
+
+Records are taken in one by one, as a broker replays them; nothing here knows a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from kafkalog.auditing.topics.internal import Written
+from kafkalog.log.moment import Moment
+
+__all__ = ["Broker", "Metadata", "Partition", "Span", "Topic"]
+
+Fields = dict[str, Any]
+_TOPIC: Final = 2  # type of a resource with settings
+_SAME_LEADER: Final = -2
+_NO_CHANGE: Final = -1
+_BEGIN, _END, _ABORT = 23, 24, 25
+
+
+class Partition(NamedTuple):
+    """A partition as its newest record leaves it; `leader` -1 for none. `change` says what that record did."""
+
+    topic_id: str
+    number: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+    eligible: tuple[int, ...]
+    recovering: bool
+    directories: tuple[str, ...]
+    change: str
+
+
+class Topic(NamedTuple):
+    """A topic's name and id."""
+
+    name: str
+    topic_id: str
+
+
+class Broker(NamedTuple):
+    """A broker or a controller as its newest record leaves it; `state` is a word of the table ``brokers``."""
+
+    number: int
+    role: str
+    state: str
+    epoch: int
+    rack: str | None
+    endpoints: tuple[str, ...]
+    log_directories: tuple[str, ...]
+
+
+class Span(NamedTuple):
+    """A value from a record on, up to another one; `until` and `until_offset` are None while it holds."""
+
+    value: Any
+    since: int
+    offset: int
+    until: int | None = None
+    until_offset: int | None = None
+
+    def held_at(self, moment: Moment) -> bool:
+        """Say whether it was in force at a moment."""
+        if not moment.holds(self.offset, self.since):
+            return False
+        return self.until is None or self.until_offset is None or not moment.holds(self.until_offset, self.until)
+
+
+@dataclass(slots=True)
+class Metadata:
+    """Every value that a key had, in the order of the log.
+
+    `partitions` are by topic id and number, `configs` by type and name of the resource and name of the setting.
+    """
+
+    brokers: dict[tuple[str, int], list[Span]] = field(default_factory=dict)
+    topics: dict[str, list[Span]] = field(default_factory=dict)  # by id
+    ids: dict[str, list[str]] = field(default_factory=dict)  # of topics by name, oldest first
+    partitions: dict[tuple[str, int], list[Span]] = field(default_factory=dict)
+    configs: dict[tuple[int, str, str], list[Span]] = field(default_factory=dict)
+    features: dict[str, list[Span]] = field(default_factory=dict)
+    producer_ids: list[Span] = field(default_factory=list)  # the first one that is not allocated
+    newest: int = -1  # the time of the newest record
+    _held_back: list[Written] | None = None  # records of a metadata transaction that has not ended
+
+    def take(self, record: Written) -> None:
+        """Take in the next record; those of a metadata transaction when it ends, or not at all."""
+        self.newest = max(self.newest, record.timestamp)
+        if record.type == _BEGIN:
+            self._held_back = []
+        elif record.type == _END:
+            held, self._held_back = self._held_back or [], None
+            for one in held:
+                self._apply(one)
+        elif record.type == _ABORT:
+            self._held_back = None
+        elif self._held_back is not None:
+            self._held_back.append(record)
+        else:
+            self._apply(record)
+
+    def take_kraft_version(self, offset: int, timestamp: int, level: int) -> None:
+        """Take in the level of ``kraft.version``, which no metadata record tells."""
+        self._begin(self.features.setdefault("kraft.version", []), timestamp, offset, level)
+
+    def topic_of(self, topic_id: str) -> Topic | None:
+        """Return the topic with an id, deleted or not."""
+        spans = self.topics.get(topic_id)
+        topic: Topic | None = spans[0].value if spans else None
+        return topic
+
+    def _apply(self, record: Written) -> None:
+        if record.content is None or record.content.value is None:
+            return
+        apply = _APPLY.get(record.type)
+        if apply is not None:
+            apply(self, record, record.content.value)
+
+    def _set(self, spans: list[Span], record: Written, value: Any) -> None:
+        """Begin a new span at a record."""
+        self._begin(spans, record.timestamp, record.offset, value)
+
+    def _begin(self, spans: list[Span], since: int, offset: int, value: Any) -> None:
+        """Begin a new span; None ends the one before without another."""
+        if spans and spans[-1].until is None:
+            spans[-1] = spans[-1]._replace(until=since, until_offset=offset)
+        if value is not None:
+            spans.append(Span(value, since, offset))
+
+    def _register(self, record: Written, value: Fields) -> None:
+        role, number = ("broker", value["brokerId"]) if "brokerId" in value else ("controller", value["controllerId"])
+        state = "registered" if role == "controller" else _state(value.get("fenced"), value.get("inControlledShutdown"))
+        endpoints = tuple(f"{one['name']}://{one['host']}:{one['port']}" for one in value["endPoints"])
+        broker = Broker(
+            number, role, state, value.get("brokerEpoch", -1), value.get("rack"), endpoints,
+            tuple(value.get("logDirs") or ()),
+        )  # fmt: skip
+        self._set(self.brokers.setdefault((role, number), []), record, broker)
+
+    def _unregister(self, record: Written, value: Fields) -> None:
+        key = ("broker", value["brokerId"]) if "brokerId" in value else ("controller", value["controllerId"])
+        if key in self.brokers:
+            last = self.brokers[key][-1].value
+            self._set(self.brokers[key], record, last._replace(state="unregistered"))
+
+    def _broker(self, record: Written, number: int, **changed: Any) -> None:
+        spans = self.brokers.get(("broker", number))
+        if spans:
+            self._set(spans, record, spans[-1].value._replace(**changed))
+
+    def _fence(self, record: Written, value: Fields) -> None:
+        self._broker(record, value["id"], state="fenced")
+
+    def _unfence(self, record: Written, value: Fields) -> None:
+        self._broker(record, value["id"], state="active")
+
+    def _change_broker(self, record: Written, value: Fields) -> None:
+        fenced, stopping = value.get("fenced", 0), value.get("inControlledShutdown", 0)
+        changed: dict[str, Any] = {}
+        if fenced or stopping:
+            changed["state"] = _state(fenced > 0, stopping > 0)
+        if value.get("logDirs"):
+            changed["log_directories"] = tuple(value["logDirs"])
+        self._broker(record, value["brokerId"], **changed)
+
+    def _topic(self, record: Written, value: Fields) -> None:
+        if value["topicId"] not in self.topics:
+            self.ids.setdefault(value["name"], []).append(value["topicId"])
+        self._set(self.topics.setdefault(value["topicId"], []), record, Topic(value["name"], value["topicId"]))
+
+    def _remove_topic(self, record: Written, value: Fields) -> None:
+        """End a topic with its partitions and its settings."""
+        topic_id = value["topicId"]
+        topic = self.topic_of(topic_id)
+        self._set(self.topics.setdefault(topic_id, []), record, None)
+        for (of, _), spans in self.partitions.items():
+            if of == topic_id:
+                self._set(spans, record, None)
+        for (kind, name, _), spans in self.configs.items():
+            if topic is not None and (kind, name) == (_TOPIC, topic.name):
+                self._set(spans, record, None)
+
+    def _partition(self, record: Written, value: Fields) -> None:
+        partition = Partition(
+            value["topicId"], value["partitionId"], tuple(value["replicas"] or ()), tuple(value["isr"] or ()),
+            value["leader"], value["leaderEpoch"], value["partitionEpoch"], tuple(value["addingReplicas"] or ()),
+            tuple(value["removingReplicas"] or ()), tuple(value.get("eligibleLeaderReplicas") or ()),
+            value.get("leaderRecoveryState", 0) == 1, tuple(value.get("directories") or ()),
+            "snapshot" if record.file.endswith(".checkpoint") else "created",
+        )  # fmt: skip
+        self._set(self.partitions.setdefault((partition.topic_id, partition.number), []), record, partition)
+
+    def _change_partition(self, record: Written, value: Fields) -> None:
+        spans = self.partitions.get((value["topicId"], value["partitionId"]))
+        if spans:
+            self._set(spans, record, _changed(spans[-1].value, value))
+
+    def _clear_eligible(self, record: Written, value: Fields) -> None:
+        for (topic_id, _), spans in self.partitions.items():
+            topic = self.topic_of(topic_id)
+            wanted = not value["topicName"] or (topic is not None and topic.name == value["topicName"])
+            if wanted and spans[-1].until is None and spans[-1].value.eligible:
+                self._set(spans, record, spans[-1].value._replace(eligible=(), change="other"))
+
+    def _config(self, record: Written, value: Fields) -> None:
+        key = (value["resourceType"], value["resourceName"], value["name"])
+        self._set(self.configs.setdefault(key, []), record, value["value"])
+
+    def _feature(self, record: Written, value: Fields) -> None:
+        self._set(self.features.setdefault(value["name"], []), record, value["featureLevel"] or None)
+
+    def _producer_ids(self, record: Written, value: Fields) -> None:
+        self._set(self.producer_ids, record, value["nextProducerId"])
+
+
+def _state(fenced: bool | None, stopping: bool | None) -> str:
+    return "stopping" if stopping else "active" if fenced is False else "fenced"
+
+
+def _changed(before: Partition, value: Fields) -> Partition:
+    """Apply a change as a controller does: a leader that is named raises the leader epoch, even if it is the same."""
+
+    def new(name: str, old: tuple[Any, ...]) -> tuple[Any, ...]:
+        return old if value.get(name) is None else tuple(value[name])
+
+    leader = value.get("leader", _SAME_LEADER)
+    recovery = value.get("leaderRecoveryState", _NO_CHANGE)
+    after = before._replace(
+        isr=new("isr", before.isr),
+        replicas=new("replicas", before.replicas),
+        adding=new("addingReplicas", before.adding),
+        removing=new("removingReplicas", before.removing),
+        eligible=new("eligibleLeaderReplicas", before.eligible),
+        directories=new("directories", before.directories),
+        leader=before.leader if leader == _SAME_LEADER else leader,
+        leader_epoch=before.leader_epoch + (leader != _SAME_LEADER),
+        partition_epoch=before.partition_epoch + 1,
+        recovering=before.recovering if recovery == _NO_CHANGE else recovery == 1,
+    )
+    return after._replace(change=_change(before, after, elected=leader != _SAME_LEADER))
+
+
+def _change(before: Partition, after: Partition, *, elected: bool) -> str:
+    if elected and after.leader == -1:
+        return "leader-lost"
+    if elected:
+        return "unclean-election" if after.recovering and not before.recovering else "elected"
+    if set(after.isr) != set(before.isr):
+        return "isr-shrunk" if set(after.isr) < set(before.isr) else "isr-grown"
+    if (after.replicas, after.adding, after.removing) != (before.replicas, before.adding, before.removing):
+        return "reassigned"
+    return "recovered" if before.recovering and not after.recovering else "other"
+
+
+_APPLY: Final[dict[int, Callable[[Metadata, Written, Fields], None]]] = {
+    0: Metadata._register,
+    1: Metadata._unregister,
+    2: Metadata._topic,
+    3: Metadata._partition,
+    4: Metadata._config,
+    5: Metadata._change_partition,
+    7: Metadata._fence,
+    8: Metadata._unfence,
+    9: Metadata._remove_topic,
+    12: Metadata._feature,
+    15: Metadata._producer_ids,
+    17: Metadata._change_broker,
+    27: Metadata._register,
+    28: Metadata._clear_eligible,
+    29: Metadata._unregister,
+}

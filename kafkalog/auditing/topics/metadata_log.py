@@ -1,0 +1,135 @@
+"""The metadata log of a node with its snapshots, joined to the metadata over time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from kafkalog.auditing.topics.internal import Written, of_directory, split, written
+from kafkalog.auditing.topics.metadata import Metadata
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.format.control import ControlType
+from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.log.names import METADATA_TOPIC, FileKind, parse_name
+from kafkalog.log.readers import control_records
+from kafkalog.log.storage import open_tree
+
+__all__ = ["Snapshot", "cluster_metadata", "metadata_of", "snapshots"]
+
+Report = Callable[[Finding], object]
+
+
+class Snapshot(NamedTuple):
+    """A KRaft snapshot: it holds the state up to `offset`, without it, and up to the epoch."""
+
+    offset: int
+    epoch: int
+    path: str
+
+
+def snapshots(directory: PartitionDirectory) -> list[Snapshot]:
+    """List a metadata log's snapshots, oldest first."""
+    found = []
+    try:
+        names = [entry.name for entry in open_tree(directory.log, deep=False).entries(directory.log)]
+    except UnreadableError:
+        names = []
+    for name in names:
+        parsed = parse_name(name)
+        if parsed.kind is not FileKind.KRAFT_SNAPSHOT or parsed.removed or name.endswith(".part"):
+            continue
+        if parsed.offset is not None and parsed.epoch is not None:
+            found.append(Snapshot(parsed.offset, parsed.epoch, os.path.join(directory.log, name)))
+    return sorted(found)
+
+
+def cluster_metadata(
+    nodes: Iterable[LogDirectory], limits: Limits | None = None, report: Report | None = None
+) -> Metadata | None:
+    """Return what the metadata log of a cluster tells, by the node whose log reaches furthest; None without one."""
+    logs = [one for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC and not one.suffix]
+    return metadata_of(max(logs, key=_reach), limits, report) if logs else None
+
+
+def _reach(directory: PartitionDirectory) -> tuple[int, int, int]:
+    last = directory.segments[-1] if directory.segments else None
+    epochs = (epoch for epoch, _ in directory.leader_epochs)
+    return (max(epochs, default=-1), *((-1, 0) if last is None else (last.base_offset, last.size)))
+
+
+def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, report: Report | None = None) -> Metadata:
+    """Return the metadata over time: from the log's begin on, or from the snapshot there."""
+    findings: list[Finding] = []
+    metadata = Metadata()
+    base = _base(directory, findings)
+    for record in _records(directory, base, limits, findings):
+        metadata.take(record)
+    for offset, timestamp, level in _kraft_versions(directory, base):
+        metadata.take_kraft_version(offset, timestamp, level)
+    if report is not None:
+        for finding in findings:
+            report(finding)
+    return metadata
+
+
+def _base(directory: PartitionDirectory, findings: list[Finding]) -> Snapshot | None:
+    """Return the snapshot at the log's begin; where none is there the next one, where the log begins at 0 none."""
+    begin = directory.segments[0].base_offset if directory.segments else 0
+    whole = [one for one in snapshots(directory) if _is_whole(one, findings)]
+    older = [one for one in whole if one.offset <= begin]
+    newer = [one for one in whole if one.offset > begin]
+    return older[-1] if older else newer[0] if newer and (begin > 0 or not directory.segments) else None
+
+
+def _records(
+    directory: PartitionDirectory, base: Snapshot | None, limits: Limits | None, findings: list[Finding]
+) -> Iterator[Written]:
+    """Yield the records that make up the metadata: the snapshot's, then those of the log that it does not hold.
+
+    A record of a snapshot has the offset in front of what the snapshot does not hold.
+    """
+    if base is not None:
+        for record in split(_of_snapshot(base, limits), findings):
+            yield record._replace(offset=base.offset - 1)
+    for record in split(of_directory(directory, limits), findings):
+        if base is None or record.offset >= base.offset:
+            yield record
+
+
+def _kraft_versions(directory: PartitionDirectory, base: Snapshot | None) -> Iterator[tuple[int, int, int]]:
+    """Yield (offset, time, level) of the feature ``kraft.version``, which stands in control records."""
+    files = [(base.path, base.offset - 1)] if base is not None else []
+    for path, offset in [*files, *((segment.path, -1) for segment in directory.segments)]:
+        try:
+            for _, record, control in control_records(path, on_finding=lambda _: None):  # told elsewhere
+                if control.type == ControlType.KRAFT_VERSION and control.data is not None:
+                    yield max(offset, record.offset), record.timestamp, control.data["kRaftVersion"]
+        except UnreadableError:
+            continue
+
+
+def _of_snapshot(snapshot: Snapshot, limits: Limits | None) -> Iterator[Written | Finding]:
+    try:
+        yield from written(snapshot.path, METADATA_TOPIC, limits)
+    except UnreadableError as error:
+        yield Finding.of("file-unreadable", snapshot.path, str(error))
+
+
+def _is_whole(snapshot: Snapshot, findings: list[Finding]) -> bool:
+    """Say whether a snapshot has its footer, which is written last."""
+    try:
+        if any(
+            control.type == ControlType.SNAPSHOT_FOOTER
+            for _, _, control in control_records(snapshot.path, on_finding=findings.append)
+        ):
+            return True
+    except UnreadableError as error:
+        findings.append(Finding.of("file-unreadable", snapshot.path, str(error)))
+        return False
+    findings.append(
+        Finding.of("metadata-snapshot-incomplete", snapshot.path, "the snapshot has no footer: it is not whole")
+    )
+    return False

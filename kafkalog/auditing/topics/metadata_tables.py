@@ -1,0 +1,211 @@
+"""The rows of ``kafkalog metadata``: the metadata over time, or as it was at a moment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from kafkalog.auditing.topics.internal import Written, internal_row, of_directory, split, written
+from kafkalog.auditing.topics.metadata import Metadata, Partition, Span
+from kafkalog.auditing.topics.metadata_log import metadata_of
+from kafkalog.auditing.topics.topic_logs import clusters_of, topic_logs
+from kafkalog.findings import Finding
+from kafkalog.format.message_json import plain
+from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.moment import Moment
+from kafkalog.log.names import METADATA_TOPIC
+from kafkalog.tables.column import Table
+from kafkalog.tables.internal import INTERNAL
+from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, RESOURCES, TOPICS
+
+__all__ = ["METADATA_TABLES", "metadata_rows", "metadata_view"]
+
+METADATA_TABLES: Final = tuple(
+    table.name for table in (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP, METADATA, INTERNAL)
+)
+_TOPIC: Final = 2  # type of a resource with settings
+
+Row = tuple[Any, ...]
+
+
+def metadata_view(
+    paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
+    topic: str | None = None, tables: Container[str] = METADATA_TABLES,
+) -> Iterator[tuple[Table, Row] | Finding]:  # fmt: skip
+    """Yield the rows of the wanted tables, and every finding.
+
+    Without a moment they are all that ever held, with one what held then; with a `topic` those about it alone.
+    """
+    limits = limits or Limits()
+    findings: list[Finding] = []
+    logs = topic_logs(clusters_of(paths, findings.append), METADATA_TOPIC, limits, findings.append)
+    for log in logs:
+        directory = log.partition.directory
+        metadata = metadata_of(directory, limits, findings.append)
+        yield from findings
+        findings.clear()
+        rows: dict[Table, Iterable[Row]] = {
+            BROKERS: _brokers(metadata, directory.log, moment) if topic is None else (),
+            FEATURES: _features(metadata, directory.log, moment) if topic is None else (),
+            TOPICS: _topics(metadata, directory.log, moment, topic),
+            CONFIGS: _configs(metadata, directory.log, moment, topic),
+            LEADERSHIP: _leadership(metadata, directory.log, moment, topic),
+            METADATA: _records(directory, limits, moment, METADATA),
+            INTERNAL: _records(directory, limits, moment, INTERNAL),
+        }
+        for table, found in rows.items():
+            if table.name in tables:
+                yield from ((table, row) for row in found)
+    yield from findings
+
+
+def metadata_rows(
+    path: str, log: str, limits: Limits | None = None, max_bytes: int | None = None
+) -> Iterator[tuple[Table, Row] | Finding]:
+    """Yield the rows of the table ``metadata`` of one segment or snapshot, and every finding.
+
+    `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
+    """
+    for item in written(path, METADATA_TOPIC, limits, max_bytes):
+        yield item if isinstance(item, Finding) else (METADATA, _record_row(item, log))
+
+
+def _held(spans: Iterable[Span], moment: Moment | None) -> Iterator[Span]:
+    return (span for span in spans if moment is None or span.held_at(moment))
+
+
+def _since(span: Span, log: str) -> dict[str, Any]:
+    return {"since_ms": span.since, "until_ms": span.until, "offset": span.offset, "log": log}
+
+
+def _brokers(metadata: Metadata, log: str, moment: Moment | None) -> Iterator[Row]:
+    for _, spans in sorted(metadata.brokers.items()):
+        for span in _held(spans, moment):
+            broker = span.value
+            yield BROKERS.of(
+                **_since(span, log),
+                broker_id=broker.number,
+                role=broker.role,
+                state=broker.state,
+                epoch=broker.epoch,
+                rack=broker.rack,
+                endpoints=list(broker.endpoints),
+                log_directories=list(broker.log_directories),
+            )
+
+
+def _features(metadata: Metadata, log: str, moment: Moment | None) -> Iterator[Row]:
+    for name, spans in sorted(metadata.features.items()):
+        for span in _held(spans, moment):
+            yield FEATURES.of(name=name, level=span.value, **_since(span, log))
+
+
+def _configs(metadata: Metadata, log: str, moment: Moment | None, topic: str | None) -> Iterator[Row]:
+    for (kind, resource, name), spans in sorted(metadata.configs.items()):
+        if topic is None or (kind, resource) == (_TOPIC, topic):
+            for span in _held(spans, moment):
+                yield CONFIGS.of(
+                    **_since(span, log),
+                    resource_type=RESOURCES.get(kind, str(kind)),
+                    resource=resource,
+                    name=name,
+                    value=span.value,
+                )
+
+
+def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: str | None) -> Iterator[Row]:
+    for span in sorted((span for spans in metadata.topics.values() for span in spans), key=lambda span: span.value):
+        topic = span.value
+        if (wanted is not None and topic.name != wanted) or (moment is not None and not span.held_at(moment)):
+            continue
+        # What it was at the moment, or when it was last there.
+        then = moment or Moment(span.until_offset - 1 if span.until_offset is not None else None)
+        partitions = {
+            number: held.value
+            for (topic_id, number), spans in metadata.partitions.items()
+            if topic_id == topic.topic_id
+            for held in _held(spans, then)
+        }
+        configs = {
+            name: held.value
+            for (kind, resource, name), spans in sorted(metadata.configs.items())
+            if (kind, resource) == (_TOPIC, topic.name)
+            for held in _held(spans, then)
+        }
+        replicas = len(partitions[0].replicas) if 0 in partitions else None
+        yield TOPICS.of(
+            **_since(span, log),
+            topic=topic.name,
+            topic_id=topic.topic_id,
+            partitions=len(partitions),
+            replicas=replicas,
+            configs=configs,
+        )
+
+
+def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: str | None) -> Iterator[Row]:
+    def place(key: tuple[str, int]) -> tuple[str, str, int]:
+        topic = metadata.topic_of(key[0])
+        return ("" if topic is None else topic.name, *key)
+
+    for key in sorted(metadata.partitions, key=place):
+        topic = metadata.topic_of(key[0])
+        if wanted is not None and (topic is None or topic.name != wanted):
+            continue
+        for span in _held(metadata.partitions[key], moment):
+            now: Partition = span.value
+            yield LEADERSHIP.of(
+                **_since(span, log),
+                topic=None if topic is None else topic.name,
+                topic_id=key[0],
+                partition=key[1],
+                leader=None if now.leader == -1 else now.leader,
+                leader_epoch=now.leader_epoch,
+                partition_epoch=now.partition_epoch,
+                isr=list(now.isr),
+                replicas=list(now.replicas),
+                adding=list(now.adding),
+                removing=list(now.removing),
+                eligible=list(now.eligible),
+                recovering=now.recovering,
+                change=now.change,
+            )
+
+
+def _records(directory: PartitionDirectory, limits: Limits, moment: Moment | None, table: Table) -> Iterator[Row]:
+    """Yield the log's records as rows; its findings are told by who made the metadata of it."""
+    for record in split(of_directory(directory, limits), []):
+        if moment is None or moment.holds(record.offset, record.timestamp):
+            if table is METADATA:
+                yield _record_row(record, directory.log)
+            else:
+                yield internal_row(record, directory.topic, directory.log, directory.partition)
+
+
+def _record_row(record: Written, log: str) -> Row:
+    content = record.content
+    value = {} if content is None else content.value or {}
+    is_topic = record.kind == "TopicRecord"
+    setting = str(value["featureLevel"]) if "featureLevel" in value else value.get("value")
+    return METADATA.of(
+        log=log,
+        file=record.file,
+        offset=record.offset,
+        timestamp_ms=record.timestamp,
+        controller_epoch=record.leader_epoch,
+        type=record.type,
+        kind=record.kind,
+        version=record.version,
+        topic=value.get("name") if is_topic else None,
+        topic_id=value.get("topicId"),
+        partition=value.get("partitionId"),
+        broker_id=value.get("brokerId", value.get("id") if (record.kind or "").endswith("enceBrokerRecord") else None),
+        leader=value.get("leader"),
+        isr=value.get("isr"),
+        name=None if is_topic else value.get("name"),
+        value=setting if isinstance(setting, str) else None,
+        fields=None if content is None else plain(value),
+        unknown=content is None,
+    )

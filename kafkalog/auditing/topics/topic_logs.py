@@ -1,0 +1,64 @@
+"""The logs of one internal topic among the inputs: of each partition the replica that its broker would go by."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, read_log
+from kafkalog.findings import Finding
+from kafkalog.log.chunk import Limits
+from kafkalog.log.clusters import Cluster, open_clusters
+from kafkalog.log.logdir import LogDirectory
+
+__all__ = ["TopicLog", "clusters_of", "topic_logs"]
+
+PathLike = str | os.PathLike[str]
+Report = Callable[[Finding], object]
+
+
+class TopicLog(NamedTuple):
+    """A log with the number of its cluster among the inputs, its node and its segments' scans."""
+
+    cluster: int
+    node: LogDirectory
+    partition: PartitionAudit
+    scans: list[SegmentScan]
+
+
+def clusters_of(paths: Sequence[PathLike], report: Report) -> list[Cluster]:
+    """List the inputs by cluster; what can't be read, and what their directories tell, is reported."""
+    clusters, unreadable = open_clusters(paths)
+    for message in unreadable:
+        report(Finding.of("file-unreadable", message.partition(": ")[0], message))
+    for cluster in clusters:
+        for node in cluster.nodes:
+            for finding in node.findings:
+                report(finding)
+    return clusters
+
+
+def topic_logs(
+    clusters: Sequence[Cluster], topic: str, limits: Limits, report: Report, *, optional: bool = False
+) -> list[TopicLog]:
+    """Read a topic's logs, in the order of their partitions.
+
+    Where several nodes have a partition, the replica whose leader epochs reach furthest is taken, then the longest.
+    That there is none is reported where the topic is not `optional`.
+    """
+    replicas: dict[tuple[int, int], list[TopicLog]] = {}
+    for number, cluster in enumerate(clusters):
+        for node, directory in cluster.wanted():
+            if directory.topic == topic:
+                # No gap is judged here, so nobody asks for the topic's policies.
+                log = TopicLog(number, node, *read_log(directory, (), limits))
+                replicas.setdefault((number, directory.partition), []).append(log)
+    if clusters and not replicas and not optional:
+        places = ", ".join(node.path for cluster in clusters for node in cluster.nodes)
+        report(Finding.of("topic-missing", places, f"no partition of {topic} lies here", topic=topic))
+    chosen = [max(logs, key=lambda log: reach(log.partition)) for _, logs in sorted(replicas.items())]
+    for log in chosen:
+        for finding in log.partition.findings:
+            report(finding)
+    return chosen

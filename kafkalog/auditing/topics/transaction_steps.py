@@ -1,0 +1,180 @@
+"""The life of each transactional id, step by step, as the transaction coordinator wrote it down."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from kafkalog.auditing.topics.internal import internal_row, of_directory, split
+from kafkalog.auditing.topics.topic_logs import clusters_of, topic_logs
+from kafkalog.findings import Finding
+from kafkalog.format.records.transaction_state import StateRecord, TransactionState
+from kafkalog.log.chunk import Limits
+from kafkalog.log.moment import Moment
+from kafkalog.log.names import STATE_TOPIC
+from kafkalog.tables.column import Table
+from kafkalog.tables.internal import INTERNAL, TRANSITIONS
+from kafkalog.txn.coordinator import Coordinator, Entry
+
+__all__ = ["Step", "steps", "transition_rows"]
+
+_S = TransactionState
+_NAMES: Final = {
+    _S.PREPARE_COMMIT: "commit-decided",
+    _S.PREPARE_ABORT: "abort-decided",
+    _S.COMPLETE_COMMIT: "committed",
+    _S.COMPLETE_ABORT: "aborted",
+}
+
+
+class Step(NamedTuple):
+    """A record of an id, and what follows from those before and behind it; see the table ``transitions``."""
+
+    entry: Entry
+    name: str
+    duration: int | None
+    previous_producer_id: int | None
+    decided_by: str | None
+    fenced_epoch: int | None
+
+
+def transition_rows(
+    paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
+    tables: Container[str] = (TRANSITIONS.name,),
+) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
+    """Yield each step of each transactional id as a row, ids in order, and every finding.
+
+    With a moment, only the step is given that each id was in then. `tables` may name ``internal``, too: the records.
+    """
+    findings: list[Finding] = []
+    report = findings.append
+    clusters: dict[int, Coordinator] = {}
+    limits = limits or Limits()
+    logs = topic_logs(clusters_of(paths, report), STATE_TOPIC, limits, report)
+    for log in logs:
+        coordinator = clusters.setdefault(log.cluster, Coordinator())
+        for scan in log.scans:
+            coordinator.add(scan.entries)
+    yield from findings
+    for directory in (log.partition.directory for log in logs if INTERNAL.name in tables):
+        for record in split(of_directory(directory, limits), []):
+            if moment is None or moment.holds(record.offset, record.timestamp):
+                yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
+    for coordinator in clusters.values():
+        for _, entries in sorted(coordinator.timelines.items()):
+            yield from ((TRANSITIONS, _row(step)) for step in _chosen(entries, moment))
+
+
+def _chosen(entries: Sequence[Entry], moment: Moment | None) -> Iterator[Step]:
+    """Yield all steps, or the one that the id was in at a moment."""
+    if moment is None:
+        yield from steps(entries)
+        return
+    last: Step | None = None
+    for step in steps(entries):
+        if moment.holds(step.entry.offset, step.entry.timestamp):
+            last = step
+    if last is not None:
+        until = moment.timestamp
+        yield last if until is None else last._replace(duration=until - _time_of(last.entry))
+
+
+def steps(entries: Iterable[Entry]) -> Iterator[Step]:
+    """Yield what each record of one transactional id says, in log order."""
+    entries = list(entries)
+    for number, entry in enumerate(entries):
+        before = entries[number - 1].record if number else None
+        after = [later.record for later in entries[number + 1 : number + 3]]
+        record = entry.record
+        decided_by = _decided_by(before, record, after)
+        yield Step(
+            entry,
+            _name(before, record),
+            _time_of(entries[number + 1]) - _time_of(entry) if after else None,
+            _replaced(before, record),
+            decided_by,
+            _fenced(before, record, decided_by),
+        )
+
+
+def _time_of(entry: Entry) -> int:
+    """Return when a step was made; a tombstone has only its record's time."""
+    return entry.timestamp if entry.record.state is None else entry.record.last_update_timestamp
+
+
+def _name(before: StateRecord | None, record: StateRecord) -> str:
+    known = before is not None and before.state is not None
+    match record.state:
+        case None:
+            return "forgotten"
+        case _S.EMPTY:
+            # Without a record before, an epoch above 0 tells that there was one once.
+            return "initialized" if known or record.producer_epoch > 0 else "created"
+        case _S.ONGOING:
+            goes_on = before is not None and before.state is _S.ONGOING
+            return "partitions-added" if goes_on else "begun"
+        case _:
+            return _NAMES.get(record.state, "never-written")
+
+
+def _decided_by(before: StateRecord | None, record: StateRecord, after: Sequence[StateRecord]) -> str | None:
+    """Say whose decision a Prepare record is; None for all others, and where the record before is gone."""
+    if record.state is _S.PREPARE_COMMIT:
+        return "producer"  # nobody else commits
+    if record.state is not _S.PREPARE_ABORT or before is None or before.state is None:
+        return None
+    if before.state is not _S.ONGOING or record.producer_epoch == before.producer_epoch:
+        return "producer"
+    if len(after) == 2 and after[1].state is _S.ONGOING and after[1].producer_epoch == record.producer_epoch:
+        return "producer"  # it goes on with the epoch that it was given, which a fenced one can't
+    if record.last_update_timestamp >= record.start_timestamp + record.timeout_ms:
+        return "timeout"
+    if record.client_transaction_version < 2 or record.producer_epoch > before.producer_epoch + 1:
+        return "takeover"
+    return "producer-or-takeover"
+
+
+def _fenced(before: StateRecord | None, record: StateRecord, decided_by: str | None) -> int | None:
+    if before is None or before.state is None:
+        return None
+    if record.state is _S.EMPTY or decided_by in ("timeout", "takeover"):
+        return before.producer_epoch
+    return None
+
+
+def _replaced(before: StateRecord | None, record: StateRecord) -> int | None:
+    """Return the producer id that this record replaces by another; None where it stays."""
+    if record.state is None:
+        return None
+    if before is not None and before.state is not None and before.producer_id != record.producer_id:
+        return before.producer_id
+    if record.previous_producer_id not in (-1, record.producer_id):
+        return record.previous_producer_id
+    return None
+
+
+def _row(step: Step) -> tuple[Any, ...]:
+    entry, record = step.entry, step.entry.record
+    is_there = record.state is not None
+    partitions = None if record.partitions is None else [f"{topic}-{number}" for topic, number in record.partitions]
+    return TRANSITIONS.of(
+        transactional_id=record.transactional_id,
+        timestamp_ms=_time_of(entry),
+        state="tombstone" if record.state is None else record.state.word,
+        step=step.name,
+        duration_ms=step.duration,
+        producer_id=record.producer_id if is_there else None,
+        producer_epoch=record.producer_epoch if is_there else None,
+        previous_producer_id=step.previous_producer_id,
+        next_producer_id=None if record.next_producer_id == -1 else record.next_producer_id,
+        decided_by=step.decided_by,
+        fenced_epoch=step.fenced_epoch,
+        transaction_version=record.client_transaction_version if is_there else None,
+        partitions=partitions,
+        start_timestamp_ms=record.start_timestamp if is_there else None,
+        timeout_ms=record.timeout_ms if is_there else None,
+        log=entry.log,
+        partition=entry.partition,
+        offset=entry.offset,
+    )

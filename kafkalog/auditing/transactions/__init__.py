@@ -1,0 +1,46 @@
+"""Transactions and their verdicts: how each ended in each partition, what is still open and why, as rows.
+
+It answers: when does a transaction hang, what does a read_committed consumer see, did all partitions end alike.
+"""
+
+from __future__ import annotations
+
+from kafkalog.auditing.transactions.atomicity import (
+    KEY_COLUMNS,
+    across_partitions,
+    conflict_finding,
+    conflicts,
+    own_epoch_keys,
+)
+from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
+from kafkalog.auditing.transactions.batches import audit_batches, log_batches
+from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
+from kafkalog.auditing.transactions.rows import audit_rows, coordinator_rows, partition_row, unsettled_rows
+from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
+from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
+
+__all__ = [
+    "KEY_COLUMNS",
+    "Audit",
+    "AuditOptions",
+    "Blocker",
+    "ClusterAudit",
+    "Judgement",
+    "LogAudit",
+    "LogSummary",
+    "StateLog",
+    "Summary",
+    "Surroundings",
+    "across_partitions",
+    "audit_batches",
+    "audit_rows",
+    "conflict_finding",
+    "conflicts",
+    "coordinator_rows",
+    "count_of",
+    "judge",
+    "log_batches",
+    "own_epoch_keys",
+    "partition_row",
+    "unsettled_rows",
+]

@@ -1,0 +1,242 @@
+"""Atomicity: a transaction has one outcome in all of its partitions.
+
+Held against the coordinator's word where a record of it survives, and partition against partition where the marker's
+epoch belongs to one transaction alone (transaction.version 2, and aborts by the coordinator). What can't be identified
+is counted, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.auditing.partition import PartitionAudit, file_of, located
+from kafkalog.auditing.transactions.verdicts import Context, Verdicts
+from kafkalog.findings import Finding
+from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.coordinator import Decision
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "KEY_COLUMNS",
+    "Judged",
+    "across_partitions",
+    "against_coordinator",
+    "conflict_finding",
+    "conflicts",
+    "own_epoch_keys",
+    "unidentified",
+]
+
+_NEAR: Final = 64  # transactions of a producer that may follow the last one that the state topic tells of
+_CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
+
+
+class Judged(NamedTuple):
+    """A log, its findings about atomicity, and the markers whose transactions a decision identifies."""
+
+    audit: PartitionAudit
+    findings: list[Finding]
+    identified: set[int]
+    broken: set[int]
+
+
+def against_coordinator(
+    audit: PartitionAudit, verdicts: Verdicts, listing: dict[int, list[Decision]], context: Context
+) -> Judged:
+    """Hold a log's transactions against what the coordinator decided for the very same ones.
+
+    `listing` are the decisions that list the partition, by producer id.
+    """
+    judged = Judged(audit, [], set(), set())
+    hanging = {row["producer_id"] for row, verdict in verdicts.judged() if verdict.state == "hanging"}
+    for producer, listed in listing.items():
+        rows = audit.of_producer(producer)
+        ended = (rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE) & (rows["epoch_changes"] == 0)
+        # In one log a producer's rows stand in the order of their markers, so their times rise with them.
+        mine = rows.take(ended)
+        times = np.maximum.accumulate(mine["marker_timestamp"])
+        for decision in listed:
+            low = int(np.searchsorted(times, decision.started, "left"))
+            high = len(times) if decision.until is None else int(np.searchsorted(times, decision.until, "right"))
+            for row in mine.take(slice(low, high if decision.until is not None else min(high, low + _NEAR))):
+                if not _same(row, decision, context):
+                    continue
+                judged.identified.add(row["marker_offset"])
+                if decision.committed != (row["marker_type"] == extents.COMMIT):
+                    judged.broken.add(row["marker_offset"])
+                    judged.findings.append(_broken(audit, row, decision))
+            if producer not in hanging and _lacks_marker(audit, rows, decision, context):  # else told with the data
+                judged.findings.append(_missing(audit, decision))
+    return judged
+
+
+def _same(row: dict[str, int], decision: Decision, context: Context) -> bool:
+    """Say whether a transaction of a log is the one of a decision, for certain."""
+    if decision.data_epoch is None or row["last_epoch"] != decision.data_epoch:
+        return False
+    if decision.epoch > decision.data_epoch and row["marker_epoch"] == decision.epoch:
+        return True  # an epoch of its own: transaction.version 2, or an abort by the coordinator
+    if decision.until is None:  # is the marker that of a transaction which this copy of the state topic doesn't know?
+        return decision.started <= row["marker_timestamp"] and (
+            context.one_moment or row["marker_timestamp"] < decision.known_until
+        )
+    return decision.started <= row["marker_timestamp"] < decision.until
+
+
+def _lacks_marker(audit: PartitionAudit, rows: Columns, decision: Decision, context: Context) -> bool:
+    """Say whether the marker of a completed decision is certainly not in a log that must have it.
+
+    Nothing is said where it may have been cleaned, trimmed, damaged or not copied yet, nor of a partition that is
+    younger than the decision.
+    """
+    if not decision.complete or audit.log_start_offset or audit.cleaned_to >= 0 or audit.damaged or audit.gaps:
+        return False
+    if audit.newest <= decision.decided and (context.several_nodes or not context.one_moment):
+        return False
+    found = (rows["marker_type"] != extents.OPEN) & (rows["marker_epoch"] == decision.epoch)
+    if decision.data_epoch is None or decision.epoch == decision.data_epoch:
+        found &= rows["marker_timestamp"] >= decision.started - _CLOCKS_MS
+        if decision.until is not None:
+            found &= rows["marker_timestamp"] <= decision.until + _CLOCKS_MS
+    return not found.any() and 0 <= audit.oldest < decision.started
+
+
+def _missing(audit: PartitionAudit, decision: Decision) -> Finding:
+    said = "committed" if decision.committed else "aborted"
+    finding = Finding.of(
+        "atomicity-broken",
+        audit.directory.log,
+        f"the coordinator {said} a transaction of {decision.transactional_id} and completed it (record at offset"
+        f" {decision.offset} of the state topic), which lists this partition: its marker of epoch {decision.epoch} is"
+        " not here",
+        offset=audit.log_end_offset,
+        producer_id=decision.producer_id,
+        needed=said,
+        found="no marker",
+        certainty="proved",
+    )
+    return located(finding, audit.directory)
+
+
+def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> Finding:
+    said = "committed" if decision.committed else "aborted"
+    return _differs(
+        audit.directory,
+        row,
+        f"of {decision.transactional_id}",
+        said,
+        f"the coordinator {said} the transaction (record at offset {decision.offset} of the state topic)",
+    )
+
+
+def _differs(directory: PartitionDirectory, row: dict[str, int], whose: str, needed: str, proof: str) -> Finding:
+    is_now = "committed" if row["marker_type"] == extents.COMMIT else "aborted"
+    finding = Finding.of(
+        "atomicity-broken",
+        file_of(directory, row["first_offset"]),
+        f"offsets {row['first_offset']} to {row['last_offset']} {whose} are {is_now} by the marker at"
+        f" {row['marker_offset']}; {proof}",
+        position=None if row["position"] == NONE else row["position"],
+        offset=row["first_offset"],
+        last_offset=row["marker_offset"],
+        producer_id=row["producer_id"],
+        needed=needed,
+        found=is_now,
+        certainty="proved",
+    )
+    return located(finding, directory)
+
+
+_KEYS: Final = (
+    "producer_id", "first_offset", "last_offset", "last_epoch", "epoch_changes", "position", "marker_type",
+    "marker_offset", "marker_epoch",
+)  # fmt: skip
+KEY_COLUMNS: Final = (
+    "log", "producer_id", "marker_epoch", "marker_type", "first_offset", "last_offset", "marker_offset", "position",
+    "told",
+)  # fmt: skip
+_AT_ONCE: Final = 1 << 20  # transactions that are held against one another together
+
+
+def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
+    """Say which transactions were ended by a marker whose epoch no other transaction of the producer has."""
+    own: NDArray[np.bool_] = (
+        (rows["marker_type"] != extents.OPEN)
+        & (rows["first_offset"] != NONE)
+        & (rows["epoch_changes"] == 0)
+        & (rows["marker_epoch"] > rows["last_epoch"])
+    )
+    return own
+
+
+def own_epoch_keys(judged: Judged, log: int, share: int = 0, of: int = 1) -> Iterator[Columns]:
+    """Yield what `conflicts` needs of a log's transactions; of every `of`-th producer id alone. `log` is its number."""
+    told = np.array(sorted(judged.broken), np.int64)
+    for rows in judged.audit.transactions.blocks(*_KEYS):
+        chosen = _of_own_epoch(rows)
+        if of > 1:
+            chosen &= rows["producer_id"] % of == share
+        own = rows.take(chosen)
+        if len(own):
+            new = {"log": np.full(len(own), log), "told": np.isin(own["marker_offset"], told).astype(np.int64)}
+            yield Columns({name: new[name] if name in new else own[name] for name in KEY_COLUMNS})
+
+
+def conflicts(keys: Columns) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+    """Yield pairs of transactions that ended in one way here and in another there, though they are one.
+
+    `keys` are rows of ``own_epoch_keys`` of all logs of a cluster, whole producers, in the order of the logs.
+    """
+    if len(keys) < 2:
+        return
+    found = keys.take(np.lexsort((keys["marker_type"], keys["marker_epoch"], keys["producer_id"])))
+    one, other = (
+        np.stack([found[name][cut] for name in ("producer_id", "marker_epoch", "marker_type")])
+        for cut in (slice(None, -1), slice(1, None))
+    )
+    differ = (one[:2] == other[:2]).all(axis=0) & (one[2] != other[2])
+    for after in (np.flatnonzero(differ) + 1).tolist():
+        pair = list(found.take(slice(after - 1, after + 1)))
+        if not any(row["told"] for row in pair):  # else the coordinator's word has told
+            yield pair[0], pair[1]
+
+
+def conflict_finding(row: dict[str, int], other: dict[str, int], logs: Sequence[PartitionDirectory]) -> Finding:
+    """Make a pair of ``conflicts`` a finding; `logs` are the cluster's by their numbers."""
+    how = "committed" if other["marker_type"] == extents.COMMIT else "aborted"
+    proof = f"{logs[other['log']].log} has it {how} by the marker at {other['marker_offset']}"
+    whose = f"of producer {row['producer_id']}, marker epoch {row['marker_epoch']},"
+    return _differs(logs[row["log"]], row, whose, how, proof)
+
+
+def across_partitions(logs: Sequence[Judged]) -> Iterator[Finding]:
+    """Yield transactions that ended in one way here and in another there, by producer id and the marker's epoch."""
+    if sum(any(_of_own_epoch(rows).any() for rows in one.audit.transactions.blocks(*_KEYS)) for one in logs) < 2:
+        return
+    directories = [judged.audit.directory for judged in logs]
+    of = 1 + sum(len(judged.audit.transactions) for judged in logs) // _AT_ONCE
+    for share in range(of):
+        keys = [keys for log, judged in enumerate(logs) for keys in own_epoch_keys(judged, log, share, of)]
+        for row, other in conflicts(Columns.concat(keys, KEY_COLUMNS)):
+            yield conflict_finding(row, other, directories)
+
+
+def unidentified(judged: Judged) -> int:
+    """Count a log's ended transactions that nothing identifies in other partitions."""
+    counts: Counter[str] = Counter()
+    for rows in judged.audit.transactions.blocks(*_KEYS):
+        own = _of_own_epoch(rows)
+        counts["ended"] += int(((rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE)).sum())
+        counts["own"] += int(own.sum())
+        if judged.identified:
+            others = rows["marker_offset"][~own]
+            counts["own"] += int(np.isin(others, list(judged.identified)).sum())
+    return counts["ended"] - counts["own"]

@@ -1,0 +1,41 @@
+"""What an audit found: clusters, each with its logs, its coordinator's records and its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.findings import Finding
+from kafkalog.log.logdir import LogDirectory
+from kafkalog.txn.coordinator import Coordinator
+
+__all__ = ["Audit", "ClusterAudit"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAudit:
+    """The audit of one cluster; `findings` are about no single log."""
+
+    cluster_id: str | None
+    nodes: list[LogDirectory]
+    logs: list[LogAudit]
+    coordinator: Coordinator
+    findings: list[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What was found in all inputs; `unreadable` are those that could not be read at all."""
+
+    clusters: list[ClusterAudit]
+    unreadable: list[str] = field(default_factory=list)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield every finding, cluster by cluster, log by log."""
+        for cluster in self.clusters:
+            for node in cluster.nodes:
+                yield from node.findings
+            yield from cluster.findings
+            for log in cluster.logs:
+                yield from log.findings

@@ -1,0 +1,83 @@
+"""The verdicts on one partition's logs: its transactions against all that surrounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kafkalog.auditing.partition import PartitionAudit, located, log_findings, marker_findings, replica_forks
+from kafkalog.auditing.side_files import check_partition
+from kafkalog.auditing.topics import with_leader
+from kafkalog.auditing.transactions.atomicity import Judged, against_coordinator, unidentified
+from kafkalog.auditing.transactions.findings import producer_findings
+from kafkalog.auditing.transactions.pending_offsets import pending_offsets
+from kafkalog.auditing.transactions.surroundings import Surroundings
+from kafkalog.auditing.transactions.verdicts import Context, Verdicts
+from kafkalog.findings import Finding
+from kafkalog.log.logdir import LogDirectory
+from kafkalog.log.names import OFFSETS_TOPIC
+
+__all__ = ["Judgement", "LogAudit", "judge"]
+
+
+@dataclass(slots=True)
+class LogAudit:
+    """A partition's audit on one node, with the verdicts on its transactions.
+
+    `unidentified` counts ended transactions whose other partitions nothing tells.
+    """
+
+    node: LogDirectory
+    partition: PartitionAudit
+    verdicts: Verdicts
+    judged: Judged
+    findings: list[Finding] = field(default_factory=list)
+    unidentified: int = 0
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What is said of one partition: of each replica's log, and of the replicas together."""
+
+    logs: list[LogAudit]
+    findings: list[Finding]
+
+
+def judge(
+    replicas: Sequence[tuple[LogDirectory, PartitionAudit]], around: Surroundings, *, share: int = 0, of: int = 1
+) -> Judgement:
+    """Judge the logs of one partition, given with their nodes.
+
+    With `of` above 1 the logs hold the transactions of every `of`-th producer id alone, beginning at `share`; what is
+    to be said of a log whoever wrote in it is said with the first share.
+    """
+    partitions = [partition for _, partition in replicas]
+    logs = [_judge(node, partition, partitions, around, share, of) for node, partition in replicas]
+    return Judgement(logs, list(replica_forks(partitions)) if share == 0 else [])
+
+
+def _judge(
+    node: LogDirectory, partition: PartitionAudit, replicas: Sequence[PartitionAudit], around: Surroundings,
+    share: int, of: int,
+) -> LogAudit:  # fmt: skip
+    directory, options, metadata = partition.directory, around.options, around.metadata
+    context = Context(
+        around.coordinator, around.decisions, around.one_moment(node), around.newest, options.copy_ms,
+        around.state_cleaned, tuple(other for other in replicas if other is not partition), around.several_nodes,
+    )  # fmt: skip
+    verdicts = Verdicts.of(partition, context)
+    findings = log_findings(partition) if share == 0 else []
+    findings += (located(finding, directory) for finding in marker_findings(partition))
+    if of == 1:  # they list the transactions of all producers
+        findings += check_partition(partition)
+    findings += producer_findings(partition, verdicts, around.now, options.max_timeout_ms)
+    if directory.topic == OFFSETS_TOPIC:
+        findings += (located(found, directory) for found in pending_offsets(directory, verdicts, options.limits))
+    listing = around.listings.get((directory.topic, directory.partition), {})
+    if of > 1:
+        listing = {producer: listed for producer, listed in listing.items() if producer % of == share}
+    judged = against_coordinator(partition, verdicts, listing, context)
+    findings += judged.findings
+    if metadata is not None:
+        findings = [with_leader(finding, partition, metadata) for finding in findings]
+    return LogAudit(node, partition, verdicts, judged, findings, unidentified(judged))

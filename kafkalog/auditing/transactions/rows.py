@@ -1,0 +1,266 @@
+"""An audit as rows of the tables that ``tables.audit`` declares."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
+from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.auditing.transactions.summary import LogSummary
+from kafkalog.auditing.transactions.verdicts import Words
+from kafkalog.errors import UnreadableError
+from kafkalog.format import kernel
+from kafkalog.format.batch import CONTROL, TRANSACTIONAL, CellTable
+from kafkalog.log.readers import segment_chunks
+from kafkalog.log.rows import finding_rows
+from kafkalog.tables.audit import COORDINATOR, GAPS, PARTITIONS, PRODUCERS, TRANSACTIONS, VISIBLE
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.coordinator import Coordinator
+from kafkalog.txn.stable import Aborted, visible_ranges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["audit_rows", "coordinator_rows", "log_rows", "partition_row", "transaction_columns", "unsettled_rows"]
+
+Row = tuple[Any, ...]
+
+
+def _where(log: LogAudit) -> dict[str, Any]:
+    directory = log.partition.directory
+    return {"log": directory.log, "topic": directory.topic, "partition": directory.partition}
+
+
+def transaction_columns(log: LogAudit) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield the table ``transactions`` of a log, some thousand rows at a time, as its columns by name.
+
+    A column of numbers is int64 with NONE where there is none, one of text has objects.
+    """
+    for rows, words in log.verdicts.in_order():
+        yield _columns(log, rows, words)
+
+
+def _columns(log: LogAudit, rows: Columns, words: Words) -> dict[str, NDArray[Any]]:
+    directory = log.partition.directory
+    return {
+        "log": np.full(len(rows), directory.log, object),
+        "topic": np.full(len(rows), directory.topic, object),
+        "partition": np.full(len(rows), directory.partition),
+        "producer_id": rows["producer_id"],
+        "producer_epoch": rows["last_epoch"],
+        "transactional_id": words.transactional_id,
+        "state": words.state,
+        "first_offset": rows["first_offset"],
+        "last_offset": rows["last_offset"],
+        "marker_offset": rows["marker_offset"],
+        "marker_epoch": rows["marker_epoch"],
+        "coordinator_epoch": rows["coordinator_epoch"],
+        "batches": rows["batches"],
+        "records": rows["records"],
+        "size_bytes": rows["size"],
+        "first_timestamp_ms": rows["min_timestamp"],
+        "last_timestamp_ms": rows["max_timestamp"],
+        "marker_timestamp_ms": rows["marker_timestamp"],
+        "certainty": words.certainty,
+        "cause": words.cause,
+    }
+
+
+def _transactions(log: LogAudit) -> Iterator[Row]:
+    for columns in transaction_columns(log):
+        yield from _rows_of(columns)
+
+
+def _rows_of(columns: dict[str, NDArray[Any]]) -> Iterator[Row]:
+    return zip(*map(_cells, TRANSACTIONS.of(**columns)), strict=True)
+
+
+def _cells(column: NDArray[Any]) -> list[Any]:
+    cells: list[Any] = column.tolist()
+    return cells if column.dtype == object else [None if cell == NONE else cell for cell in cells]
+
+
+_MOST: Final = 2**63 - 1  # damaged offsets may lie further apart
+
+
+def unsettled_rows(audit: Audit) -> Iterator[Row]:
+    """Yield the rows of the table ``transactions`` that are neither committed nor aborted."""
+    for cluster in audit.clusters:
+        for log in cluster.logs:
+            yield from _rows_of(_columns(log, *log.verdicts.unsettled()))
+
+
+def partition_row(summary: LogSummary) -> Row:
+    """Make what a log comes to a row of the table ``partitions``."""
+    states = summary.states
+    return PARTITIONS.of(
+        log=summary.log,
+        topic=summary.topic,
+        partition=summary.partition,
+        cluster_id=summary.cluster_id,
+        node_id=summary.node_id,
+        topic_id=summary.topic_id,
+        log_start_offset=summary.log_start_offset,
+        log_end_offset=summary.log_end_offset,
+        high_watermark=summary.high_watermark,
+        last_stable_offset=summary.last_stable_offset,
+        segments=summary.segments,
+        size_bytes=summary.size,
+        batches=summary.batches,
+        records=summary.records,
+        control_records=summary.control_records,
+        committed=states["committed"],
+        aborted=states["aborted"],
+        open=summary.open,
+        hanging=states["hanging"],
+        gaps=sum(summary.gaps.values()),
+        findings=summary.serious,
+    )
+
+
+def _gaps(log: LogAudit) -> Iterator[Row]:
+    for gap in log.partition.gaps:
+        yield GAPS.of(
+            **_where(log),
+            first_offset=gap.first_offset,
+            last_offset=gap.last_offset,
+            count=min(gap.last_offset - gap.first_offset + 1, _MOST),
+            kind=gap.kind,
+            cause=gap.cause,
+            file=gap.file,
+            position=gap.position,
+        )
+
+
+def _producers(log: LogAudit) -> Iterator[Row]:
+    counts: Counter[tuple[int, int]] = Counter()
+    for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
+        has_data = rows["first_offset"] != NONE
+        ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
+        counts.update(ended)
+    for row in log.partition.producers:
+        producer_id = row["producer_id"]
+        committed, aborted = counts[producer_id, extents.COMMIT], counts[producer_id, extents.ABORT]
+        yield PRODUCERS.of(
+            **_where(log),
+            producer_id=producer_id,
+            transactional_id=log.verdicts.name_of(producer_id),
+            first_epoch=row["first_epoch"],
+            last_epoch=row["last_epoch"],
+            last_sequence=row["last_sequence"],
+            batches=row["batches"],
+            records=row["records"],
+            transactions=counts[producer_id, extents.OPEN] + committed + aborted,
+            committed=committed,
+            aborted=aborted,
+            first_offset=row["first_offset"],
+            last_offset=row["last_offset"],
+            first_timestamp_ms=row["first_timestamp"],
+            last_timestamp_ms=row["last_timestamp"],
+        )
+
+
+def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
+    """Yield the rows of the table ``coordinator``."""
+    for name, entries in sorted(coordinator.timelines.items()):
+        for entry in entries:
+            record = entry.record
+            listed = None if record.partitions is None else [f"{topic}-{number}" for topic, number in record.partitions]
+            is_there = record.state is not None
+            yield COORDINATOR.of(
+                transactional_id=name,
+                producer_id=record.producer_id if is_there else None,
+                producer_epoch=record.producer_epoch if is_there else None,
+                state="tombstone" if record.state is None else record.state.word,
+                timeout_ms=record.timeout_ms if is_there else None,
+                start_timestamp_ms=record.start_timestamp if is_there else None,
+                last_update_timestamp_ms=record.last_update_timestamp if is_there else None,
+                partitions=listed if is_there else None,
+                offset=entry.offset,
+                log=entry.log,
+            )
+
+
+def _visible(log: LogAudit) -> Iterator[Row]:
+    partition = log.partition
+    names = ("producer_id", "first_offset", "marker_offset")
+    rows = Columns.concat(
+        [
+            rows.take((rows["marker_type"] == extents.ABORT) & (rows["first_offset"] != NONE))
+            for rows in partition.transactions.blocks(*names, "marker_type")
+        ],
+        names,
+    )
+    aborted = Aborted(*(rows[name] for name in names))
+    for low, high in visible_ranges(_shown(log, aborted), partition.log_start_offset, partition.last_stable_offset):
+        yield VISIBLE.of(**_where(log), first_offset=low, last_offset=high)
+
+
+def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield first and last offsets of the batches with data that no aborted transaction hides."""
+    segments = log.partition.directory.segments
+    first = max(0, bisect_left([segment.base_offset for segment in segments], log.partition.log_start_offset) - 1)
+    for segment in segments[first:]:
+        try:
+            for chunk in segment_chunks(segment.path, max_bytes=segment.size):  # the audit has told the findings
+                chunk.open_wrappers()
+                yield _shown_of(chunk.heads, aborted)
+        except UnreadableError:
+            continue
+
+
+def _shown_of(heads: CellTable, aborted: Aborted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    cells = heads.numpy()
+    control = (cells[kernel.ATTRIBUTES] & CONTROL != 0) & (cells[kernel.MAGIC] > 1)
+    whole = (cells[kernel.VALID] != 0) & (cells[kernel.COUNT] != 0) & (cells[kernel.BASE_OFFSET] != NONE)
+    rows = cells[:, whole & ~control]
+    shown = np.ones(rows.shape[1], bool)
+    in_transaction = np.flatnonzero((rows[kernel.ATTRIBUTES] & TRANSACTIONAL != 0) & (rows[kernel.MAGIC] > 1))
+    its = rows[:, in_transaction]
+    shown[in_transaction] = ~aborted.hides(its[kernel.PRODUCER_ID], its[kernel.BASE_OFFSET])
+    return rows[kernel.BASE_OFFSET][shown], rows[kernel.LAST_OFFSET][shown]
+
+
+def _findings(log: LogAudit) -> Iterator[Row]:
+    return finding_rows(log.findings, log.node.node_id)
+
+
+_OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
+    "transactions": _transactions,
+    "gaps": _gaps,
+    "producers": _producers,
+    "visible": _visible,
+    "findings": _findings,
+}
+
+
+def log_rows(log: LogAudit, table: str) -> Iterator[Row]:
+    """Yield a log's rows of one of the audit's tables; not of ``partitions``, whose row is a summary's."""
+    return _OF_LOG[table](log)
+
+
+def audit_rows(audit: Audit, table: str) -> Iterator[Row]:
+    """Yield the rows of one of the audit's tables."""
+    for cluster in audit.clusters:
+        yield from _rows(cluster, table)
+
+
+def _rows(cluster: ClusterAudit, table: str) -> Iterator[Row]:
+    if table == "coordinator":
+        yield from coordinator_rows(cluster.coordinator)
+        return
+    if table == "findings":
+        for node in cluster.nodes:
+            yield from finding_rows(node.findings, node.node_id)
+        yield from finding_rows(cluster.findings)
+    for log in cluster.logs:
+        if table == "partitions":
+            yield partition_row(LogSummary.of(log))
+        else:
+            yield from log_rows(log, table)

@@ -1,0 +1,187 @@
+"""An audit in a few lines: the verdict, who blocks which partition, what to look at, and how the program ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.findings import Finding, Severity
+from kafkalog.outcome import Outcome
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE
+
+__all__ = ["Blocker", "LogSummary", "Summary", "count_of"]
+
+
+class Blocker(NamedTuple):
+    """The transaction that holds a log's last stable offset."""
+
+    first_offset: int
+    producer_id: int
+    transactional_id: str | None
+    state: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogSummary:
+    """What a log comes to: a row of the table ``partitions``, and what the totals count.
+
+    `states` counts transactions with data, `gaps` are counted by kind, `serious` are findings above a note.
+    """
+
+    log: str
+    topic: str
+    partition: int
+    cluster_id: str | None
+    node_id: str | None
+    topic_id: str | None
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int | None
+    last_stable_offset: int
+    segments: int
+    size: int
+    batches: int
+    records: int
+    control_records: int
+    states: Counter[str]
+    open: int
+    gaps: Counter[str]
+    serious: int
+    unidentified: int
+    blocker: Blocker | None
+
+    @classmethod
+    def of(cls, log: LogAudit) -> LogSummary:
+        """Sum up a log's audit."""
+        partition, directory = log.partition, log.partition.directory
+        opened = [(row, found) for row, found in log.verdicts.judged() if row["marker_type"] == extents.OPEN]
+        first = min(opened, key=lambda item: item[0]["first_offset"], default=None)
+        blocker = None
+        if first is not None:
+            row, found = first
+            since = row["min_timestamp"] if row["min_timestamp"] != NONE else row["max_timestamp"]
+            blocker = Blocker(row["first_offset"], row["producer_id"], found.transactional_id, found.state, since)
+        return cls(
+            directory.log, directory.topic, directory.partition, log.node.cluster_id, log.node.node_id,
+            directory.topic_id, partition.log_start_offset, partition.log_end_offset,
+            directory.checkpoints.get("high_watermark"), partition.last_stable_offset, len(directory.segments),
+            directory.size, partition.batches, partition.records, partition.control_records, log.verdicts.counts(),
+            len(opened), Counter(gap.kind for gap in partition.gaps),
+            sum(finding.severity > Severity.NOTE for finding in log.findings), log.unidentified, blocker,
+        )  # fmt: skip
+
+    def with_share(self, other: LogSummary) -> LogSummary:
+        """Join the summary of another share of the same log's producers."""
+        blockers = [one.blocker for one in (self, other) if one.blocker is not None]
+        return replace(
+            self,
+            last_stable_offset=min(self.last_stable_offset, other.last_stable_offset),
+            states=self.states + other.states,
+            open=self.open + other.open,
+            serious=self.serious + other.serious,
+            unidentified=self.unidentified + other.unidentified,
+            blocker=min(blockers, key=lambda blocker: blocker.first_offset, default=None),
+        )
+
+    @property
+    def behind(self) -> int:
+        """Return how many offsets the last stable offset is behind the log's end."""
+        return self.log_end_offset - self.last_stable_offset
+
+
+@dataclass(slots=True)
+class Summary:
+    """What an audit comes to. `findings` are counted by code and severity, `unreadable` are inputs."""
+
+    logs: list[LogSummary] = field(default_factory=list)
+    findings: Counter[tuple[str, Severity]] = field(default_factory=Counter)
+    unreadable: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, audit: Audit) -> Summary:
+        """Sum up an audit."""
+        summary = cls([LogSummary.of(log) for cluster in audit.clusters for log in cluster.logs])
+        summary.unreadable += audit.unreadable
+        summary.count(audit.findings())
+        return summary
+
+    def count(self, findings: Iterable[Finding]) -> None:
+        """Take findings into account."""
+        self.findings.update((finding.code, finding.severity) for finding in findings)
+
+    @property
+    def worst(self) -> Severity | None:
+        """Return the highest severity among all findings, None where there are none."""
+        return max((severity for _, severity in self.findings), default=None)
+
+    @property
+    def complete(self) -> bool:
+        """Say whether all could be read."""
+        return not self.unreadable and not any(code == "file-unreadable" for code, _ in self.findings)
+
+    def outcome(self, fail_on: Severity) -> Outcome:
+        """Return what decides the exit status."""
+        outcome = Outcome(fail_on)
+        outcome.incomplete = not self.complete
+        for _, severity in self.findings:
+            outcome.count(severity)
+        return outcome
+
+    def verdict(self) -> str:
+        """Return the verdict in one line."""
+        counts: Counter[str] = Counter()
+        worst: dict[str, Severity] = {}
+        for (code, severity), count in self.findings.items():
+            if severity > Severity.NOTE:
+                counts[code] += count
+                worst[code] = max(severity, worst.get(code, severity))
+        serious = sorted(counts, key=lambda code: (-worst[code], -counts[code], code))
+        if self.unreadable:
+            return f"INCOMPLETE: {count_of(len(self.unreadable), 'input')} could not be read"
+        if not serious:
+            return f"OK: {self.fine()}, nothing wrong"
+        words = ", ".join(f"{counts[code]} {code}" for code in serious)
+        return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
+
+    def fine(self) -> str:
+        """Say what is in order where all is."""
+        decided = sum(log.states[state] for log in self.logs for state in ("committed", "aborted"))
+        return f"{count_of(decided, 'transaction')} decided"
+
+    def blocked(self) -> Iterator[tuple[LogSummary, Blocker]]:
+        """Yield each log whose last stable offset is behind its end, and who holds it."""
+        for log in self.logs:
+            if log.behind > 0 and log.blocker is not None:
+                yield log, log.blocker
+
+    def totals(self) -> str:
+        """Return one line of totals."""
+        states: Counter[str] = sum((log.states for log in self.logs), Counter())
+        gaps: Counter[str] = sum((log.gaps for log in self.logs), Counter())
+        parts = [
+            count_of(len(self.logs), "log"),
+            count_of(sum(log.batches for log in self.logs), "batch", "batches"),
+            count_of(sum(log.records for log in self.logs), "record"),
+            count_of(states.total(), "transaction") + _parts(states),
+            count_of(gaps.total(), "gap") + _parts(gaps),
+        ]
+        if unidentified := sum(log.unidentified for log in self.logs):
+            parts.append(f"atomicity: {count_of(unidentified, 'transaction')} not checkable")
+        return ", ".join(parts)
+
+
+def count_of(number: int, one: str, many: str = "") -> str:
+    """Write a number with its noun."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _parts(counts: Counter[str]) -> str:
+    """List what a count is made of, the most first; of equal ones in the order of their names."""
+    words = (f"{count} {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+    return f" ({', '.join(words)})" if counts else ""

@@ -1,0 +1,157 @@
+"""What surrounds a cluster's logs: its coordinator's word, its clocks, and whether the inputs are of one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
+from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
+from kafkalog.findings import Finding
+from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import LogDirectory
+from kafkalog.log.names import STATE_TOPIC
+from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
+
+__all__ = ["AuditOptions", "StateLog", "Surroundings"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """What an audit is told from outside; times in ms.
+
+    `snapshot`: the inputs are of one moment. `now` is what overdue is measured against, by default the newest time that
+    a broker wrote.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    jobs: int = 1
+    snapshot: bool = False
+    copy_ms: int = COPY_MS
+    now: int | None = None
+    max_timeout_ms: int = 900_000
+    state_partitions: int | None = None
+
+
+class StateLog(NamedTuple):
+    """A replica of a partition of the state topic: its node, its audit, its records."""
+
+    node: LogDirectory
+    partition: PartitionAudit
+    entries: list[Entry]
+
+    @classmethod
+    def of(cls, node: LogDirectory, partition: PartitionAudit, scans: Sequence[SegmentScan]) -> StateLog:
+        """Put together what the scans of its segments read."""
+        return cls(node, partition, [entry for scan in scans for entry in scan.entries])
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """All that the verdicts on one cluster's logs rest on, but the logs themselves.
+
+    `newest` is the newest time in all inputs, `now` what overdue is measured against (ms). `state_clean` says that the
+    brokers with the state topic were stopped cleanly, `state_cleaned` that records of it are missing. `decisions` are
+    the coordinator's by producer id, `listings` by partition and producer id. `metadata` is None where no metadata log
+    is at hand.
+    """
+
+    options: AuditOptions
+    several_nodes: bool
+    newest: int
+    now: int
+    state_clean: bool = True
+    state_cleaned: bool = False
+    coordinator: Coordinator = field(default_factory=Coordinator)
+    decisions: dict[int, list[Decision]] = field(default_factory=dict)
+    listings: dict[tuple[str, int], dict[int, list[Decision]]] = field(default_factory=dict)
+    metadata: Metadata | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, nodes: Sequence[LogDirectory], metadata: Metadata | None, states: Sequence[StateLog], newest: int,
+        newest_broker: int, options: AuditOptions,
+    ) -> Surroundings:  # fmt: skip
+        """Join what the nodes' state topic and metadata log say; the newest times are those of all their logs."""
+        around = cls(
+            options,
+            len({node.node_id for node in nodes}) > 1,
+            newest,
+            newest_broker,
+            all(state.node.clean_shutdown for state in states),
+            any(state.partition.cleaned_to >= 0 or state.partition.log_start_offset > 0 for state in states),
+        )
+        around.metadata = metadata
+        around._read(states)
+        around._count_state_partitions(nodes)
+        if around.metadata is not None:
+            late = -1 if options.snapshot else newest - options.copy_ms
+            around.findings += absent_findings(nodes, around.metadata, late)
+        around.now = max([newest_broker, *around.coordinator.newest.values()]) if options.now is None else options.now
+        for decision in around.coordinator.decisions():
+            around.decisions.setdefault(decision.producer_id, []).append(decision)
+            for topic_partition in decision.partitions:
+                listing = around.listings.setdefault(topic_partition, {})
+                listing.setdefault(decision.producer_id, []).append(decision)
+        return around
+
+    def one_moment(self, node: LogDirectory) -> bool:
+        """Say whether a node's logs and the state topic are of one moment for certain."""
+        return self.options.snapshot or (node.clean_shutdown and self.state_clean)
+
+    def _read(self, states: Sequence[StateLog]) -> None:
+        coordinator = self.coordinator
+        replicas: dict[int, list[StateLog]] = {}
+        for state in states:
+            replicas.setdefault(state.partition.directory.partition, []).append(state)
+        cleaned: dict[str, int] = {}
+        for number, logs in sorted(replicas.items()):
+            # The replica whose leader epochs reach furthest is what the coordinator goes by, then the longest.
+            chosen = max(logs, key=lambda log: reach(log.partition))
+            coordinator.known.add(number)
+            coordinator.add(chosen.entries)
+            cleaned[chosen.partition.directory.log] = chosen.partition.cleaned_to
+            for other in logs:
+                if other is not chosen:
+                    self.findings += state_differences(chosen.entries, other.entries)
+        for name, entries in coordinator.timelines.items():
+            for before, after in illegal_transitions(entries, cleaned[entries[0].log]):
+                self.findings.append(_illegal(name, before, after))
+
+    def _count_state_partitions(self, nodes: Sequence[LogDirectory]) -> None:
+        coordinator = self.coordinator
+        coordinator.total = _state_partitions(self.metadata) or self.options.state_partitions
+        if coordinator.total is None and coordinator.known:
+            coordinator.total = max(coordinator.known) + 1
+            self.findings.append(
+                Finding.of(
+                    "state-partitions-guessed",
+                    nodes[0].path,
+                    f"no metadata log tells how many partitions {STATE_TOPIC} has: taken to be {coordinator.total}, the"
+                    " highest seen and one; --transaction-state-partitions says otherwise",
+                )
+            )
+
+
+def _illegal(name: str, before: Entry, after: Entry) -> Finding:
+    old, new = before.record.state, after.record.state
+    return Finding.of(
+        "state-transition-illegal",
+        after.log,
+        f"{name}: {new.word if new else 'tombstone'} at offset {after.offset} follows"
+        f" {old.word if old else 'tombstone'} at {before.offset}",
+        log=after.log,
+        topic=STATE_TOPIC,
+        partition=after.partition,
+        offset=after.offset,
+    )
+
+
+def _state_partitions(metadata: Metadata | None) -> int | None:
+    """Return how many partitions the state topic has, by the metadata; None where it does not tell."""
+    if metadata is None:
+        return None
+    ids = metadata.ids.get(STATE_TOPIC, ())
+    return max((number + 1 for topic_id, number in metadata.partitions if topic_id in ids), default=None)

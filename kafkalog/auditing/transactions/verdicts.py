@@ -1,0 +1,332 @@
+"""Verdicts: each transaction in a log against the coordinator's word, with its cause and how sure that is."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE, Columns, Packed
+from kafkalog.txn.coordinator import Coordinator, Decision, Entry
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Context", "Verdict", "Verdicts", "Words"]
+
+_PENDING: Final = {
+    TransactionState.PREPARE_COMMIT: "commit-pending",
+    TransactionState.PREPARE_ABORT: "abort-pending",
+}
+
+
+class Verdict(NamedTuple):
+    """What became of a transaction in a log; `entry` is the record of the coordinator that it rests on."""
+
+    state: str
+    transactional_id: str | None
+    cause: str | None
+    certainty: str
+    entry: Entry | None
+    decision: Decision | None
+
+
+class Words(NamedTuple):
+    """The verdicts on some rows, a column each: text or None."""
+
+    transactional_id: NDArray[np.object_]
+    state: NDArray[np.object_]
+    certainty: NDArray[np.object_]
+    cause: NDArray[np.object_]
+
+
+def _texts(values: list[str | None]) -> NDArray[np.object_]:
+    return np.array([*values, None], object)[:-1]  # or an empty list would have no type
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What surrounds a log: the coordinator of its cluster, and whether the inputs are of one moment.
+
+    `one_moment` says so for certain (a clean stop, the user's word); else `newest` (ms) of all inputs and `copy_ms`
+    decide whether a transaction is older than the copy can have taken. `decisions` are the coordinator's by producer
+    id. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same partition's logs on
+    other nodes, `several_nodes` says whether there are any: they stop one after the other.
+    """
+
+    coordinator: Coordinator
+    decisions: dict[int, list[Decision]]
+    one_moment: bool
+    newest: int
+    copy_ms: int
+    state_cleaned: bool
+    replicas: tuple[PartitionAudit, ...] = ()
+    several_nodes: bool = False
+
+
+class Verdicts:
+    """The verdicts on all rows of a log. Most are what their marker says; those that are more are judged one by one."""
+
+    def __init__(self, rows: Packed, coordinator: Coordinator) -> None:
+        self.rows = rows
+        self.special: dict[int, Verdict] = {}
+        self._names = coordinator.names
+        self._counts: Counter[str] | None = None
+
+    @classmethod
+    def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
+        """Judge a log's transactions."""
+        verdicts = cls(audit.transactions, context.coordinator)
+        decisions = _Decisions(context.decisions)
+        start = 0
+        for rows in audit.transactions.blocks(*_LOOKED_AT):
+            places = start + np.flatnonzero(_chosen(audit, rows, context))
+            for number, row in zip(places.tolist(), audit.transactions.take(places), strict=True):
+                verdicts.special[number] = _judge(audit, row, context, decisions)
+            start += len(rows)
+        return verdicts
+
+    def in_order(self) -> Iterator[tuple[Columns, Words]]:
+        """Yield all rows with their verdicts, by first offset, a bare marker's its own; some thousand at a time."""
+        first, marker = self.rows["first_offset"], self.rows["marker_offset"]
+        order = np.argsort(np.where(first == NONE, marker, first), kind="stable")
+        for start in range(0, len(order), _AT_ONCE):
+            places = order[start : start + _AT_ONCE]
+            rows = self.rows.take(places)
+            yield rows, self._words(places, rows)
+
+    def unsettled(self) -> tuple[Columns, Words]:
+        """Return the rows that are neither committed nor aborted, with their verdicts."""
+        numbers = sorted(number for number, found in self.special.items() if found.state not in _DECIDED)
+        places = np.array(numbers, np.intp)
+        rows = self.rows.take(places)
+        return rows, self._words(places, rows)
+
+    def _words(self, places: NDArray[np.intp], rows: Columns) -> Words:
+        """Say what the markers of rows say, and of some what was found beyond that."""
+        producers, of_row = np.unique(rows["producer_id"], return_inverse=True)
+        names = _texts([self.name_of(producer_id) for producer_id in producers.tolist()])
+        states = _texts([_ENDED.get(kind) for kind in range(3)])[rows["marker_type"]]
+        causes = _texts([None, "marker-without-data"])[(rows["first_offset"] == NONE).astype(np.intp)]
+        words = Words(names[of_row], states, np.full(len(rows), "proved", object), causes)
+        for at in np.flatnonzero(np.isin(places, self._special_places())).tolist():
+            found = self.special[int(places[at])]
+            words.transactional_id[at], words.state[at] = found.transactional_id, found.state
+            words.certainty[at], words.cause[at] = found.certainty, found.cause
+        return words
+
+    def _special_places(self) -> NDArray[np.intp]:
+        return np.fromiter(self.special, np.intp, len(self.special))
+
+    def judged(self) -> Iterator[tuple[dict[str, int], Verdict]]:
+        """Yield the rows that are more than what their marker says."""
+        numbers = sorted(self.special)
+        for number, row in zip(numbers, self.rows.take(np.array(numbers, np.intp)), strict=True):
+            yield row, self.special[number]
+
+    def counts(self) -> Counter[str]:
+        """Count transactions with data by state."""
+        if self._counts is None:
+            self._counts = Counter(verdict.state for verdict in self.special.values() if verdict.state not in _DECIDED)
+            for rows in self.rows.blocks("first_offset", "marker_type"):
+                has_data = rows["first_offset"] != NONE
+                for marker_type, state in _ENDED.items():
+                    self._counts[state] += int((has_data & (rows["marker_type"] == marker_type)).sum())
+        return +self._counts
+
+    def name_of(self, producer_id: int) -> str | None:
+        """Return the transactional id that a producer id belongs to, None where no record names one."""
+        names = self._names(producer_id)
+        return names[0] if names else None
+
+
+_LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", "marker_offset")
+
+
+def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[np.bool_]:
+    """Say which rows are or may be more than what their marker says."""
+    has_data = rows["first_offset"] != NONE
+    chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
+    chosen |= (rows["epoch_changes"] != 0) | (has_data & (rows["batches"] == 0))
+    if not context.state_cleaned and context.coordinator.complete:
+        chosen |= (rows["marker_type"] == extents.ABORT) & has_data
+    for last_before in (extent.last_offset for extent in audit.damaged):
+        if last_before is not None:
+            chosen |= has_data & (rows["first_offset"] <= last_before) & _ends_behind(rows, last_before)
+    for gap in audit.gaps:
+        if gap.kind == "damage":
+            chosen |= has_data & (rows["first_offset"] < gap.first_offset) & _ends_behind(rows, gap.first_offset)
+    return chosen
+
+
+def _ends_behind(rows: Columns, offset: int) -> NDArray[np.bool_]:
+    """Say which rows are open or have their marker behind an offset."""
+    behind: NDArray[np.bool_] = (rows["marker_type"] == extents.OPEN) | (rows["marker_offset"] > offset)
+    return behind
+
+
+_ENDED: Final = {extents.COMMIT: "committed", extents.ABORT: "aborted"}
+_DECIDED: Final = tuple(_ENDED.values())
+_AT_ONCE: Final = 4096  # rows that are made readable together
+
+
+class _Decisions:
+    """Decisions by producer, in the order of their times."""
+
+    def __init__(self, decisions: dict[int, list[Decision]]) -> None:
+        self._all = decisions
+        self._aborts: dict[int, tuple[list[int], list[Decision]]] = {}
+
+    def aborts_before(self, producer_id: int, timestamp: int) -> Iterator[Decision]:
+        """Yield the producer's decisions to abort that were taken up to a time, newest first."""
+        if producer_id not in self._aborts:
+            found = [decision for decision in self._all.get(producer_id, ()) if not decision.committed]
+            found.sort(key=lambda decision: decision.decided)
+            self._aborts[producer_id] = ([decision.decided for decision in found], found)
+        times, found = self._aborts[producer_id]
+        yield from reversed(found[max(0, bisect_right(times, timestamp) - _NEAR) : bisect_right(times, timestamp)])
+
+
+_NEAR: Final = 16  # decisions of one producer that may stand between a decision and its marker
+
+
+def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> Verdict:
+    names = context.coordinator.names(row["producer_id"])
+    if row["marker_type"] != extents.OPEN:
+        cause = _cause_of_ended(audit, row, context, decisions)
+        certainty = "damage-between" if _damage_between(audit, row) else "proved"
+        return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, certainty, None, None)
+    state, cause, entry = _open(audit, row, context, names)
+    decision = _listing(audit, row, context)
+    if state in ("hanging", "undecided") and (ended := _ended_elsewhere(audit, row, context)) is not None:
+        name = entry.record.transactional_id if entry is not None else names[0] if names else None
+        return Verdict(ended, name, "replica-behind", "proved", entry, decision)
+    if state == "hanging" and cause is None:
+        cause = _why_hanging(audit, row, decision)
+    name = entry.record.transactional_id if entry is not None else names[0] if names else None
+    if row["batches"] == 0 and cause is None:
+        cause = "begins-before-log"
+    return Verdict(state, name, cause, _certainty(audit, row, context, entry, decision), entry, decision)
+
+
+def _cause_of_ended(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> str | None:
+    if row["first_offset"] == NONE:
+        return "marker-without-data"
+    if row["epoch_changes"]:
+        return "late-data-adopted"
+    if row["marker_type"] == extents.ABORT and _nobody_decided(audit, row, context, decisions):
+        return "administrator-abort"
+    return "begins-before-log" if row["batches"] == 0 else None
+
+
+def _nobody_decided(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> bool:
+    """Say whether the coordinator, all of whose records are at hand, never decided to abort this."""
+    names = context.coordinator.names(row["producer_id"])
+    if context.state_cleaned or not context.coordinator.complete:
+        return False
+    if not (
+        context.one_moment or context.coordinator.goes_on_past(names[0] if names else None, row["marker_timestamp"])
+    ):
+        return False
+    here = (audit.directory.topic, audit.directory.partition)
+    return not any(
+        here in decision.partitions
+        and decision.epoch == row["marker_epoch"]
+        and (decision.until is None or row["marker_timestamp"] <= decision.until or decision.epoch != row["last_epoch"])
+        for decision in decisions.aborts_before(row["producer_id"], row["marker_timestamp"])
+    )
+
+
+def _open(
+    audit: PartitionAudit, row: dict[str, int], context: Context, names: list[str]
+) -> tuple[str, str | None, Entry | None]:
+    """Apply the table of verdicts to a transaction that no marker ended."""
+    coordinator = context.coordinator
+    entry = coordinator.last(row["producer_id"])
+    if entry is None:
+        if not names:
+            if coordinator.complete:
+                return "hanging", "producer-unknown", None
+            return "undecided", "state-partition-missing", None
+        last = coordinator.timelines[names[0]][-1]
+        return "hanging", "id-expired" if last.record.state is None else "producer-replaced", last
+    record = entry.record
+    listed = (audit.directory.topic, audit.directory.partition) in (record.partitions or ())
+    if record.state is TransactionState.ONGOING:
+        if record.producer_epoch > row["last_epoch"]:
+            return "hanging", "superseded-epoch", entry
+        return ("ongoing", None, entry) if listed else ("hanging", "partition-not-registered", entry)
+    if record.state in _PENDING:
+        if listed and not _marker_since(audit, row, record.producer_epoch, record.last_update_timestamp):
+            return _PENDING[record.state], None, entry
+        return "hanging", None if listed else "partition-not-registered", entry
+    return "hanging", None, entry
+
+
+def _ended_elsewhere(audit: PartitionAudit, row: dict[str, int], context: Context) -> str | None:
+    """Return what a transaction waits for here where another replica, which goes on from this one, has its marker."""
+    for other in context.replicas:
+        if other.log_end_offset <= audit.log_end_offset or other.epochs[: len(audit.epochs)] != audit.epochs:
+            continue
+        for found in other.of_producer(row["producer_id"]):
+            if found["first_offset"] == row["first_offset"] and found["marker_offset"] >= audit.log_end_offset:
+                return "commit-pending" if found["marker_type"] == extents.COMMIT else "abort-pending"
+    return None
+
+
+def _listing(audit: PartitionAudit, row: dict[str, int], context: Context) -> Decision | None:
+    """Return the producer's newest decision that lists this partition."""
+    here = (audit.directory.topic, audit.directory.partition)
+    found = [decision for decision in context.decisions.get(row["producer_id"], ()) if here in decision.partitions]
+    return max(found, key=lambda decision: decision.decided, default=None)
+
+
+def _marker_since(audit: PartitionAudit, row: dict[str, int], epoch: int, decided: int) -> bool:
+    """Say whether a marker of this decision stands in the log in front of the open data."""
+    rows = audit.of_producer(row["producer_id"])
+    found = (
+        (rows["marker_type"] != extents.OPEN) & (rows["marker_epoch"] == epoch) & (rows["marker_timestamp"] >= decided)
+    )
+    return bool(found.any())
+
+
+def _why_hanging(audit: PartitionAudit, row: dict[str, int], decision: Decision | None) -> str:
+    if decision is None:
+        return "partition-not-registered"
+    if _marker_since(audit, row, decision.epoch, decision.decided):
+        return "data-after-marker"
+    return "marker-missing"
+
+
+def _damage_between(audit: PartitionAudit, row: dict[str, int]) -> bool:
+    """Say whether bytes can't be read between a transaction's first batch and its marker, or the log's end."""
+    if row["first_offset"] == NONE:
+        return False
+    marker = row["marker_offset"] if row["marker_type"] != extents.OPEN else audit.log_end_offset
+    unread = any(
+        row["first_offset"] <= extent.last_offset < marker if extent.last_offset is not None else row["batches"] == 0
+        for extent in audit.damaged
+    )
+    return unread or any(gap.kind == "damage" and row["first_offset"] < gap.first_offset < marker for gap in audit.gaps)
+
+
+def _certainty(
+    audit: PartitionAudit, row: dict[str, int], context: Context, entry: Entry | None, decision: Decision | None
+) -> str:
+    if _damage_between(audit, row):
+        return "damage-between"
+    if context.one_moment:
+        return "proved"
+    said = [entry.record.last_update_timestamp if entry is not None else -1, decision.decided if decision else -1]
+    names = context.coordinator.names(row["producer_id"])
+    goes_on = context.coordinator.goes_on_past(names[0] if names else None, row["max_timestamp"])
+    witnessed = audit.newest > max(said) and goes_on
+    old = context.newest - max(row["max_timestamp"], *said) > context.copy_ms
+    return "proved" if witnessed and old else "unless-copied-while-running"

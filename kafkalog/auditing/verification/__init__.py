@@ -1,0 +1,21 @@
+"""Verification: every byte accounted for, every batch and record held to the rules, replicas compared.
+
+It answers: is this evidence whole, and did it change since its checksums were taken.
+"""
+
+from __future__ import annotations
+
+from kafkalog.auditing.verification.against import changes_since, file_entries, read_recorded
+from kafkalog.auditing.verification.batch_rules import check_headers, check_records
+from kafkalog.auditing.verification.verifying import Verification, VerifyOptions, verify
+
+__all__ = [
+    "Verification",
+    "VerifyOptions",
+    "changes_since",
+    "check_headers",
+    "check_records",
+    "file_entries",
+    "read_recorded",
+    "verify",
+]

@@ -1,0 +1,264 @@
+"""Replicas of one partition in several brokers' directories, batch by batch.
+
+Followers copy batches byte for byte. What may differ legally: where each begins and ends, and what a cleaner does,
+which works on each replica alone. Everything else is a divergence, a hole or damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+from kafkalog.auditing.partition import LostOffsets, PartitionAudit, read_log
+from kafkalog.auditing.verification.replica_rows import BASE, CRC, EPOCH, LAST, ReplicaBatches
+from kafkalog.findings import Finding
+from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.tables.replicas import REPLICAS
+
+__all__ = ["Comparison", "Pair", "Replica", "compare_replicas", "compare_two"]
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One broker's copy of a partition."""
+
+    node_id: str | None
+    audit: PartitionAudit
+
+    @property
+    def log(self) -> str:
+        return self.audit.directory.log
+
+    @cached_property
+    def unreadable(self) -> LostOffsets:
+        """Return the offsets that lie in damaged bytes."""
+        return LostOffsets(gap for gap in self.audit.gaps if gap.cause == "unreadable-bytes")
+
+    @property
+    def newest_epoch(self) -> int:
+        """Return the last leader epoch that its checkpoint, or its batches, know."""
+        epochs = self.audit.directory.leader_epochs or self.audit.epochs
+        return max((epoch for epoch, _ in epochs), default=-1)
+
+
+@dataclass(slots=True)
+class Pair:
+    """What two replicas have in common; see the table ``replicas`` for the words."""
+
+    one: Replica
+    other: Replica
+    state: str = "identical"
+    identical_up_to: int = 0
+    diverged: int | None = None
+    epochs: tuple[int | None, int | None] = (None, None)
+    crcs: tuple[int | None, int | None] = (None, None)
+    only: list[int] = field(default_factory=lambda: [0, 0])
+    holes: tuple[list[tuple[int, int]], list[tuple[int, int]]] = field(default_factory=lambda: ([], []))
+    damaged: list[tuple[int, int]] = field(default_factory=list)  # which of the two, and the offset
+    same_batches: int = 0
+    cleaned_batches: int = 0
+
+    @property
+    def favoured(self) -> Replica | None:
+        """Return the replica whose leader epochs reach further, None where they reach as far."""
+        mine, theirs = self.one.newest_epoch, self.other.newest_epoch
+        return None if mine == theirs else self.one if mine > theirs else self.other
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        """Return the pair as a row of the table ``replicas``."""
+        one, other = self.one.audit, self.other.audit
+        favoured = self.favoured if self.diverged is not None else None
+        return REPLICAS.of(
+            topic=one.directory.topic,
+            partition=one.directory.partition,
+            state=self.state,
+            log=self.one.log,
+            other_log=self.other.log,
+            node_id=self.one.node_id,
+            other_node_id=self.other.node_id,
+            log_start_offset=one.log_start_offset,
+            other_log_start_offset=other.log_start_offset,
+            log_end_offset=one.log_end_offset,
+            other_log_end_offset=other.log_end_offset,
+            identical_up_to_offset=self.identical_up_to,
+            diverged_offset=self.diverged,
+            leader_epoch=self.epochs[0],
+            other_leader_epoch=self.epochs[1],
+            crc=self.crcs[0],
+            other_crc=self.crcs[1],
+            favoured_log=None if favoured is None else favoured.log,
+            only_offsets=self.only[0],
+            other_only_offsets=self.only[1],
+            same_batches=self.same_batches,
+            cleaned_batches=self.cleaned_batches,
+            damaged_batches=len(self.damaged),
+        )
+
+
+@dataclass(slots=True)
+class Comparison:
+    """All pairs of replicas in some directories, and what is wrong with them."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def compare_replicas(nodes: Sequence[LogDirectory], limits: Limits | None = None) -> Comparison:
+    """Compare the partitions that several brokers' log directories, or partitions' directories alone, have in common.
+
+    Each two replicas of a partition are a pair.
+    """
+    result = Comparison()
+    same_cluster = None in {node.cluster_id for node in nodes}  # who has no id may be of any
+    copies: dict[tuple[str, str, int], list[tuple[LogDirectory, PartitionDirectory]]] = {}
+    for node in nodes:
+        for directory in node.partitions:
+            if not directory.suffix:
+                cluster = "" if same_cluster else str(node.cluster_id)
+                copies.setdefault((cluster, directory.topic, directory.partition), []).append((node, directory))
+    for _, of_one in sorted(copies.items()):
+        if len(of_one) < 2:
+            continue
+        replicas = [_replica(node, directory, limits) for node, directory in of_one]
+        for one, other in combinations(replicas, 2):
+            pair = compare_two(one, other, limits)
+            result.pairs.append(pair)
+            result.findings += pair_findings(pair)
+    return result
+
+
+def _replica(node: LogDirectory, directory: PartitionDirectory, limits: Limits | None) -> Replica:
+    # Only gaps of unreadable bytes are looked at, which no policy changes.
+    return Replica(node.node_id, read_log(directory, (), limits).partition)
+
+
+def compare_two(one: Replica, other: Replica, limits: Limits | None = None) -> Pair:
+    """Compare two replicas from the offset on that both have."""
+    pair = Pair(one, other)
+    start = max(one.audit.log_start_offset, other.audit.log_start_offset)
+    pair.identical_up_to = start
+    sides = (ReplicaBatches(one.audit.directory, start, limits), ReplicaBatches(other.audit.directory, start, limits))
+    while len(sides[0]) and len(sides[1]) and pair.diverged is None:
+        count = sides[0].same(sides[1])
+        if count:
+            pair.same_batches += count
+            pair.identical_up_to = int(sides[0].table[count - 1, LAST]) + 1
+            for side in sides:
+                side.take(count)
+        elif sides[0][LAST] < sides[1][BASE]:
+            _alone(pair, 0, sides[0], other)
+        elif sides[1][LAST] < sides[0][BASE]:
+            _alone(pair, 1, sides[1], one)
+        else:
+            _differ(pair, sides)
+    _ends(pair, start)
+    return pair
+
+
+def _alone(pair: Pair, which: int, batches: ReplicaBatches, lacking: Replica) -> None:
+    """Pass over a batch that only one replica has; `lacking` is the other."""
+    first, last = batches[BASE], batches[LAST]
+    if first in lacking.unreadable:
+        pair.damaged.append((1 - which, first))
+    elif last < lacking.audit.cleaned_to:
+        pair.cleaned_batches += 1
+    else:
+        hole = pair.holes[which]
+        if hole and hole[-1][1] == first - 1:
+            hole[-1] = (hole[-1][0], last)
+        else:
+            hole.append((first, last))
+        pair.only[which] += last - first + 1
+    batches.take(1)
+
+
+def _differ(pair: Pair, sides: tuple[ReplicaBatches, ReplicaBatches]) -> None:
+    """Judge two batches that lie at the same offsets and are not the same."""
+    one, other = sides
+    cleaned_to = max(pair.one.audit.cleaned_to, pair.other.audit.cleaned_to)
+    if one[BASE] == other[BASE] and one.is_same_written(other) and one[LAST] < cleaned_to:
+        pair.cleaned_batches += 1
+    else:
+        _diverge(pair, sides)
+        return
+    pair.identical_up_to = one[LAST] + 1
+    for side in sides:
+        side.take(1)
+
+
+def _diverge(pair: Pair, sides: tuple[ReplicaBatches, ReplicaBatches]) -> None:
+    one, other = sides
+    pair.diverged = max(min(one[BASE], other[BASE]), pair.identical_up_to)
+    pair.epochs = (one[EPOCH], other[EPOCH])
+    pair.crcs = (one[CRC], other[CRC])
+
+
+def _ends(pair: Pair, start: int) -> None:
+    """Say what the comparison came to, and what lies behind it."""
+    ends = (pair.one.audit.log_end_offset, pair.other.audit.log_end_offset)
+    if pair.diverged is not None:
+        pair.state = "diverged"
+        pair.identical_up_to = pair.diverged
+        for which in (0, 1):
+            pair.only[which] += max(0, ends[which] - pair.diverged)
+        return
+    pair.identical_up_to = max(start, min(ends))
+    if pair.holes[0] or pair.holes[1] or pair.damaged:
+        pair.state = "lacking"
+        pair.identical_up_to = min([hole[0][0] for hole in pair.holes if hole] + [offset for _, offset in pair.damaged])
+    elif ends[0] != ends[1]:
+        pair.state = "behind"
+    elif pair.cleaned_batches:
+        pair.state = "cleaned"
+    for which in (0, 1):
+        pair.only[which] += max(0, ends[which] - max(start, ends[1 - which]))
+
+
+def pair_findings(pair: Pair) -> Iterator[Finding]:
+    """Yield what is wrong with two replicas."""
+    if pair.diverged is not None:
+        yield _of_divergence(pair, pair.diverged)
+    replicas = (pair.one, pair.other)
+    damaged = [{offset for number, offset in pair.damaged if number == which} for which in (0, 1)]
+    for which in (0, 1):
+        has, lacks = replicas[which], replicas[1 - which]
+        if pair.holes[which]:
+            first, last = pair.holes[which][0]
+            more = f", and {len(pair.holes[which]) - 1} more ranges" if len(pair.holes[which]) > 1 else ""
+            yield _finding(
+                lacks, "replica-lacks",
+                f"offsets {first} to {last}{more} are in {has.log} and not here, between others that both have",
+                offset=first, last_offset=last,
+            )  # fmt: skip
+        hurt = sorted(damaged[which] - damaged[1 - which])
+        if hurt:
+            more = f", and {len(hurt) - 1} more" if len(hurt) > 1 else ""
+            message = f"the batch at offset {hurt[0]}{more}, damaged here, is whole in {lacks.log}"
+            yield _finding(has, "replica-damaged", message, offset=hurt[0])
+
+
+def _of_divergence(pair: Pair, offset: int) -> Finding:
+    (mine, theirs), favoured = pair.epochs, pair.favoured
+    word = "neither: they reach as far" if favoured is None else favoured.log
+    message = (
+        f"the same as {pair.other.log} up to offset {offset}; there it has a batch of leader epoch {mine} with checksum"
+        f" {pair.crcs[0]}, the other of {theirs} with {pair.crcs[1]}; leader epochs favour {word}; behind it"
+        f" {pair.only[0]} offsets are here alone, {pair.only[1]} there alone"
+    )
+    code = "replicas-fork" if mine != theirs else "replicas-differ"
+    finding = _finding(pair.one, code, message, offset=offset)
+    return finding._replace(
+        needed=mine if mine != theirs else pair.crcs[0], found=theirs if mine != theirs else pair.crcs[1]
+    )
+
+
+def _finding(replica: Replica, code: str, message: str, offset: int, last_offset: int | None = None) -> Finding:
+    directory = replica.audit.directory
+    return Finding.of(
+        code, replica.log, message, offset=offset, last_offset=last_offset,
+        log=directory.log, topic=directory.topic, partition=directory.partition,
+    )  # fmt: skip

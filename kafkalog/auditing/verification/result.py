@@ -1,0 +1,120 @@
+"""What a verification comes to: files, logs, replicas and findings, as rows and in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kafkalog.auditing.transactions import Summary, count_of
+from kafkalog.auditing.verification.accounting import FileFacts
+from kafkalog.auditing.verification.foreign import Log
+from kafkalog.findings import Finding, Severity
+from kafkalog.log.logdir import LogDirectory
+from kafkalog.log.rows import DistinctIds, finding_row
+from kafkalog.tables.verify import LOGS
+
+__all__ = ["LogFacts", "Verification", "VerifySummary"]
+
+_BYTES: Final = ("size", "good", "damaged", "preallocated", "trailing")
+
+
+@dataclass(slots=True)
+class LogFacts(Log):
+    """A log, and what its segments come to."""
+
+    node: LogDirectory
+    segments: list[FileFacts]
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was found in all inputs.
+
+    `unreadable` are arguments that could not be read at all, `replicas` rows of the table of that name.
+    """
+
+    files: list[FileFacts] = field(default_factory=list)
+    logs: list[LogFacts] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    replicas: list[tuple[object, ...]] = field(default_factory=list)
+    told: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
+
+    def tell(self, findings: Iterable[Finding], node: str | None = None) -> None:
+        """Take findings about a broker's files; what two checks found of one place is told once."""
+        for finding in findings:
+            place = (finding.code, finding.file, finding.position, finding.offset, finding.last_offset,
+                     finding.producer_id, finding.needed, finding.found)  # fmt: skip
+            self.told.setdefault(place, (node, finding))
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield every finding once."""
+        for _, finding in self.told.values():
+            yield finding
+
+    def summary(self) -> VerifySummary:
+        """Sum up."""
+        summary = VerifySummary(files=self.files, unreadable=list(self.unreadable))
+        summary.count(self.findings())
+        return summary
+
+    def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of one of the verification's tables."""
+        if table == "findings":
+            distinct = DistinctIds()
+            for node, finding in self.told.values():
+                yield distinct(finding_row(finding, node))
+        elif table == "files":
+            for facts in self.files:
+                yield facts.row()
+        elif table == "replicas":
+            yield from self.replicas
+        else:
+            for log in self.logs:
+                yield _log_row(log)
+
+
+@dataclass(slots=True)
+class VerifySummary(Summary):
+    """What a verification comes to."""
+
+    files: list[FileFacts] = field(default_factory=list)
+
+    def fine(self) -> str:
+        """Say what is in order where all is."""
+        return f"{count_of(len(self.files), 'file')} whole"
+
+    def totals(self) -> str:
+        """Return one line of totals."""
+        sizes = {name: sum(getattr(facts, name) for facts in self.files) for name in _BYTES}
+        parts = [
+            count_of(len(self.files), "file"),
+            count_of(sum(facts.batches or 0 for facts in self.files), "batch", "batches"),
+            count_of(sum(facts.records or 0 for facts in self.files if facts.batches is not None), "record"),
+            f"{sizes['size']} bytes: " + ", ".join(f"{sizes[name]} {name}" for name in _BYTES[1:]),
+        ]
+        return ", ".join(parts)
+
+
+def _log_row(log: LogFacts) -> tuple[Any, ...]:
+    directory = log.partition.directory
+
+    def total(name: str) -> int:
+        return sum(getattr(facts, name) or 0 for facts in log.segments)
+
+    return LOGS.of(
+        log=directory.log,
+        topic=directory.topic,
+        partition=directory.partition,
+        cluster_id=log.node.cluster_id,
+        node_id=log.node.node_id,
+        topic_id=directory.topic_id,
+        log_start_offset=log.partition.log_start_offset,
+        log_end_offset=log.partition.log_end_offset,
+        segments=len(log.segments),
+        size_bytes=total("size"),
+        batches=total("batches"),
+        records=total("records"),
+        damaged_bytes=total("damaged"),
+        findings=sum(finding.severity > Severity.NOTE for finding in log.findings),
+    )

@@ -1,0 +1,133 @@
+"""One read of one segment: its bytes accounted for, its batches held to the rules, its indexes rebuilt."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from kafkalog.auditing.partition import SegmentScan, scan_segment
+from kafkalog.auditing.side_files import SideFiles
+from kafkalog.auditing.verification.accounting import FileFacts, open_file
+from kafkalog.auditing.verification.batch_rules import check_headers, check_records
+from kafkalog.auditing.verification.foreign import Content
+from kafkalog.auditing.verification.neighbours import Neighbours
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.format import kernel
+from kafkalog.log.chunk import Chunk, Limits
+from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.log.segment import chunks_of_source
+
+__all__ = ["DEPTHS", "SegmentCheck", "VerifyOptions", "check_batches", "check_segment"]
+
+DEPTHS: Final = ("frame", "records")
+_CLEANER: Final = "cleaner-offset-checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """How far a verification goes.
+
+    `depth` is one of DEPTHS; `hashed` names the checksum of every file, if any; `replicas` says whether the partitions
+    that several directories have in common are compared, which reads them once more.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    depth: str = "records"
+    hashed: str | None = None
+    jobs: int = 1
+    replicas: bool = False
+
+
+@dataclass(slots=True)
+class SegmentCheck:
+    """What one read of a segment gives; `findings` are what only its end told."""
+
+    scan: SegmentScan
+    facts: FileFacts
+    content: Content
+    side: SideFiles
+    findings: list[Finding]
+
+
+def check_segment(directory: PartitionDirectory, segment: Segment, options: VerifyOptions) -> SegmentCheck:
+    """Read a partition's segment once."""
+    facts = FileFacts.of(segment.path)
+    facts.more_follow = segment != directory.segments[-1]
+    side = SideFiles(directory, segment)
+    whole = _never_cleaned(directory)
+    around = Neighbours(directory, segment)
+    fingerprint = 0
+
+    def look(chunk: Chunk) -> None:
+        nonlocal fingerprint
+        fingerprint = zlib.crc32(chunk.heads.column(kernel.CRC), fingerprint)
+        if whole:
+            chunk.findings += _records_missing(chunk)
+        chunk.findings += around.chunk(chunk)
+        side.chunk(chunk)
+
+    scan = scan_segment(directory, segment, options.limits, check_batches(facts, directory.topic, options, look))
+    content = Content(
+        segment.path, fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
+        frozenset(scan.stretch.producers["producer_id"].tolist()),
+    )  # fmt: skip
+    return SegmentCheck(scan, facts, content, side, [*around.finish(), *side.finish()])
+
+
+def check_batches(
+    facts: FileFacts, topic: str | None, options: VerifyOptions, look: Callable[[Chunk], None] = lambda _: None
+) -> Iterator[Chunk]:
+    """Read a segment or KRaft snapshot in chunks that tell what is wrong with their batches; fills `facts`.
+
+    `look` is shown each chunk before it is handed on. Raises UnreadableError where the file can't be read.
+    """
+    records = options.depth == "records"
+    try:
+        with closing(open_file(facts.file, options.hashed)) as source:
+            facts.size = source.size
+            facts.batches = facts.records = 0
+            for chunk in chunks_of_source(source, facts.file, limits=options.limits):
+                chunk.findings += check_headers(chunk, topic, records=records)
+                if records:
+                    chunk.findings += check_records(chunk)
+                facts.chunk(chunk)  # behind the records, which tell what old compressed messages hold
+                look(chunk)
+                yield chunk
+            facts.end(source)
+    except UnreadableError:
+        facts.fail()
+        raise
+    if facts.state in ("shrank", "replaced"):
+        facts.rest_is_damaged()
+
+
+def _never_cleaned(directory: PartitionDirectory) -> bool:
+    """Say whether the cleaner was at work in this broker and never in this partition."""
+    home = os.path.dirname(os.path.abspath(directory.log))
+    return "cleaner" not in directory.checkpoints and os.path.exists(os.path.join(home, _CLEANER))
+
+
+def _records_missing(chunk: Chunk) -> Iterator[Finding]:
+    cells = chunk.heads.numpy()
+    offsets = cells[kernel.LAST_OFFSET] - cells[kernel.BASE_OFFSET] + 1
+    counts = cells[kernel.COUNT]
+    short = (cells[kernel.VALID] != 0) & (cells[kernel.MAGIC] > 1) & (counts >= 0) & (counts < offsets)
+    for row in np.flatnonzero(short).tolist():
+        first, count = int(cells[kernel.BASE_OFFSET, row]), int(counts[row])
+        yield Finding.of(
+            "records-missing",
+            chunk.file,
+            f"the batch at offset {first} has {count} records in {int(offsets[row])} offsets",
+            position=int(cells[kernel.POSITION, row]),
+            length=int(cells[kernel.SIZE, row]),
+            offset=first,
+            needed=int(offsets[row]),
+            found=count,
+        )

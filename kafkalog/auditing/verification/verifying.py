@@ -1,0 +1,262 @@
+"""Whether evidence is whole: every file's bytes accounted for, every batch read, every side file held to the log.
+
+Transactions that hang are left to an audit, whose findings about the bytes are the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from typing import Final
+
+from kafkalog.auditing.partition import join, located, log_findings, marker_findings
+from kafkalog.auditing.side_files import compare_cluster, compare_node, compare_partition
+from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
+from kafkalog.auditing.verification.accounting import FileFacts, account_side_file, is_segment
+from kafkalog.auditing.verification.foreign import settle
+from kafkalog.auditing.verification.replica_compare import compare_replicas
+from kafkalog.auditing.verification.result import LogFacts, Verification
+from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding, Severity
+from kafkalog.log.clusters import open_clusters
+from kafkalog.log.files import open_source
+from kafkalog.log.left_over import left_over
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
+from kafkalog.log.names import FileKind, local_path
+from kafkalog.log.rows import side_file_rows
+from kafkalog.log.storage import is_directory
+from kafkalog.log.walk import Found, walk
+
+__all__ = ["Verification", "VerifyOptions", "verify"]
+
+_POOL_BYTES: Final = 64 << 20  # below, starting processes costs more than they save
+_KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown"})
+_READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
+
+
+def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | None = None) -> Verification:
+    """Verify log directories, partitions' directories and single files.
+
+    What can't be read at all is listed in ``unreadable``.
+    """
+    options = options or VerifyOptions()
+    result = Verification()
+    places: list[str] = []
+    for path in (os.fspath(path) for path in paths):
+        try:
+            if is_directory(path):
+                places.append(path)
+            else:
+                _file(path, options, result)
+        except UnreadableError as error:
+            result.unreadable.append(str(error))
+    clusters, unreadable = open_clusters(places)
+    result.unreadable += unreadable
+    for cluster in clusters:
+        metadata = cluster_metadata(cluster.nodes, options.limits)
+        known = len(result.logs)
+        for node in cluster.nodes:
+            _node(node, metadata, options, result)
+        newest = max((log.partition.newest for log in result.logs[known:]), default=-1)
+        result.tell(compare_cluster(cluster.nodes, metadata, newest))
+    if options.replicas:
+        _compare([node for cluster in clusters for node in cluster.nodes], options, result)
+    return result
+
+
+def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Verification) -> None:
+    """Hold the partitions that several directories have in common against each other."""
+    comparison = compare_replicas(nodes, options.limits)
+    result.replicas = [pair.row for pair in comparison.pairs]
+    node_of = {directory.log: node.node_id for node in nodes for directory in node.partitions}
+    for finding in comparison.findings:
+        result.tell([finding], node_of.get(finding.log or ""))
+
+
+def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions, result: Verification) -> None:
+    """Verify a directory: its logs, then every file that is in none of them."""
+    logs = [directory for directory in node.partitions if not directory.suffix]
+    checks = _check_all([(directory, segment) for directory in logs for segment in directory.segments], options)
+    found = [_log(node, directory, checks, metadata) for directory in logs]
+    of_name = {log.name: log for log in found}
+    for finding in compare_node(node, [log.partition for log in found]):
+        log = of_name.get((finding.topic or "", -1 if finding.partition is None else finding.partition))
+        (node.findings if log is None else log.findings).append(finding)
+    settle(found)
+    result.tell(node.findings, node.node_id)
+    for log in found:
+        result.tell(log.findings, node.node_id)
+    result.logs += found
+    result.tell(left_over(node), node.node_id)
+    _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, result)
+
+
+def _check_all(
+    segments: Sequence[tuple[PartitionDirectory, Segment]], options: VerifyOptions
+) -> dict[str, SegmentCheck]:
+    """Check every segment, in parallel processes where that pays."""
+    if options.jobs == 1 or sum(segment.size for _, segment in segments) < _POOL_BYTES:
+        return {segment.path: check_segment(directory, segment, options) for directory, segment in segments}
+    biggest_first = sorted(segments, key=lambda item: -item[1].size)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        done = pool.map(check_segment, *zip(*biggest_first, strict=True), [options] * len(segments))
+        return {check.facts.file: check for check in done}
+
+
+def _log(
+    node: LogDirectory, directory: PartitionDirectory, checks: dict[str, SegmentCheck], metadata: Metadata | None
+) -> LogFacts:
+    """Join the checks of a log's segments and hold them against each other and the side files."""
+    found = [checks[segment.path] for segment in directory.segments]
+    growing = bool(found) and found[-1].facts.state == "grew"
+    directory = replace(directory, running=directory.running or growing)
+    partition = join(directory, [check.scan for check in found], policies(metadata, directory.topic))
+    findings = [
+        *log_findings(partition),
+        *(located(finding, directory) for finding in marker_findings(partition)),
+        *(located(finding, directory) for check in found for finding in check.findings),
+        *compare_partition(partition, [check.side for check in found]),
+    ]
+    return LogFacts(partition, [check.content for check in found], findings, node, [check.facts for check in found])
+
+
+def _other_files(
+    node: LogDirectory, options: VerifyOptions, segments: dict[str, FileFacts], result: Verification
+) -> None:
+    """Account for every file of a directory; what is put aside is no part of the evidence's health."""
+    homes = {os.path.abspath(directory.log): directory for directory in node.partitions}
+    vanished = dict(segments)
+    unknown: dict[str, list[str]] = {}
+    for entry in walk(node.path, lambda finding: result.tell([finding], node.node_id)):
+        directory = homes.get(os.path.abspath(os.path.dirname(entry.path)))
+        facts = vanished.pop(entry.path, None)
+        if facts is None:
+            facts = FileFacts.of(entry.path)
+            result.tell(_other_findings(entry, facts, directory, options), node.node_id)
+            if facts.kind is FileKind.UNKNOWN and facts.state != "link" and not _is_known(facts):
+                unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
+        _add(facts, node, directory, result)
+    for facts in vanished.values():  # or a directory of a segment's name
+        _add(facts, node, homes.get(os.path.abspath(os.path.dirname(facts.file))), result)
+    for home, names in unknown.items():
+        result.tell([_as_note(_unknown(home, names))], node.node_id)
+
+
+def _add(facts: FileFacts, node: LogDirectory, directory: PartitionDirectory | None, result: Verification) -> None:
+    facts.input = node.path
+    if directory is not None:
+        facts.log, facts.topic, facts.partition = directory.log, directory.topic, directory.partition
+    result.files.append(facts)
+
+
+def _other_findings(
+    entry: Found, facts: FileFacts, directory: PartitionDirectory | None, options: VerifyOptions
+) -> list[Finding]:
+    findings = _other(entry, facts, options)
+    if facts.removed or (directory is not None and directory.suffix):
+        findings = [_as_note(finding) for finding in findings if finding.code != "offset-gap"]
+    return findings if directory is None else [located(finding, directory) for finding in findings]
+
+
+def _is_known(facts: FileFacts) -> bool:
+    """Say whether it is one of a broker's marks, whose content nobody reads."""
+    return os.path.basename(facts.file) in _KNOWN
+
+
+def _unknown(home: str, names: list[str]) -> Finding:
+    shown = ", ".join(sorted(names)[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return Finding.of("file-unknown", home, f"{len(names)} files of no name of Kafka's: {shown}", found=len(names))
+
+
+def _as_note(finding: Finding) -> Finding:
+    return finding._replace(severity=Severity.NOTE)
+
+
+def _other(entry: Found, facts: FileFacts, options: VerifyOptions) -> list[Finding]:
+    """Account for a file that is no segment of a log."""
+    if entry.is_outside:
+        facts.state = "link"
+        return []
+    if facts.kind is FileKind.UNKNOWN and options.hashed is None and not _is_known(facts):
+        facts.size = facts.trailing = entry.size
+        return []
+    if is_segment(facts.kind):
+        return _batches(facts, None, options)
+    failed = account_side_file(facts, options.hashed)
+    if failed is not None:
+        return [failed]
+    if _is_known(facts):
+        facts.good, facts.trailing = facts.size, 0
+    return list(_shape(facts)) if facts.kind in _READ_ALONE else []
+
+
+def _batches(facts: FileFacts, topic: str | None, options: VerifyOptions) -> list[Finding]:
+    """Read a file of batches on its own."""
+    findings: list[Finding] = []
+    try:
+        for chunk in check_batches(facts, topic, options):
+            findings += chunk.findings
+    except UnreadableError as error:
+        findings.append(Finding.of("file-unreadable", facts.file, str(error)))
+    return findings
+
+
+def _shape(facts: FileFacts) -> Iterator[Finding]:
+    """Say what is wrong with a side file by itself."""
+    try:
+        for item in side_file_rows(facts.file, facts.kind):
+            if isinstance(item, Finding):
+                yield item
+    except UnreadableError as error:
+        yield Finding.of("file-unreadable", facts.file, str(error))
+
+
+def _file(path: str, options: VerifyOptions, result: Verification) -> None:
+    """Verify one file, with what its partition's directory knows of it.
+
+    Raises UnreadableError where it can't be opened.
+    """
+    open_source(path).close()
+    facts = FileFacts.of(path)
+    home = os.path.dirname(path) or os.curdir
+    node = open_log_directory(home)
+    here = (found for found in node.partitions if not found.suffix and _is_same(found.log, home))
+    directory = next(here, None)
+    if directory is None or facts.removed:
+        facts.input = path
+        result.files.append(facts)
+        found = _batches(facts, None, options) if is_segment(facts.kind) else [account_side_file(facts, options.hashed)]
+        result.tell(finding for finding in found if finding is not None)
+        if facts.kind is FileKind.UNKNOWN:
+            result.tell([_unknown(home, [os.path.basename(path)])])
+        elif not is_segment(facts.kind):
+            result.tell(_shape(facts))
+        return
+    if facts.kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
+        stem = os.path.basename(path).partition(".")[0]
+        kept = [segment for segment in directory.segments if os.path.basename(segment.path).partition(".")[0] == stem]
+        directory = replace(directory, segments=tuple(kept), orphans=())
+    part = Verification()
+    checks = _check_all([(directory, segment) for segment in directory.segments], options)
+    part.logs.append(_log(node, directory, checks, cluster_metadata([node], options.limits)))
+    settle(part.logs)
+    part.tell(part.logs[0].findings, node.node_id)
+    _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, part)
+    same = [found for found in part.files if _is_same(found.file, path)]
+    result.files += [replace(found, file=path, input=path) for found in same]
+    if facts.kind is FileKind.LOG:
+        result.logs += part.logs
+    for number, finding in part.told.values():
+        if _is_same(finding.file, path):
+            result.tell([finding._replace(file=path)], number)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Say whether two paths are of one file."""
+    try:
+        return os.path.samefile(local_path(one), local_path(other))
+    except OSError:  # it vanished, or lies in an object store
+        return one == other
