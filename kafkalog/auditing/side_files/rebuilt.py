@@ -2,8 +2,7 @@
 
 `SideFiles` takes the segment's chunks as they come and says at the end what its ``.index`` and ``.timeindex`` hold that
 the log does not. What needs the whole partition (``.txnindex``, ``.snapshot``, leader epochs, the log's end) is a
-`RebuiltSegment`, for `kafkalog.auditing.side_files.of_partition`. Memory goes with the index and the number of producers,
-not with the log.
+`RebuiltSegment`, for `of_partition`. Memory goes with the index and the number of producers, not with the log.
 """
 
 from __future__ import annotations
