@@ -63,8 +63,8 @@ class NdjsonSink:
         kept = self._columns.of(table)
         if not kept:  # none of the columns asked for
             return
-        head = {"table": table.name, "schema_version": SCHEMA_VERSION}
-        self._lines.append(as_json({**head, **{table.columns[i].name: row[i] for i in kept}}))
+        head, names = {"table": table.name, "schema_version": SCHEMA_VERSION}, table.names
+        self._lines.append(as_json({**head, **{names[i]: row[i] for i in kept}}))
         if len(self._lines) >= 1000:
             self._write()
 
