@@ -141,7 +141,7 @@ def _beyond_the_audit(row: Row) -> bool:
     if (
         row["code"] == "txn-index-mismatch"
     ):  # copies often leave indexes out, and no verdict rests on one that is missing
-        return not os.path.exists(row["file"])
+        return row["position"] is None or not os.path.exists(row["file"])  # or a link that is not followed
     return _by_an_index(row)
 
 

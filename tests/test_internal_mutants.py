@@ -87,7 +87,7 @@ def test_groups_survive_every_flip(step: int) -> None:
             else:
                 committed.take(commit, Moment())
                 check(offset_row(commit, Moment()), "offsets")
-                check(committed.row(("g", "t", 0), "d"), "committed")
+                check(committed.row("g", "t", 0, "d"), "committed")
 
 
 @STEPS

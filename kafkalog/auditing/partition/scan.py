@@ -120,12 +120,12 @@ def _read_entries(log: LogName, scan: SegmentScan, limits: Limits | None) -> Non
                 state = state_record(record.key, record.value)
             except MalformedError as error:
                 message = f"the record at offset {record.offset}: {error}"
-                scan.findings.append(
-                    Finding.of(
-                        "state-record-malformed", path, message, position=record.position, offset=record.offset,
-                        log=log.log,
-                    )
+                finding = Finding.of(
+                    "state-record-malformed", path, message, position=record.position, offset=record.offset,
+                    log=log.log,
                 )  # fmt: skip
+                if finding not in scan.findings[-1:]:  # two records of a batch may have one offset
+                    scan.findings.append(finding)
                 continue
             if state is not None:
                 entry = Entry(log.log, log.partition, record.offset, record.timestamp, state)

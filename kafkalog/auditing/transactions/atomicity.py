@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KEY_COLUMNS",
-    "Judged",
+    "AtomicityCheck",
     "across_partitions",
     "against_coordinator",
     "conflict_finding",
@@ -39,7 +39,7 @@ _NEAR: Final = 64  # transactions of a producer that may follow the last one tha
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 
 
-class Judged(NamedTuple):
+class AtomicityCheck(NamedTuple):
     """A log, its findings about atomicity, and the markers whose transactions a decision identifies."""
 
     audit: PartitionAudit
@@ -50,12 +50,12 @@ class Judged(NamedTuple):
 
 def against_coordinator(
     audit: PartitionAudit, verdicts: Verdicts, listing: dict[int, list[Decision]], context: Context
-) -> Judged:
+) -> AtomicityCheck:
     """Hold a log's transactions against what the coordinator decided for the very same ones.
 
     `listing` are the decisions that list the partition, by producer id.
     """
-    judged = Judged(audit, [], set(), set())
+    judged = AtomicityCheck(audit, [], set(), set())
     hanging = {row["producer_id"] for row, verdict in verdicts.judged() if verdict.state == "hanging"}
     for producer, listed in listing.items():
         rows = audit.of_producer(producer)
@@ -177,7 +177,7 @@ def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
     return own
 
 
-def own_epoch_keys(judged: Judged, log: int, share: int = 0, of: int = 1) -> Iterator[Columns]:
+def own_epoch_keys(judged: AtomicityCheck, log: int, share: int = 0, of: int = 1) -> Iterator[Columns]:
     """Yield what `conflicts` needs of a log's transactions; of every `of`-th producer id alone. `log` is its number."""
     told = np.array(sorted(judged.broken), np.int64)
     for rows in judged.audit.transactions.blocks(*_KEYS):
@@ -217,7 +217,7 @@ def conflict_finding(row: dict[str, int], other: dict[str, int], logs: Sequence[
     return _differs(logs[row["log"]], row, whose, how, proof)
 
 
-def across_partitions(logs: Sequence[Judged]) -> Iterator[Finding]:
+def across_partitions(logs: Sequence[AtomicityCheck]) -> Iterator[Finding]:
     """Yield transactions that ended in one way here and in another there, by producer id and the marker's epoch."""
     if sum(any(_of_own_epoch(rows).any() for rows in one.audit.transactions.blocks(*_KEYS)) for one in logs) < 2:
         return
@@ -229,7 +229,7 @@ def across_partitions(logs: Sequence[Judged]) -> Iterator[Finding]:
             yield conflict_finding(row, other, directories)
 
 
-def unidentified(judged: Judged) -> int:
+def unidentified(judged: AtomicityCheck) -> int:
     """Count a log's ended transactions that nothing identifies in other partitions."""
     counts: Counter[str] = Counter()
     for rows in judged.audit.transactions.blocks(*_KEYS):

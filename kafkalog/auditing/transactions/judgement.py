@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kafkalog.auditing.partition import PartitionAudit, located, log_findings, marker_findings, replica_forks
 from kafkalog.auditing.side_files import check_partition
 from kafkalog.auditing.topics import with_leader
-from kafkalog.auditing.transactions.atomicity import Judged, against_coordinator, unidentified
+from kafkalog.auditing.transactions.atomicity import AtomicityCheck, against_coordinator, unidentified
 from kafkalog.auditing.transactions.findings import producer_findings
 from kafkalog.auditing.transactions.pending_offsets import pending_offsets
 from kafkalog.auditing.transactions.surroundings import Surroundings
@@ -30,7 +30,7 @@ class LogAudit:
     node: LogDirectory
     partition: PartitionAudit
     verdicts: Verdicts
-    judged: Judged
+    judged: AtomicityCheck
     findings: list[Finding] = field(default_factory=list)
     unidentified: int = 0
 

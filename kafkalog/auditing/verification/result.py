@@ -44,7 +44,7 @@ class Verification:
         """Take findings about a broker's files; what two checks found of one place is told once."""
         for finding in findings:
             place = (finding.code, finding.file, finding.position, finding.offset, finding.last_offset,
-                     finding.producer_id, finding.needed, finding.found)  # fmt: skip
+                     finding.producer_id, finding.message)  # fmt: skip
             self.told.setdefault(place, (node, finding))
 
     def findings(self) -> Iterator[Finding]:
