@@ -96,7 +96,7 @@ def _wanted(request: Request, clusters: Sequence[Cluster]) -> Iterator[LogPlace]
 def _trimmed(directory: PartitionDirectory, request: Request) -> PartitionDirectory:
     first, last = request.selection.first_offset, request.selection.last_offset
     segments = directory.segments
-    ends = [*(segment.base_offset for segment in segments[1:]), 2**63]
+    ends = [*(segment.base_offset for segment in segments), 2**63][1:]  # none where there is no segment
     kept = [
         segment
         for segment, end in zip(segments, ends, strict=True)

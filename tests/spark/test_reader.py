@@ -70,6 +70,16 @@ def test_spoiled_segments_give_the_library_s_rows(seed: int, tmp_path: Path) -> 
         assert rows_of(reader_of(copy, view=view)) == library_rows(view, str(copy)), view
 
 
+@pytest.mark.parametrize("view", OF_SEGMENTS)
+def test_a_partition_without_segments_has_no_rows(view: str, tmp_path: Path) -> None:
+    """And costs the others nothing: a broker has just made it, or a link leads out of it."""
+    shutil.copytree(PARTITION.parent, tmp_path / "data")
+    before = rows_of(reader_of(tmp_path / "data", view=view))
+    (tmp_path / "data" / "empty-0").mkdir()
+
+    assert rows_of(reader_of(tmp_path / "data", view=view)) == before
+
+
 def test_many_small_chunks_become_few_batches(tmp_path: Path) -> None:
     """The kernel hands on a thousand rows at a time; Spark gets 16,384 or so."""
     (tmp_path / "orders-0").mkdir()
