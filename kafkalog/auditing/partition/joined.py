@@ -41,6 +41,10 @@ def join(
     ends = [scan.stretch.last_offset + 1 for scan in scans if scan.stretch.last_offset is not None]
     log_end = max([log_start if not bases else bases[-1], *ends[-1:]])
     entries = _txn_entries(directory, reported.append)
+    cleaned_to = _cleaned_to(directory, scans, log_end)
+    has_transactions = any(scan.transactions for scan in scans)
+    aborted = [(entry.first_offset, entry.last_offset) for rows in entries.values() for entry in rows]
+    evidence = Evidence(directory, log_start, cleaned_to, has_transactions, damaged, aborted)
     facts = PartitionAudit(
         directory,
         log_start,
@@ -55,17 +59,15 @@ def join(
         newest_broker=max((scan.stretch.newest_broker for scan in scans), default=-1),
         oldest=min((scan.oldest for scan in scans if scan.oldest >= 0), default=-1),
         damaged=tuple(damaged),
-        cleaned_to=_cleaned_to(directory, scans, log_end),
+        cleaned_to=cleaned_to,
         epochs=tuple(_epochs(scans)),
-        has_transactions=any(scan.transactions for scan in scans),
+        has_transactions=has_transactions,
         breaks=tuple(sorted(whole.breaks, key=lambda found: found.first_offset)),
+        gaps=tuple(classify(hole, evidence, policies) for hole in holes(scans)),
         findings=(*of_segments, *reported, *_seams(scans)),
         txn_entries=entries,
     )
-    aborted = [(entry.first_offset, entry.last_offset) for rows in entries.values() for entry in rows]
-    evidence = Evidence(directory, log_start, facts.cleaned_to, facts.has_transactions, damaged, aborted)
-    judged = replace(facts, gaps=tuple(classify(hole, evidence, policies) for hole in holes(scans)))
-    return replace(judged, of_producers=tuple(broken_sequences(judged)))
+    return replace(facts, of_producers=tuple(broken_sequences(facts))) if facts.breaks else facts
 
 
 def _joined(seed: Columns, stretches: Sequence[FoldedLog]) -> FoldedLog:

@@ -69,11 +69,12 @@ def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPla
     sizes: dict[int, int] = {}
     found: list[tuple[int, int, LogDirectory, PartitionDirectory]] = []
     for number, cluster in enumerate(clusters):
+        bare = {id(node): replace(node, partitions=[], findings=[], all_checkpoints={}) for node in cluster.nodes}
         for node, directory in cluster.wanted():
             group = groups.setdefault((number, directory.topic, directory.partition), len(groups))
             size = 0 if directory.topic == STATE_TOPIC else directory.size
             sizes[group] = max(sizes.get(group, 0), size)
-            found.append((number, group, replace(node, partitions=[], findings=[], all_checkpoints={}), directory))
+            found.append((number, group, bare[id(node)], directory))
     return [
         LogPlace(at, number, group, 1 if share_bytes is None else 1 + sizes[group] // share_bytes, node, directory)
         for at, (number, group, node, directory) in enumerate(found)
