@@ -116,6 +116,14 @@ FILES: Final[dict[str, Code]] = {
         "See the message; the other files were read.",
         bytes=Bytes.LOST,
     ),
+    "file-name-odd": Code(
+        NOTE,
+        "A file in a partition's directory has the suffix of a segment, an index or a snapshot, but its name holds no"
+        " offset that Kafka's 64 bits can hold.",
+        "Certain: no broker writes such a name.",
+        "The broker fails to load the partition, or ignores the file.",
+        "Find out what wrote the file. The other files of the partition were read.",
+    ),
     "file-unknown": Code(
         WARNING,
         "By its name or content, a file is no Kafka file that kafkalog knows.",

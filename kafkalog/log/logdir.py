@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.links import leaving
-from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
+from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, is_remote, local_path, parse_name
 from kafkalog.log.readers import read_checkpoint, read_properties
 from kafkalog.log.recognition import CHECKPOINTS, DirectoryKind, partition_name, recognized
 from kafkalog.log.storage import exists, open_tree
@@ -246,6 +246,9 @@ def _partition(
         parsed = parse_name(entry.name)
         if parsed.removed:
             left_over.append(entry.name)
+        elif parsed.kind in NAMED_BY_OFFSET and parsed.offset is None:
+            message = "its name holds no offset that a broker could have written; it is not read as a part of the log"
+            findings.append(Finding.of("file-name-odd", entry.path, message))
         elif parsed.kind is FileKind.LOG and parsed.offset is not None:
             segments.append(Segment(entry.path, parsed.offset, entry.size))
         elif parsed.kind is FileKind.PRODUCER_SNAPSHOT and parsed.offset is not None:

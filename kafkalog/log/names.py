@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 __all__ = [
     "METADATA_TOPIC",
+    "NAMED_BY_OFFSET",
     "OFFSETS_TOPIC",
     "SHARE_TOPIC",
     "STATE_TOPIC",
@@ -68,7 +69,10 @@ class FileKind(Enum):
 
 
 class FileName(NamedTuple):
-    """A file's kind, the offset in its name (segments, snapshots), a KRaft snapshot's epoch, and a removed suffix."""
+    """A file's kind, the offset in its name (segments, snapshots), a KRaft snapshot's epoch, and a removed suffix.
+
+    The offset is None where the name has none, or one that Kafka's 64 bits cannot hold.
+    """
 
     kind: FileKind
     offset: int | None = None
@@ -87,6 +91,7 @@ _BY_SUFFIX: Final = {
         FileKind.PRODUCER_SNAPSHOT,
     )
 }
+NAMED_BY_OFFSET: Final = frozenset(_BY_SUFFIX.values())
 _BY_NAME: Final = {
     "recovery-point-offset-checkpoint": FileKind.OFFSET_CHECKPOINT,
     "replication-offset-checkpoint": FileKind.OFFSET_CHECKPOINT,
@@ -100,6 +105,8 @@ _BY_NAME: Final = {
 }
 _KRAFT: Final = re.compile(r"(\d{1,20})-(\d{1,10})(?:-[^.]*)?\.checkpoint(?:\.part)?")
 _DIGITS: Final = re.compile(r"\d{1,20}")
+_HIGHEST_OFFSET: Final = 2**63 - 1
+_HIGHEST_EPOCH: Final = 2**31 - 1
 
 
 def parse_name(name: str) -> FileName:
@@ -112,10 +119,14 @@ def parse_name(name: str) -> FileName:
     if name in _BY_NAME:
         return FileName(_BY_NAME[name], removed=removed)
     if match := _KRAFT.fullmatch(name):
-        return FileName(FileKind.KRAFT_SNAPSHOT, int(match[1]), int(match[2]), removed)
+        offset, epoch = int(match[1]), int(match[2])
+        if offset > _HIGHEST_OFFSET or epoch > _HIGHEST_EPOCH:
+            return FileName(FileKind.UNKNOWN, removed=removed)
+        return FileName(FileKind.KRAFT_SNAPSHOT, offset, epoch, removed)
     stem, dot, suffix = name.rpartition(".")
     kind = _BY_SUFFIX.get(dot + suffix)
     if kind is None:
         return FileName(FileKind.UNKNOWN, removed=removed)
     first = stem.partition(".")[0]
-    return FileName(kind, int(first) if _DIGITS.fullmatch(first) else None, removed=removed)
+    number = int(first) if _DIGITS.fullmatch(first) else None
+    return FileName(kind, None if number is None or number > _HIGHEST_OFFSET else number, removed=removed)

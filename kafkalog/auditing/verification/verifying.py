@@ -25,7 +25,7 @@ from kafkalog.log.clusters import open_clusters
 from kafkalog.log.files import open_source
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
-from kafkalog.log.names import FileKind, local_path
+from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
 from kafkalog.log.rows import side_file_rows
 from kafkalog.log.storage import is_directory
 from kafkalog.log.walk import Found, walk
@@ -156,7 +156,8 @@ def _other_findings(
     entry: Found, facts: FileFacts, directory: PartitionDirectory | None, options: VerifyOptions
 ) -> list[Finding]:
     findings = _other(entry, facts, options)
-    if facts.removed or (directory is not None and directory.suffix):
+    is_odd = facts.kind in NAMED_BY_OFFSET and parse_name(os.path.basename(entry.path)).offset is None
+    if facts.removed or (directory is not None and (directory.suffix or is_odd)):  # no part of the log
         findings = [_as_note(finding) for finding in findings if finding.code != "offset-gap"]
     return findings if directory is None else [located(finding, directory) for finding in findings]
 
