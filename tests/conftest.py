@@ -1,13 +1,20 @@
 """How tests are shared out to several processes: those of Spark stay in one, so that there is one session.
 
+Programs that tests start can be interrupted, also where whoever started the tests ignores SIGINT, as a background job of
+a shell or nohup does.
+
 xdist's own groups are no help: they change an item's id in a way that pytest 9.2 no longer sees.
 """
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a child inherits that, but not a handler
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)  # xdist's

@@ -36,13 +36,15 @@ def compare_partition(audit: PartitionAudit, sides: Sequence[SideFiles]) -> Iter
     yield from log_end(audit, explained=reported or doubts.any_foreign)
 
 
-def check_partition(audit: PartitionAudit) -> Iterator[Finding]:
+def check_partition(audit: PartitionAudit, *, all_producers: bool) -> Iterator[Finding]:
     """Yield what of this bears on an audit's verdicts, and needs no further read of a segment.
 
-    That is what the ``.txnindex`` files say that are there, and which files know offsets after the log's end.
+    That is what the ``.txnindex`` files say that are there, which only the transactions of `all_producers` can show,
+    and which files know offsets after the log's end.
     """
-    for faults in txn_index_faults(audit, missing=False):
-        yield faults.finding(excused=False)
+    if all_producers:
+        for faults in txn_index_faults(audit, missing=False):
+            yield faults.finding(excused=False)
     yield from log_end(audit, explained=_has_damaged_tail(audit))
 
 

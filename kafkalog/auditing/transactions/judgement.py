@@ -68,8 +68,8 @@ def _judge(
     verdicts = Verdicts.of(partition, context)
     findings = log_findings(partition) if share == 0 else []
     findings += (located(finding, directory) for finding in marker_findings(partition))
-    if of == 1:  # they list the transactions of all producers
-        findings += check_partition(partition)
+    if share == 0:
+        findings += check_partition(partition, all_producers=of == 1)
     findings += producer_findings(partition, verdicts, around.now, options.max_timeout_ms)
     if directory.topic == OFFSETS_TOPIC:
         findings += (located(found, directory) for found in pending_offsets(directory, verdicts, options.limits))
