@@ -3,8 +3,8 @@
     python spark/ship.py zip dist/kafkalog.zip                      # pure Python, for --py-files
     python spark/ship.py environment dist/environment.tar.gz        # with the compiled kernel, for --archives
 
-A zip of the same source is the same file, byte for byte. The environment is a virtual one, made anew with what a task
-needs, or one that is there already (``--of``); its Python is a link to the one that made it.
+A zip of the same source is the same file, byte for byte. The environment is a new virtual environment with what a task
+needs, or an existing one (``--of``); its Python is a link to the one that made it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FOLDERS = (".", "cli", "spark")
 PACKAGES = ("kafkalog", "kafkalog_cli", "kafkalog_spark", "pyspark_kafkalog")
 SUFFIXES = (".json", ".py")
 NEEDED = (f"{ROOT}[parquet]", "pandas>=2.2,<3")  # pyspark is on the nodes
-EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can say
+EARLIEST = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can store
 
 
 def sources() -> list[tuple[str, Path]]:
@@ -37,7 +37,7 @@ def sources() -> list[tuple[str, Path]]:
 
 
 def write_zip(target: Path) -> None:
-    """Write the zip; neither times nor rights nor the order of a listing enter it."""
+    """Write the zip; it does not depend on times, permissions or the order of a listing."""
     with zipfile.ZipFile(target, "w") as packed:
         for name, file in sources():
             about = zipfile.ZipInfo(name, EARLIEST)
@@ -68,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("zip", "environment"))
     parser.add_argument("target", type=Path)
-    parser.add_argument("--of", type=Path, metavar="DIR", help="a virtual environment that is there")
+    parser.add_argument("--of", type=Path, metavar="DIR", help="an existing virtual environment")
     asked = parser.parse_args()
     asked.target.parent.mkdir(parents=True, exist_ok=True)
     if asked.what == "zip":

@@ -222,9 +222,9 @@ def test_what_kafka_says_of_bytes_that_it_refuses(version: int, data: bytes, kaf
 @pytest.mark.parametrize(
     ("data", "remark"),
     [
-        (b"\0\1\2x\1\0\5\0\0\0\7", "t takes 4 bytes, its tag says 5"),
-        (b"\0\1\2x\2\5\0\5\0", "tag 5 stands behind tag 5"),
-        (b"\0\1\2x\2\5\0\0\4\0\0\0\7", "tag 0 stands behind tag 5"),
+        (b"\0\1\2x\1\0\5\0\0\0\7", "t takes 4 bytes, but its tag's size is 5"),
+        (b"\0\1\2x\2\5\0\5\0", "tag 5 comes after tag 5"),
+        (b"\0\1\2x\2\5\0\0\4\0\0\0\7", "tag 0 comes after tag 5"),
     ],
 )
 def test_what_kafka_lets_pass_is_remarked(data: bytes, remark: str) -> None:

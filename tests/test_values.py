@@ -39,7 +39,7 @@ def test_a_row_comes_in_the_order_of_its_declaration() -> None:
 @pytest.mark.parametrize("cells", [{"file": 1, "entry": 2, "offset": 3}, dict.fromkeys("abcd", 0)], ids=repr)
 def test_a_cell_too_few_or_of_another_name_is_an_error(cells: dict[str, int]) -> None:
     """Nothing is written under a name that it does not belong to."""
-    with pytest.raises(TypeError, match=r"the table offset_index: missing, or not declared: .*position"):
+    with pytest.raises(TypeError, match=r"table offset_index: columns missing or not declared: .*position"):
         TABLES["offset_index"].of(**cells)
 
 

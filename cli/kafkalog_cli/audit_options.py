@@ -1,4 +1,4 @@
-"""The options that every audit has, whatever does the work."""
+"""The options that every audit has, local or on Spark."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ audit_options: Final = in_order(
 
 
 def audit_options_of(params: Mapping[str, Any], jobs: int = 1) -> AuditOptions:
-    """Return what a command's parameters ask of the audit itself."""
+    """Return the parameters of the audit itself from a command's."""
     from kafkalog.auditing.transactions import AuditOptions
 
     return AuditOptions(

@@ -51,12 +51,12 @@ def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -
     """
     paths = (*inputs, *more)
     if not paths:
-        raise click.UsageError("No inputs: name directories with --input.")
+        raise click.UsageError("Inputs are missing: name directories with --input.")
     return run_bulk(paths, master=None)
 
 
 def run_bulk(paths: Sequence[str], *, master: str | None) -> int:
-    """Run the job with the command's parameters, where the session's configuration does not tell what was left out."""
+    """Run the job with the command's parameters; the session's configuration may set those that were left out."""
     try:
         from kafkalog_spark.session import active_session, open_session, told
     except ImportError as error:

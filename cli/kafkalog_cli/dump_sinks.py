@@ -21,9 +21,9 @@ __all__ = ["dump_sink"]
 def dump_sink(
     form: str, stream: BinaryIO, request: DumpRequest, columns: Sequence[str], *, terminal: bool, raw: bool
 ) -> RowSink:
-    """Return the sink for `form`; a csv holds exactly one table.
+    """Return the sink for `form`; a csv has exactly one table.
 
-    Raises UsageError where the files or the options give it several, or none of its columns.
+    Raises UsageError if the files or the options give it several, or none of its columns.
     """
     if form != "csv":
         return sink_of(form, stream, columns, sorted({*_expected(request), "findings"}), terminal=terminal)
@@ -36,12 +36,12 @@ def dump_sink(
 
 
 def _kinds(request: DumpRequest) -> set[FileKind]:
-    """Return the kinds of the files that give rows."""
+    """Return the kinds of the files that have rows."""
     return {name_of(file).kind for file in request.files} & set(TABLES_OF)
 
 
 def _expected(request: DumpRequest) -> set[str]:
-    """Return the tables that the files give, whether they have rows or not."""
+    """Return the tables of the files, even those without rows."""
     if request.tables:
         return set(request.tables)
     return {
@@ -50,11 +50,11 @@ def _expected(request: DumpRequest) -> set[str]:
 
 
 def _only_table(request: DumpRequest) -> str:
-    """Return the one table that the files give by default."""
+    """Return the one table of the files by default."""
     of_segment = next(name for name in ("internal", "records", "batches") if name in request.wanted)
     names = {of_segment if kind in SEGMENTS else TABLES_OF[kind][0].name for kind in _kinds(request)}
     if len(names) > 1:
         raise click.UsageError(
-            f"--format csv holds one table, the files give {', '.join(sorted(names))}: choose by --table."
+            f"--format csv has one table, but the files have {', '.join(sorted(names))}: choose one with --table."
         )
     return names.pop() if names else "batches"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["SEGMENTS", "DumpRequest", "dump_rows", "dump_text"]
 
 SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
-# Findings that the tool's own summaries tell.
+# Findings that the tool's own summaries report.
 _IN_SUMMARIES: Final = frozenset({"index-entry-not-last-offset", "time-index-entry-unlike-batch"})
 
 
@@ -46,7 +46,7 @@ class DumpRequest:
 
     @property
     def wanted(self) -> set[str]:
-        """Return the names of the tables that a segment gives."""
+        """Return the names of the tables that a segment has rows for."""
         if self.tables:
             return set(self.tables)
         if self.options.internal:
@@ -55,11 +55,11 @@ class DumpRequest:
 
 
 class Enough(Exception):  # noqa: N818  # no error: --limit is reached
-    """As many rows as were asked for."""
+    """The requested number of rows is reached."""
 
 
 class _Run:
-    """One command's files: counts findings, shows them, goes on behind what can't be read."""
+    """One command's files: counts findings, shows them, continues after what can't be read."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class _Run:
 
 
 class _FindingRows:
-    """Findings as rows with the ids that an audit gives them: those of a partition's files say whose they are."""
+    """Findings as rows with the ids that an audit gives them: those about a partition's files name the partition."""
 
     def __init__(self) -> None:
         self._places: dict[str, Place | None] = {}
@@ -116,7 +116,7 @@ class _FindingRows:
         if finding.file == STDIN:
             return self._distinct(finding_row(finding))
         if home not in self._places:
-            from kafkalog.log.logdir import Place  # which reads checkpoints, too
+            from kafkalog.log.logdir import Place  # imports the readers of checkpoints, too
 
             self._places[home] = Place.of(home)
         place = self._places[home]
@@ -262,7 +262,7 @@ def _one(text: KafkaText, chunk: Chunk, row: int, run: _Run, *, counts: bool) ->
 
 
 def _side_file(text: KafkaText, file: str, kind: FileKind, report: Callable[[Finding], None]) -> None:
-    """Write a file that is no segment."""
+    """Write a file that is not a segment."""
     from kafkalog_cli.render.kafka.side_files import SideFileText
 
     options = text.options

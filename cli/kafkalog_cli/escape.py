@@ -1,7 +1,7 @@
 """Bytes from the evidence, made harmless for a terminal and reversible.
 
 What is not printable (control characters, C1, bidi and other format characters) is written as ``\\xNN`` or ``\\uNNNN``,
-bytes that are no UTF-8 as ``\\xNN``, a backslash as two.
+bytes that are not UTF-8 as ``\\xNN``, a backslash as two.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ __all__ = ["escape", "escape_bytes", "escape_json"]
 
 
 def escape(text: str) -> str:
-    """Escape `text`; surrogates stand for bytes that are no UTF-8, as in file names."""
+    """Escape `text`; surrogates are bytes that are not UTF-8, as in file names."""
     if text.isprintable() and "\\" not in text:
         return text
     return "".join(_escaped(character) for character in text)
@@ -22,7 +22,7 @@ def _escaped(character: str) -> str:
     if character.isprintable():
         return character
     code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that Python carries as a lone surrogate
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that Python represents as a lone surrogate
         return f"\\x{code - 0xDC00:02x}"
     if code < 0x80:
         return f"\\x{code:02x}"

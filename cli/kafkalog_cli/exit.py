@@ -1,4 +1,4 @@
-"""How a command ends: the library's exit statuses, and what the output's end is."""
+"""How a command ends: the library's exit statuses, and the ways in which its output can fail."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ class OutputError(Exception):
 
 
 class PipeClosedError(Exception):
-    """The reader of the output went away. No OSError: click would turn that into a status of its own."""
+    """The reader of the output has closed it. Not an OSError: click would turn that into a status of its own."""

@@ -42,7 +42,7 @@ class _LazyGroup(click.Group):
             hint = f" Did you mean {close[0]!r}?" if close else ""
             if os.path.exists(name):
                 hint = f" Did you mean `kafkalog {'txn-audit' if os.path.isdir(name) else 'dump'} {name}`?"
-            ctx.fail(f"There is no command {name!r}.{hint}")
+            ctx.fail(f"The command {name!r} does not exist.{hint}")
         return super().resolve_command(ctx, args)
 
 

@@ -1,4 +1,4 @@
-"""What the user named: files of Kafka's by their looks, and what else it can be, in a clear line."""
+"""What the user named: Kafka's files by name and content, and a clear line for anything else."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def name_of(file: str) -> FileName:
 def chunks_of(
     file: str, limits: Limits, max_bytes: int | None, before_waiting: Callable[[], object]
 ) -> Iterator[Chunk]:
-    """Read a segment, or standard input as one; `before_waiting` is called where that has nothing more for now.
+    """Read a segment, or standard input as one; `before_waiting` is called when that has no more bytes for now.
 
-    Raises UnreadableError where that cannot be a segment.
+    Raises UnreadableError if it cannot be a segment.
     """
     if file != STDIN:
         yield from kafkalog.segment_chunks(file, limits=limits, max_bytes=max_bytes)
@@ -48,14 +48,14 @@ def chunks_of(
     stream = getattr(stream, "raw", stream)
     source = kafkalog.StreamSource(stream, STDIN, max_bytes=max_bytes, before_waiting=before_waiting)
     with contextlib.closing(source):
-        beginning = source.read(0, _OFFSET)  # more of a segment is not waited for
+        beginning = source.read(0, _OFFSET)  # does not wait for more of a segment
         if _what(beginning) is not None or (not beginning and not source.is_cut):
             _refuse(STDIN, source.read(0, _HEAD))
         yield from kafkalog.scan_source(source, limits=limits)
 
 
 def _refuse(file: str, head: bytes) -> None:
-    """Raise UnreadableError for bytes that no segment begins with, naming what they are."""
+    """Raise UnreadableError for bytes that no segment begins with, and say what they are."""
     if not head:
         raise UnreadableError(f"{file}: an empty file")
     what = _what(head)
@@ -64,13 +64,13 @@ def _refuse(file: str, head: bytes) -> None:
 
 
 def _what(head: bytes) -> str | None:
-    """Say what begins with these bytes, None where it may be a segment."""
+    """Say what begins with these bytes, None if it may be a segment."""
     for magic, what in _LOOKS:
         if head.startswith(magic):
             return what
     if not _is_text(head):
         return None
-    return "the text of a dump, no segment" if head.startswith(b"Dumping ") else "a text file, no segment"
+    return "the text of a dump, not a segment" if head.startswith(b"Dumping ") else "a text file, not a segment"
 
 
 def _is_text(head: bytes) -> bool:
@@ -100,7 +100,7 @@ def _head(file: str) -> bytes:
 
 
 def check_segment(file: str, name: FileName) -> None:
-    """Refuse what cannot be a segment; an empty one that a broker's files stand beside is legal.
+    """Refuse what cannot be a segment; an empty one beside a broker's other files is legal.
 
     Raises UnreadableError with what was found.
     """
@@ -118,7 +118,7 @@ def _has_company(file: str) -> bool:
 
 
 def check_side_file(file: str) -> None:
-    """Refuse what is no regular file, or compressed.
+    """Refuse what is not a regular file, or is compressed.
 
     Raises UnreadableError with what was found.
     """
@@ -128,9 +128,9 @@ def check_side_file(file: str) -> None:
 
 
 def check_unknown(file: str) -> Finding:
-    """Return the finding for a file that no name of Kafka's fits, missing ones included.
+    """Return the finding for a file, or a missing file, whose name is none of Kafka's.
 
-    Raises UnreadableError where it is there and no file, or looks like something else.
+    Raises UnreadableError if the path exists and is not a file, or looks like something else.
     """
     from kafkalog.log.storage import exists
 
@@ -138,4 +138,4 @@ def check_unknown(file: str) -> Finding:
         head = _head(file)
         if head:
             _refuse(file, head)
-    return Finding.of("file-unknown", file, "no file of Kafka's, by its name: ignored")
+    return Finding.of("file-unknown", file, "its name is not that of a Kafka file; it was ignored")

@@ -42,7 +42,7 @@ def main(command: click.Command | None = None) -> NoReturn:
         status = Exit.OUTPUT_FAILED
     if status in (Exit.CLOSED_PIPE, Exit.OUTPUT_FAILED) and sys.stdout is not None:
         with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's own flush says nothing
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's own flush does not fail
     sys.exit(status)
 
 
@@ -61,7 +61,7 @@ def _run(command: click.Command | None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:
-        shown = "\n".join(map(escape, error.format_message().split("\n")))  # arguments come back in it
+        shown = "\n".join(map(escape, error.format_message().split("\n")))  # it may quote arguments
         click.UsageError(shown, error.ctx).show()
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
@@ -71,7 +71,7 @@ def _run(command: click.Command | None) -> int:
     except SystemExit:
         if sys.stdout is stdout:
             raise
-        sys.stdout, sys.stderr = stdout, stderr  # click's own way with a closed pipe is to wrap them and to exit with 1
+        sys.stdout, sys.stderr = stdout, stderr  # on a closed pipe, click wraps them and exits with 1
         return Exit.CLOSED_PIPE
     except OutputError as error:
         print(f"kafkalog: error: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Options that several commands have: each declared once. What differs from command to command is an argument here."""
+"""Options that several commands have, each declared once. What differs between commands is an argument here."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def table_option(names: Sequence[str], more: str = ".", **attributes: Any) -> Op
 
 
 def columns_option(tables: Sequence[Table]) -> Option:
-    """Declare ``--columns``, which takes those of any of the tables."""
+    """Declare ``--columns``, which accepts the columns of all these tables."""
 
     def known() -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for table in tables for name in table.names))
@@ -116,7 +116,7 @@ def status_options(default: Severity = Severity.WARNING) -> Option:
 
 
 def row_form(form: str | None, output: Path | None, tables: Sequence[object]) -> str:
-    """Return the format of rows: the one that is named, or by the output's suffix; CSV holds one table."""
+    """Return the format of rows: the one that is named, or that of the output's suffix; CSV has one table."""
     form = form or ("table" if output is None else form_of(output, {"": "parquet", ".txt": "table"}))
     if form == "csv" and len(tables) != 1:
         raise click.UsageError("--format csv takes exactly one --table.")

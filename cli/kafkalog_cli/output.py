@@ -1,6 +1,6 @@
 """Where a command's data goes: standard output or a file that appears whole or not at all.
 
-Data goes to the binary stream: nothing on the way may drop or change a byte. All else goes to standard error.
+Data goes to the binary stream: nothing may drop or change a byte. All else goes to standard error.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def say_official(text: str) -> None:
 def _to_stderr(line: str) -> None:
     if sys.stderr is None:  # closed: print would take standard output
         return
-    with contextlib.suppress(OSError, ValueError):  # nobody listens; the exit status still tells
+    with contextlib.suppress(OSError, ValueError):  # nobody reads it; the exit status still reports the result
         sys.stderr.write(line.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape") + "\n")
         sys.stderr.flush()
 
 
 class _Checked:
-    """A stream whose failures are OutputErrors and PipeClosedErrors: click has its own way with an OSError."""
+    """A stream whose failures are OutputErrors and PipeClosedErrors: click treats an OSError in its own way."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream = stream
@@ -66,17 +66,17 @@ class _Checked:
 
 
 def refuse_evidence(output: Path, inputs: Sequence[Path]) -> None:
-    """Raise OutputError where `output` would lie in a directory that evidence is read from, or below it."""
+    """Raise OutputError if `output` would be in a directory that evidence is read from, or below it."""
     folder = output.absolute().parent.resolve()
     for path in inputs:
         homes = [path.resolve()] if path.is_dir() else [path.resolve().parent, path.absolute().parent.resolve()]
         if any(folder.is_relative_to(home) for home in homes):
-            raise OutputError(f"{output}: lies in a directory that is read; nothing is ever written there")
+            raise OutputError(f"{output}: is in an input directory; kafkalog never writes there")
 
 
 def temporary_name(target: Path) -> Path:
-    """Return a name beside `target` that nobody has: known before it is made, so that no signal leaves it behind."""
-    import secrets  # it brings hmac and random
+    """Return an unused name beside `target`: known before the file is made, so that a signal can't leave it there."""
+    import secrets  # imports hmac and random
 
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}")
 
@@ -89,8 +89,8 @@ def _only_ours(path: str, flags: int) -> int:
 def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryIO]:
     """Give the stream for a command's data.
 
-    A file is written under a temporary name beside it and renamed when all is there. Raises OutputError where it
-    can't be written, or would lie in a directory that evidence is read from, or below it.
+    A file is written under a temporary name beside it and renamed when it is complete. Raises OutputError if it can't
+    be written, or would be in a directory that evidence is read from, or below it.
     """
     if output is None:
         if sys.stdout is None:
@@ -100,7 +100,7 @@ def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryI
         stream.flush()
         return
     if output.exists() and not output.is_file():
-        raise OutputError(f"{output}: no regular file")
+        raise OutputError(f"{output}: is not a regular file")
     folder = output.absolute().parent.resolve()
     refuse_evidence(output, inputs)
     name = temporary_name(folder / output.name)

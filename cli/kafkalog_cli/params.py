@@ -18,7 +18,7 @@ _SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A number of bytes, with KiB, MiB or GiB behind it if so wished."""
+    """A number of bytes, optionally with KiB, MiB or GiB after it."""
 
     name = "bytes"
 
@@ -46,7 +46,7 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run tim
 
 
 class At(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """An offset or a time: a number below 10**11 is an offset, as ms it would lie before 1974."""
+    """An offset or a time: a number below 10**11 is an offset; as ms it would be before 1974."""
 
     name = "offset|time"
 
@@ -60,7 +60,7 @@ class At(click.ParamType):  # type: ignore[type-arg]  # not generic at run time 
 
 
 class Offsets(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A range of offsets, both ends in it: A..B, A.., ..B or one offset."""
+    """A range of offsets, both ends included: A..B, A.., ..B or one offset."""
 
     name = "A..B"
 
@@ -71,7 +71,7 @@ class Offsets(click.ParamType):  # type: ignore[type-arg]  # not generic at run 
             return value
         match = re.fullmatch(r"(-?\d+)?(?:(\.\.)(-?\d+)?)?", str(value))
         if not match or not str(value) or match[0] == "..":
-            self.fail(f"{value!r} is no range of offsets, like 100..200, 100.. or ..200", param, ctx)
+            self.fail(f"{value!r} is not a range of offsets, like 100..200, 100.. or ..200", param, ctx)
         first = None if match[1] is None else int(match[1])
         last = first if match[2] is None else None if match[3] is None else int(match[3])
         if first is not None and last is not None and first > last:
@@ -90,7 +90,7 @@ def names_of(known: Callable[[], tuple[str, ...]]) -> Callable[[click.Context, c
 
                 close = difflib.get_close_matches(name, known(), 3)
                 hint = f"did you mean {' or '.join(close)}?" if close else "kafkalog schema lists them."
-                raise click.BadParameter(f"there is no column {name!r}; {hint}", ctx, param)
+                raise click.BadParameter(f"column {name!r} does not exist; {hint}", ctx, param)
         return names
 
     return split
@@ -100,7 +100,7 @@ def form_of(output: Path, others: Mapping[str, str]) -> str:
     """Choose a format of rows by an output's suffix; `others` are a command's own suffixes."""
     form = {**_SUFFIXES, **others}.get(output.suffix.lower())
     if form is None:
-        raise click.UsageError(f"No format goes with {output.suffix!r}: name one with --format.")
+        raise click.UsageError(f"The suffix {output.suffix!r} does not name a format: choose one with --format.")
     return form
 
 
@@ -116,6 +116,6 @@ class NumberRanges(click.ParamType):  # type: ignore[type-arg]  # not generic at
         for part in value.split(","):
             match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
             if not match:
-                self.fail(f"{value!r} is no list of numbers, like 0,3-5", param, ctx)
+                self.fail(f"{value!r} is not a list of numbers, like 0,3-5", param, ctx)
             ranges.append(range(int(match[1]), int(match[2] or match[1]) + 1))
         return tuple(ranges)

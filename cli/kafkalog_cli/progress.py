@@ -1,4 +1,4 @@
-"""How far a long run is, on standard error and only where that is a terminal."""
+"""How far a long run is, on standard error and only if that is a terminal."""
 
 from __future__ import annotations
 

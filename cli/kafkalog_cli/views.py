@@ -1,4 +1,4 @@
-"""What the commands over internal topics share: their options, and rows on their way to a format."""
+"""What the commands over internal topics share: their options, and how rows are written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Row = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class ViewOutput:
-    """How a command's rows leave it."""
+    """How a command writes its rows."""
 
     paths: tuple[str, ...]
     form: str
@@ -74,7 +74,7 @@ class ViewOutput:
 
     @contextmanager
     def _sink(self) -> Iterator[RowSink]:
-        """Give what takes the rows; an output appears when all of them were taken."""
+        """Give the sink for the rows; an output appears when all of them are written."""
         if self.form == "parquet" and self.output is not None:
             from kafkalog_cli.render.parquet import ParquetSink, new_directory
 
@@ -98,7 +98,7 @@ class ViewOutput:
 
 
 def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[[_Command], _Command]:
-    """Give a command the inputs, ``--at`` and its output options, a `ViewOutput` as `view`; its own stand above."""
+    """Give a command the inputs, ``--at``, and its output options as a `ViewOutput`, `view`, after its own options."""
     by_name = {table.name: table for table in tables}
 
     def decorate(command: _Command) -> _Command:

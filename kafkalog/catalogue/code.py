@@ -1,4 +1,4 @@
-"""What a finding's code is declared with."""
+"""How a finding's code is declared."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Severity(IntEnum):
 
     @property
     def word(self) -> str:
-        """Return the lower-case word that outputs carry."""
+        """Return the lower-case word that outputs have."""
         return self.name.lower()
 
 
 class Bytes(Enum):
-    """What a finding says of the bytes of its extent, to all that read them: audit, verify, salvage, show, Spark.
+    """What a finding says of the bytes of its extent, for all that read them: audit, verify, salvage, show, Spark.
 
-    LOST: they hold no whole batch. SUSPECT: they hold none either, and that is legal at the end of a partition's last
-    segment. WHOLE: a batch whose checksum holds, which readers do not take as its header is, or whose records were not
-    read. INFORMATIVE: nothing.
+    LOST: they contain no whole batch. SUSPECT: the same, but that is legal at the end of a partition's last segment.
+    WHOLE: a batch whose CRC matches, but whose header is not read as it is, or whose records were not read.
+    INFORMATIVE: nothing.
     """
 
     LOST = "lost"
@@ -37,7 +37,7 @@ class Bytes(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A kind of finding: what it means, how sure it is, what Kafka would do with it, what to do next.
+    """A kind of finding: what it means, how certain it is, what Kafka does, what to do next.
 
     `bytes` is what it says of the bytes of its extent.
     """

@@ -1,7 +1,7 @@
 """Bytes to columns and values; knows no files.
 
-The hot loops run compiled where the install could compile them. ``KAFKALOG_PURE=1`` in the environment
-takes their Python source instead, with the same answers.
+The hot loops run compiled if the install could compile them. ``KAFKALOG_PURE=1`` in the environment runs their Python
+source instead, with the same answers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def interpreted(name: str, as_name: str) -> ModuleType:
 
 if os.environ.get("KAFKALOG_PURE"):
     for _name in (
-        "checksums",  # first: the others take it
+        "checksums",  # first: the others import it
         "batch_headers",
         "batch_records",
         "candidates",

@@ -1,6 +1,6 @@
-"""Stands in for the ``cython`` module where the loops run interpreted, so that Cython is no run-time dependency.
+"""Replaces the ``cython`` module when the loops run interpreted, so that Cython is not a run-time dependency.
 
-Only the names that the loops use exist; types are never called, decorators give their function back.
+It has only the names that the loops use; types are never called, decorators return their function.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ccall = inline = cfunc
 
 
 def exceptval(*_: object, **__: object) -> Callable[[Function], Function]:
-    """Say how a C function reports exceptions: of no meaning here."""
+    """Say how a C function reports exceptions: no effect here."""
     return cfunc
 
 
 def returns(*_: object) -> Callable[[Function], Function]:
-    """Say what a C function returns: of no meaning here."""
+    """Say what a C function returns: no effect here."""
     return cfunc
 
 

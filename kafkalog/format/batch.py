@@ -1,4 +1,4 @@
-"""A batch's header as a row, and the buffers that many of them stand in."""
+"""A batch's header as a row, and the buffers that hold many of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CellTable:
         return tuple(self.cells[number :: self.capacity])
 
     def numpy(self) -> NDArray[np.int64]:
-        """Return a view of the rows in use, of shape (columns, rows); imports NumPy, which a dump does without."""
+        """Return a view of the rows in use, of shape (columns, rows); imports NumPy, which a dump does not need."""
         import numpy as np
 
         return np.frombuffer(self.cells, np.int64).reshape(-1, self.capacity)[:, : self.count]
@@ -61,8 +61,8 @@ class CellTable:
 class Batch(NamedTuple):
     """The header of a record batch; names are Kafka's (DefaultRecordBatch), sizes in bytes, times in ms.
 
-    For magic 0 and 1 it is one message: `base_offset` and `records_count` are None where the message wraps others,
-    and what these magics don't have is -1. `crc_holds` says whether the checksum is that of the bytes.
+    For magic 0 and 1 it is one message: `base_offset` and `records_count` are None if the message is a wrapper, and
+    fields that these magics don't have are -1. `crc_holds` says whether the stored CRC matches the bytes.
     """
 
     position: int
@@ -96,7 +96,7 @@ class Batch(NamedTuple):
 
     @property
     def codec(self) -> str:
-        """Return the compression codec's name; an unknown one's number."""
+        """Return the compression codec's name, or the number of an unknown codec."""
         number = self.attributes & CODEC_MASK
         return CODECS[number] if number < len(CODECS) else str(number)
 
@@ -119,14 +119,14 @@ class Batch(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """Return when the cleaner may drop tombstones or marker (KIP-534), None where it has not said so."""
+        """Return when the cleaner may drop tombstones or marker (KIP-534), None if no cleaner has set that."""
         return self.base_timestamp if self.magic > 1 and self.attributes & DELETE_HORIZON else None
 
 
 class Record(NamedTuple):
     """A record with its values. Times are in ms; `position` is that of its batch in the file.
 
-    `headers` are (key, value) in order. `crc` and `crc_holds` belong to a message of magic 0 or 1, else they are None.
+    `headers` are (key, value) in order. `crc` and `crc_holds` are those of a message of magic 0 or 1, otherwise None.
     """
 
     offset: int

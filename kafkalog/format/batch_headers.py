@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Batch headers into a table, checksums included, and whether they follow each other; see ``kernel.py`` for the rules.
 
-Positions in a header are spelt out, as they are in the table's order; a test holds them to the layouts.
+Positions in a header are spelt out, in the table's order; a test compares them with the layouts.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def read(
     capacity: cython.Py_ssize_t,
     row: cython.Py_ssize_t,
 ) -> tuple[int, int, int]:
-    """Read the batches that lie whole in ``buf[start:stop]`` into `heads`, from `row` on, checksums included.
+    """Read the batches that are whole in ``buf[start:stop]`` into `heads`, from `row` on, checksums included.
 
     `position` is that of ``buf[0]`` in the file. Answers (rows, where the next batch starts, why it stopped): ``END``
-    where the next batch is not whole, ``FULL``, or ``BAD`` where its length, magic or checksum cannot be believed; the
-    columns of such a batch stand in the next row, which does not count.
+    if the next batch is not all in `buf`, ``FULL``, or ``BAD`` if its length, magic or checksum is wrong; the columns
+    of a bad batch are in the next row, which does not count.
     """
     i: cython.Py_ssize_t = start
     k: cython.Py_ssize_t
@@ -198,12 +198,12 @@ def order(
     stop_row: cython.Py_ssize_t,
     state: cython.longlong[::1],
 ) -> tuple[int, int]:
-    """Hold batches against the one before: offsets must rise, leader epochs must not fall.
+    """Compare each batch with the one before it: offsets must rise, leader epochs must not fall.
 
     `state` is (last offset so far, or ``NONE``; leader epoch so far; lowest and highest offset allowed; gaps so far;
-    offsets missing in them; position of the first). Answers the first row that breaks a rule and which: 1 offset not
-    increasing, 2 leader epoch decreasing, 3 offset outside the segment; (`stop_row`, 0) where none does. The row that
-    broke one counts: go on behind it.
+    offsets missing in them; position of the first). Answers the first row that breaks a rule, and the rule: 1 offset
+    not increasing, 2 leader epoch decreasing, 3 offset outside the segment; (`stop_row`, 0) if no row does. The row
+    that broke a rule is counted: continue after it.
     """
     i: cython.Py_ssize_t
     rule: cython.int
@@ -223,7 +223,7 @@ def order(
         last = heads[at_last + i]
         epoch = heads[at_epoch + i]
         if first == none:
-            first = last  # of a wrapper of magic 0 or 1 only the last is known
+            first = last  # a wrapper of magic 0 or 1 states only its last offset
         elif state[0] != none and first > state[0] and add64(first, -1) != state[0]:
             state[4] += 1
             state[5] = add64(state[5], add64(add64(first, -1), -state[0]))

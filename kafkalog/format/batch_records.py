@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The records of batches, and the messages of magic 0 and 1, into a table; see ``kernel.py`` for the rules.
 
-The numbers of errors are places in ``record_errors.RECORD_ERRORS``.
+An error's number is its index in ``record_errors.RECORD_ERRORS``.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def read(
     """Decode the records of the batches in rows [`row`, `stop_row`) of `heads` into `recs`.
 
     Answers (records, row, why it stopped, rows with an error): ``DONE``; ``NO_ROOM``: call again with the same row to
-    go on; ``PACKED``: the row's records are compressed: call again for that row alone with the decompressed bytes as
-    `buf`, the row's section set to them, and `unpacked`. A row whose section starts below 0 is passed over. A malformed
-    record ends its batch and is told in the row's ``error`` and ``error_position``; those before it stand.
+    continue; ``PACKED``: the row's records are compressed: call again for that row alone with the decompressed bytes as
+    `buf`, the row's section set to them, and `unpacked`. A row whose section starts below 0 is skipped. A malformed
+    record ends its batch; the row's ``error`` and ``error_position`` report it, and the records before it are kept.
     """
     n: cython.Py_ssize_t = 0
     errors: cython.Py_ssize_t = 0

@@ -1,7 +1,7 @@
-"""The start of a batch: what its first bytes say while it is not known whether they begin one.
+"""The start of a batch: what its first bytes say while it is not known whether a batch begins there.
 
 Offset, length and magic have the same place in every format. All positions come from the layouts. The magic is read as
-a number from 0 to 255: what a damaged byte says is no older format.
+a number from 0 to 255: a damaged byte must not look like an older format.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Bytes = bytes | bytearray | memoryview
 LOG_OVERHEAD: Final = RECORD_BATCH.position("partition_leader_epoch")  # offset and length
 MAGIC_AT: Final = RECORD_BATCH.position("magic")
 SIZE_UP_TO_MAGIC: Final = MAGIC_AT + 1
-_CONTENT_SIZES: Final = 8  # of a message's key and value: it has at least these
+_CONTENT_SIZES: Final = 8  # the sizes of a message's key and value, which every message has
 
 
 def layout_of(magic: int) -> Layout:
@@ -39,28 +39,28 @@ def layout_of(magic: int) -> Layout:
 
 
 def smallest_size(magic: int) -> int:
-    """Return the bytes that a batch of a magic has at least."""
+    """Return the least number of bytes that a batch of this magic has."""
     return layout_of(magic).size + (0 if magic > 1 else _CONTENT_SIZES)
 
 
 def offset_of(head: Bytes) -> int:
-    """Return the first offset of a batch, a message's own, a wrapper's last."""
+    """Return the first offset of a batch, a message's own offset, or a wrapper's last offset."""
     return RECORD_BATCH.read("base_offset", head)
 
 
 def last_offset_of(head: Bytes) -> int:
-    """Return the last offset that a header says; it may not fit 64 bits."""
+    """Return the last offset by a batch's header; it may not fit 64 bits."""
     delta = RECORD_BATCH.read("last_offset_delta", head) if magic_of(head) > 1 else 0
     return offset_of(head) + delta
 
 
 def size_of(head: Bytes, at: int = 0) -> int:
-    """Return the size in bytes that the batch at ``head[at]`` says it has, all of it; a damaged one may be below 0."""
+    """Return the size in bytes of the whole batch at ``head[at]`` by its header; a damaged one may be below 0."""
     return RECORD_BATCH.read("batch_length", head, at) + LOG_OVERHEAD
 
 
 def set_size(head: bytearray, size: int) -> None:
-    """Make a header say that its batch has `size` bytes in all."""
+    """Set a header's length so that the whole batch has `size` bytes."""
     RECORD_BATCH.write("batch_length", head, size - LOG_OVERHEAD)
 
 
@@ -70,10 +70,10 @@ def magic_of(head: Bytes, at: int = 0) -> int:
 
 
 def set_magic(head: bytearray, magic: int) -> None:
-    """Make a header say that its batch has this magic."""
+    """Set a header's magic."""
     head[MAGIC_AT] = magic
 
 
 def checked_from(magic: int) -> int:
-    """Return the position in a batch from which on its checksum covers it."""
+    """Return the position in a batch where the bytes begin that its checksum covers."""
     return RECORD_BATCH.position("attributes") if magic > 1 else MAGIC_AT

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Where a whole batch may begin in bytes that are none; see ``kernel.py`` for the rules of its source."""
+"""Where a whole batch may begin in damaged bytes; see ``kernel.py`` for the rules of its source."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ __all__ = ["BLOCK", "FAR", "NEAR", "NOTHING", "WHOLE", "find"]
 
 # What ``find`` found: nothing, a whole batch, or one that reaches too far to be looked at here.
 NOTHING, WHOLE, FAR = range(3)
-BLOCK: Final = 4096  # bytes for each of its sums
-NEAR: Final = 4096  # bytes of a batch that it sums without them
+BLOCK: Final = 4096  # bytes for each of the sums of prefixes
+NEAR: Final = 4096  # up to so many bytes, a batch is summed without them
 
 
 def find(
@@ -47,11 +47,11 @@ def find(
 ) -> tuple[int, int]:
     """Find the first position in [`start`, `stop`) at which a batch may begin, old messages too if `legacy`.
 
-    `room` are the bytes from ``buf[0]`` to the file's end, `limit` is the most that a batch may have. ``sums[n]`` is
-    the CRC-32C of all that lies before block n; ``buf[0]`` begins block ``state[0]``, ``tail[0]`` the block
-    ``state[1]``. ``state[2]`` says how many extents may be summed by these, ``state[3]`` counts those above that.
-    Answers the position and ``WHOLE`` where the checksum holds, or ``FAR`` where `buf` and `tail` do not tell;
-    (`stop`, ``NOTHING``) where there is none.
+    `room` is the number of bytes from ``buf[0]`` to the file's end, `limit` the largest size of a batch. ``sums[n]`` is
+    the CRC-32C of all bytes before block n; ``buf[0]`` begins block ``state[0]``, ``tail[0]`` block ``state[1]``.
+    ``state[2]`` says how many extents may be summed by these, ``state[3]`` counts those above that. Answers the
+    position and ``WHOLE`` if the checksum matches, or ``FAR`` if `buf` and `tail` do not show that; otherwise
+    (`stop`, ``NOTHING``).
     """
     i: cython.Py_ssize_t
     magic: cython.int

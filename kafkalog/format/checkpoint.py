@@ -1,6 +1,6 @@
 """The text files of a log directory: offset and leader-epoch checkpoints, partition.metadata, meta.properties.
 
-Each reader gives what can be read, and says what is wrong as (line number, message).
+Each reader returns what can be read, and what is wrong as (line number, message).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LeaderEpoch(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint's version and rows, and what is wrong with it by line."""
+    """A checkpoint's version and rows, and what is wrong with it, line by line."""
 
     version: int | None
     rows: list[Any]
@@ -47,7 +47,7 @@ class Checkpoint(NamedTuple):
 
 
 class Properties(NamedTuple):
-    """Keys and values of a properties file, and what is wrong with it by line."""
+    """Keys and values of a properties file, and what is wrong with it, line by line."""
 
     values: dict[str, str]
     wrong: list[tuple[int, str]]
@@ -64,7 +64,7 @@ def _checkpoint(data: bytes, columns: int, make: type[Any]) -> Checkpoint:
     if not lines:
         return Checkpoint(None, [], [])
     wrong: list[tuple[int, str]] = []
-    first = lines[0].strip()  # of more than int() itself takes for white space
+    first = lines[0].strip()  # strips more characters than int() does
     version = int(first) if _INT.fullmatch(first) else None
     if version != 0:
         wrong.append((1, f"the version is {lines[0]!r}, not 0"))
@@ -72,12 +72,12 @@ def _checkpoint(data: bytes, columns: int, make: type[Any]) -> Checkpoint:
     for number, line in enumerate(lines[2:], start=3):
         parts = line.split()
         if len(parts) != columns or not all(_INT.fullmatch(part) for part in parts[columns - 2 :]):
-            wrong.append((number, f"no entry: {line!r}"))
+            wrong.append((number, f"this is not an entry: {line!r}"))
             continue
         rows.append(make(*parts[: columns - 2], *map(int, parts[columns - 2 :])))
     declared = lines[1].strip() if len(lines) > 1 else ""
     if not _INT.fullmatch(declared) or int(declared) != len(lines) - 2:
-        wrong.append((2, f"the file says it has {declared!r} entries, {len(lines) - 2} lines follow"))
+        wrong.append((2, f"the number of entries is {declared!r}, but {len(lines) - 2} lines follow"))
     return Checkpoint(version, rows, wrong)
 
 
@@ -102,7 +102,7 @@ def properties(data: bytes, separator: str) -> Properties:
         if found:
             values[key.strip()] = value.strip()
         else:
-            wrong.append((number, f"no key and value: {line!r}"))
+            wrong.append((number, f"this is not a key and a value: {line!r}"))
     return Properties(values, wrong)
 
 
@@ -111,9 +111,9 @@ def quorum_state(data: bytes) -> Properties:
     try:
         values = json.loads(data)
     except (ValueError, RecursionError) as error:
-        return Properties({}, [(1, f"no JSON: {error}")])
+        return Properties({}, [(1, f"the file is not JSON: {error}")])
     if not isinstance(values, dict):
-        return Properties({}, [(1, "no JSON object")])
+        return Properties({}, [(1, "the file is not a JSON object")])
     return Properties(
         {str(key): json.dumps(value) if not isinstance(value, str) else value for key, value in values.items()}, []
     )

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""CRC-32C, the checksum of magic 2, and CRC-32, that of magic 0 and 1; see ``kernel.py`` for its source's rules."""
+"""CRC-32C, the checksum of magic 2, and CRC-32, that of magic 0 and 1; see ``kernel.py`` for the source's rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ else:
 def crc32c(
     buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, stop: cython.Py_ssize_t, crc: cython.longlong = 0
 ) -> int:
-    """Return the CRC-32C of ``buf[start:stop]``, going on from `crc` of what came before."""
+    """Return the CRC-32C of ``buf[start:stop]``, continued from `crc`, that of the bytes before."""
     if cython.compiled:
         return _crc32c(buf, start, stop, crc)
     if start < 0 or start >= stop or stop > len(buf):
@@ -54,7 +54,7 @@ def crc32(
 
 
 def shift(crc: cython.longlong, length: cython.longlong) -> int:
-    """Return the CRC-32C that `crc` adds to that of `length` bytes after its own: sums are linear.
+    """Return what `crc` contributes to a CRC-32C after `length` more bytes: sums are linear.
 
     ``crc32c(a + b) == shift(crc32c(a), len(b)) ^ crc32c(b)``.
     """

@@ -1,7 +1,7 @@
 """Decompression with a ceiling: every decoder is capped and proves that its stream ended.
 
-The codecs are Kafka's (CompressionType): gzip members one behind another, snappy raw or in xerial's framing, one LZ4
-frame, zstd frames. What follows a stream's end is ignored where Kafka ignores it.
+The codecs are Kafka's (CompressionType): one or more gzip members, snappy raw or in xerial's framing, one LZ4 frame,
+zstd frames. Bytes after a stream's end are ignored where Kafka ignores them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _of_thread = threading.local()
 
 
 class DecompressionError(ValueError):
-    """The bytes are no stream of the codec, or it does not end; caught where their place is known.
+    """The bytes are not a stream of the codec, or it does not end; caught where their position is known.
 
     `code` is the finding's.
     """
@@ -38,18 +38,18 @@ class DecompressionError(ValueError):
 
 
 class OverLimitError(ValueError):
-    """The stream holds more than the limit; caught where its place is known."""
+    """The stream decompresses to more than the limit; caught where its position is known."""
 
 
 def decompress(codec: int, payload: memoryview, limit: int, *, magic: int = 2) -> bytes | bytearray:
     """Decompress `payload` to at most `limit` bytes.
 
-    Raises OverLimitError where there is more, DecompressionError where the stream is broken or cut.
+    Raises OverLimitError if there is more, DecompressionError if the stream is broken or cut.
     """
     if not 0 < codec < len(CODECS):
-        raise DecompressionError(f"no codec has number {codec}")
+        raise DecompressionError(f"codec {codec} does not exist")
     if not len(payload):
-        raise DecompressionError(f"{CODECS[codec]}: there is no stream", "compressed-stream-missing")
+        raise DecompressionError(f"{CODECS[codec]}: the stream is missing", "compressed-stream-missing")
     try:
         return _DECODERS[codec](payload, limit, magic)
     except (DecompressionError, OverLimitError):
@@ -67,8 +67,8 @@ def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes:
     parts = [data]
     limit -= len(data)
     while decoder.eof and limit >= 0 and bytes(payload[position : position + 2]) == b"\x1f\x8b":
-        # Java's reader takes another member and ignores anything else. Each is fed in steps that grow, since what a
-        # decoder leaves over is a copy.
+        # Java's reader accepts another member and ignores anything else. Each is fed in growing steps, because the
+        # bytes that a decoder does not use are copied.
         decoder = zlib.decompressobj(31)
         step = 1 << 10
         while not decoder.eof and limit >= 0 and position < len(payload):
@@ -96,8 +96,9 @@ def _snappy_block(block: memoryview, limit: int) -> bytes:
             break
     if size > limit:
         raise OverLimitError
-    if size > 64 * len(block):  # a copy of 64 bytes takes 2 at the least: no honest block claims so much
-        raise DecompressionError(f"snappy: a block of {len(block)} bytes claims to hold {size}", "snappy-size-lies")
+    if size > 64 * len(block):  # a copy of 64 bytes takes at least 2: no real block can be so large
+        message = f"snappy: a block of {len(block)} bytes can't decompress to {size} bytes, as it declares"
+        raise DecompressionError(message, "snappy-size-lies")
     try:
         return bytes(snappy.uncompress(bytes(block)))
     except snappy.UncompressError as error:
@@ -117,7 +118,7 @@ def _snappy(payload: memoryview, limit: int, _magic: int) -> bytes:
             continue
         if length > len(payload) - position:
             left = max(0, len(payload) - position)
-            raise DecompressionError(f"snappy: a block needs {length} bytes, {left} are left", "snappy-block-past-end")
+            raise DecompressionError(f"snappy: a block needs {length} bytes, found {left}", "snappy-block-past-end")
         part = _snappy_block(payload[position : position + length], limit)
         limit -= len(part)
         parts.append(part)
@@ -132,7 +133,7 @@ def _lz4(payload: memoryview, limit: int, magic: int) -> bytes:
     if magic == 0 and bytes(payload[:4]) == _LZ4_MAGIC and len(payload) >= 7:
         frame = _with_right_lz4_checksum(payload)
     decoder = lz4.frame.LZ4FrameDecompressor()
-    step = max(_LZ4_STEP, 4 * len(payload))  # the decoder makes room for all that it may give
+    step = max(_LZ4_STEP, 4 * len(payload))  # the decoder allocates all that it may return
     data: bytes = decoder.decompress(frame, min(limit + 1, step))
     parts, size = [data], len(data)
     while not decoder.eof and not decoder.needs_input and size <= limit:
@@ -148,7 +149,7 @@ def _lz4(payload: memoryview, limit: int, magic: int) -> bytes:
 
 
 def _with_right_lz4_checksum(frame: memoryview) -> bytes:
-    """Set the header checksum, which writers of magic 0 computed over the frame's magic number too."""
+    """Correct the header checksum: writers of magic 0 included the frame's magic number in it."""
     end = 6 + (8 if frame[4] & 0x08 else 0) + (4 if frame[4] & 0x01 else 0)
     return bytes(frame[:end]) + bytes([_xxh32(bytes(frame[4:end])) >> 8 & 0xFF]) + bytes(frame[end + 1 :])
 
@@ -172,10 +173,10 @@ def _xxh32(data: bytes) -> int:
 def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
     import zstandard
 
-    if (decompressor := getattr(_of_thread, "zstd", None)) is None:  # one costs more to make than a batch to unpack
+    if (decompressor := getattr(_of_thread, "zstd", None)) is None:  # making one costs more than unpacking a batch
         decompressor = _of_thread.zstd = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
     reader = decompressor.stream_reader(payload, read_across_frames=True)
-    out = bytearray(min(limit + 1, max(_ZSTD_STEP, 4 * len(payload))))  # never as large as a frame may say
+    out = bytearray(min(limit + 1, max(_ZSTD_STEP, 4 * len(payload))))  # never by the size that a frame declares
     size = 0
     try:
         while got := reader.readinto(memoryview(out)[size:]):
@@ -194,13 +195,13 @@ def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
 
 
 def _is_zstd(payload: memoryview) -> bool:
-    """Say whether a frame begins here, one of data or a skippable one."""
+    """Say whether a frame begins here: a data frame or a skippable one."""
     magic = int.from_bytes(payload[:4], "little")
     return magic == 0xFD2FB528 or magic & 0xFFFFFFF0 == 0x184D2A50
 
 
 def _zstd_ends(payload: memoryview) -> bool:
-    """Say whether the first frame is there to its end: the reader takes a cut one without a word (RFC 8878, 3.1.1)."""
+    """Say whether the first frame is complete: the reader accepts a cut one silently (RFC 8878, 3.1.1)."""
     position = 0
     while int.from_bytes(payload[position : position + 4], "little") & 0xFFFFFFF0 == 0x184D2A50:  # skippable
         position += 8 + int.from_bytes(payload[position + 4 : position + 8], "little")

@@ -1,7 +1,7 @@
 """Control records: transaction markers and what KRaft writes between its records.
 
-The key holds a version and a type (ControlRecordType), the value what the type needs. What is a transaction's marker is
-``kernel.end_marker``'s rule, here as in the loops; an unknown type is kept with its number.
+The key has a version and a type (ControlRecordType), the value what the type needs. ``kernel.end_marker`` decides what
+is a transaction's marker, here as in the loops; an unknown type is kept with its number.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ END_TYPES: Final = (ControlType.ABORT, ControlType.COMMIT)
 
 
 class ControlRecord(NamedTuple):
-    """One control record: `type` is its number, `name` its word in lower case, ``unknown`` where there is none.
+    """One control record: `type` is its number, `name` its word in lower case, ``unknown`` if it has none.
 
-    `coordinator_epoch` is that of an ABORT or COMMIT, else None; `data` the fields of a KRaft message, else None.
+    `coordinator_epoch` is that of an ABORT or COMMIT, `data` the fields of a KRaft message; otherwise None.
     """
 
     version: int
@@ -52,7 +52,7 @@ class ControlRecord(NamedTuple):
         return kafka_json(self.data)
 
 
-# What KRaft's control records hold; Kafka reads and writes them all in version 0.
+# The messages of KRaft's control records; Kafka reads and writes them all in version 0.
 _MESSAGES: Final = {
     ControlType.LEADER_CHANGE: "LeaderChangeMessage",
     ControlType.SNAPSHOT_HEADER: "SnapshotHeaderRecord",
@@ -65,7 +65,7 @@ _MESSAGES: Final = {
 _WRONG: Final[dict[int, tuple[str, Callable[[bytes, bytes], str]]]] = {
     kernel.KEY_SHORT: (
         "control-key-short",
-        lambda key, _: f"the key needs {CONTROL_RECORD_KEY.size} bytes, {len(key)} are there",
+        lambda key, _: f"the key needs {CONTROL_RECORD_KEY.size} bytes, found {len(key)}",
     ),
     kernel.KEY_VERSION_NEGATIVE: (
         "control-version-negative",
@@ -73,7 +73,7 @@ _WRONG: Final[dict[int, tuple[str, Callable[[bytes, bytes], str]]]] = {
     ),
     kernel.VALUE_SHORT: (
         "marker-value-short",
-        lambda _, value: f"the marker needs {END_TXN_MARKER.size} bytes, {len(value)} are there",
+        lambda _, value: f"the marker needs {END_TXN_MARKER.size} bytes, found {len(value)}",
     ),
     kernel.VALUE_VERSION_NEGATIVE: (
         "marker-version-negative",
@@ -85,7 +85,7 @@ _WRONG: Final[dict[int, tuple[str, Callable[[bytes, bytes], str]]]] = {
 def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     """Read a control record's key and value.
 
-    Raises MalformedError where the key is too short or of a negative version, or the value is not what its type needs.
+    Raises MalformedError if the key is too short or has a negative version, or the value is not what its type needs.
     """
     key, value = key or b"", value or b""
     ends = kernel.end_marker(key + value, 0, len(key), len(key), len(value))

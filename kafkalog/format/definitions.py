@@ -22,7 +22,7 @@ _MESSAGES: Final = "messages"
 _PLAIN: Final = {*FIXED, "string", "bytes"}
 _TYPES: Final = frozenset({"coordinator-key", "coordinator-value", "data", "metadata"})
 _NONE: Final = (NEVER, NEVER)
-# What Kafka's generator says with them does not concern the bytes of a record.
+# What Kafka's generator uses these for does not concern the bytes of a record.
 _UNREAD: Final = frozenset({"about", "entityType", "ignorable", "mapKey", "zeroCopy"})
 _OF_A_MESSAGE: Final = frozenset({
     "apiKey", "commonStructs", "fields", "flexibleVersions", "name", "type", "validVersions",
@@ -48,7 +48,7 @@ class Definition(NamedTuple):
 @cache
 def definitions(folder: str) -> Mapping[str, Definition]:
     """Return the definitions of a folder by the names of their messages; they are read once."""
-    import json  # a dump without a decoder needs none
+    import json  # a dump without a decoder does not need it
 
     found = (definition(f"{_MESSAGES}/{folder}/{name}", json.loads(text)) for name, text in sorted(_files(folder)))
     return {one.message.name: one for one in found}
@@ -62,7 +62,7 @@ def message(folder: str, name: str) -> Message:
 def definition(file: str, data: dict[str, Any]) -> Definition:
     """Read one definition, that of a file whose JSON is `data`.
 
-    Raises DefinitionError where it says what is not known here: nothing is skipped in silence.
+    Raises DefinitionError for anything that is not known here: nothing is skipped silently.
     """
     return _Reading(file, data).definition()
 
@@ -75,7 +75,7 @@ def _files(folder: str) -> Iterator[tuple[str, bytes]]:
                 with open(os.path.join(place, name), "rb") as file:
                     yield name, file.read()
         return
-    from importlib import resources  # takes 10 ms to import: for a zip only
+    from importlib import resources  # takes 10 ms to import: only for a zip
 
     for packed in resources.files(__package__).joinpath(_MESSAGES, folder).iterdir():
         if packed.name.endswith(".json"):
@@ -93,7 +93,7 @@ class _Reading:
             raise self.error(name, f"unknown type {data['type']}")
         self.data = data
         self.releases = FIELDS_SINCE.get(name, {})
-        self.rows: dict[str, list[dict[str, Any]]] = {}  # of structures that several fields share
+        self.rows: dict[str, list[dict[str, Any]]] = {}  # fields of the structures that several fields share
         self.structs: dict[str, Struct] = {}
         for struct in data.get("commonStructs", ()):
             self.check(str(struct.get("name")), struct, _OF_A_STRUCT, _OF_A_STRUCT)
@@ -117,12 +117,12 @@ class _Reading:
 
     def field(self, row: dict[str, Any]) -> MessageField:
         where = str(row.get("name"))
-        # A field that is tagged wherever it is there may leave out where that is.
+        # A field that is tagged in all of its versions need not say in which ones.
         self.check(where, row, _OF_A_FIELD, {"name", "type", "taggedVersions" if "tag" in row else "versions"})
         since, until = self.versions(where, row["versions"] if "versions" in row else row["taggedVersions"])
         tagged = self.versions(where, row.get("taggedVersions", "none"))
         if tagged != ((since, until) if "tag" in row else _NONE):
-            raise self.error(where, "a field has a tag in all of its versions or in none")
+            raise self.error(where, "a field must have a tag in all of its versions or in no version")
         name = where[:1].lower() + where[1:]  # as in Kafka's JSON of records
         nullable_since = self.since(where, row.get("nullableVersions", "none"))
         kind = self.kind(where, row)
@@ -152,7 +152,7 @@ class _Reading:
     def default(self, where: str, said: Value, kind: str | Array | Struct, nullable_since: int) -> Value:
         """Read a default, which Kafka's files write as a value or as its text.
 
-        JSON's null is none at all to Kafka's generator; a default of null is the text ``null``.
+        To Kafka's generator JSON's null is no default; a default of null is the text ``null``.
         """
         if said is None:
             return BY_TYPE
@@ -165,7 +165,7 @@ class _Reading:
         if isinstance(kind, str) and "int" in kind and not isinstance(said, bool):
             with suppress(ValueError):
                 return int(str(said), 0)
-        raise self.error(where, f"{said!r} is no default of type {self.word(kind)}")
+        raise self.error(where, f"{said!r} is not a default of type {self.word(kind)}")
 
     def word(self, kind: str | Array | Struct) -> str:
         if isinstance(kind, Array):
@@ -173,7 +173,7 @@ class _Reading:
         return kind.name if isinstance(kind, Struct) else kind
 
     def since(self, where: str, text: object) -> int:
-        """Return the first of versions that go on to the message's newest."""
+        """Return the first of versions that include the message's newest."""
         since, until = self.versions(where, text)
         if until < self.newest:
             raise self.error(where, f"versions {text} end before version {self.newest} of the message")
@@ -186,7 +186,7 @@ class _Reading:
         if words == "none":
             return _NONE
         if not first.isdecimal() or (mark and not last.isdecimal()) or (mark and words.endswith("+")):
-            raise self.error(where, f"{words} are no versions")
+            raise self.error(where, f"{words} is not a range of versions")
         return int(first), int(last) if mark else NEVER if words.endswith("+") else int(first)
 
     def check(self, where: str, row: dict[str, Any], known: frozenset[str], needed: set[str] | frozenset[str]) -> None:

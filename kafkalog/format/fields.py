@@ -1,4 +1,4 @@
-"""Structures field by field, each with its place, drawn from the construct declarations so that it cannot drift."""
+"""Structures field by field with positions, from the construct declarations so that the two cannot differ."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Field", "fields_of", "placed"]
 
-_SHOWN = 64  # bytes of a long field
-_TEXT = 256  # characters of a long text
+_SHOWN = 64  # bytes shown of a long field
+_TEXT = 256  # characters shown of a long text
 
 
 class Field(NamedTuple):
-    """A field at `position` in a file, None where it was compressed there.
+    """A field at `position` in a file, None if it is compressed there.
 
-    `data` are its first bytes, `value` what they stand for. `computed` is what a checksum should be by the bytes under
-    it.
+    `data` are its first bytes, `value` what they encode. `computed` is the checksum computed from the bytes that a
+    checksum field covers.
     """
 
     structure: str
@@ -71,7 +71,7 @@ def fields_of(layout: Layout | Varying, structure: str, data: bytes, position: i
 
 def _said(structure: str, name: str, values: dict[str, Any], size: int) -> str:
     if isinstance(values[name], bytes):
-        return f"{size} bytes, the first {_SHOWN} of them" if size > _SHOWN else ""
+        return f"{size} bytes, the first {_SHOWN} are shown" if size > _SHOWN else ""
     return meaning(structure, name, values)
 
 

@@ -32,7 +32,7 @@ class TimeEntry(NamedTuple):
 
 
 class AbortedTransaction(NamedTuple):
-    """A transaction that an ABORT marker at `last_offset` ended; `version` is the entry's."""
+    """A transaction that the ABORT marker at `last_offset` ended; `version` is the entry's."""
 
     version: int
     producer_id: int
@@ -45,9 +45,10 @@ Entry = TypeVar("Entry")
 
 
 class Entries(NamedTuple, Generic[Entry]):
-    """An index file's entries, without the zeros that a broker allocates in advance.
+    """An index file's entries, without preallocated zeros.
 
-    `slots` counts the zeros' too; `zeros` and `rest` are bytes: of the zero tail, and behind the last whole entry.
+    `slots` counts the entries that zeros have room for, too. `zeros` and `rest` are numbers of bytes: zeros at the end,
+    and bytes after the last whole entry.
     """
 
     rows: list[Entry]

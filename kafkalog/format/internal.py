@@ -25,7 +25,7 @@ _LONGEST_KEPT: Final = 512
 
 
 class Internal(StrEnum):
-    """What a topic of Kafka's own holds, in the words of the official tool's options."""
+    """The kinds of internal topics, in the words of the official tool's options."""
 
     OFFSETS = "offsets"
     TRANSACTION_LOG = "transaction-log"
@@ -47,13 +47,13 @@ _types: dict[Internal, dict[int, RecordType]] = {}
 
 
 class UnknownTypeError(MalformedError):
-    """A record of a kind that no schema is known for, or of a version that it has not; coordinators skip it.
+    """A record of a kind without a known schema, or of a version that the schema does not have; coordinators skip it.
 
-    `name` and `version` are empty and None where the kind itself is not known.
+    `name` and `version` are empty and None if the kind itself is not known.
     """
 
     def __init__(self, number: int, kafka: str, name: str = "", version: int | None = None) -> None:
-        what = f"{name} has no version {version}" if name else f"no kind of record has number {number}"
+        what = f"{name} has no version {version}" if name else f"record type {number} is unknown"
         super().__init__(what, kafka)
         self.number = number
         self.name = name
@@ -63,8 +63,7 @@ class UnknownTypeError(MalformedError):
 class InternalRecord(NamedTuple):
     """What a record says: `name` is Kafka's for its kind, `key` and `value` are fields in Kafka's spelling.
 
-    A tombstone has neither version nor value; metadata records have no key. `remarks` say what of the bytes Kafka lets
-    pass.
+    A tombstone has neither version nor value; metadata records have no key. `remarks` list oddities that Kafka accepts.
     """
 
     type: int
@@ -78,7 +77,7 @@ class InternalRecord(NamedTuple):
 def record_types(internal: Internal) -> dict[int, RecordType]:
     """Return the kinds of records by their numbers."""
     if internal not in _types:
-        from kafkalog.format.definitions import definitions  # nothing of it where no decoder is asked for
+        from kafkalog.format.definitions import definitions  # only a decoder needs it
         from kafkalog.format.records.record_type import declared_types
 
         _types[internal] = declared_types(definitions(_FOLDERS[internal]).values())
@@ -91,8 +90,8 @@ def internal_record(
 ) -> InternalRecord:  # fmt: skip
     """Read a record with the schemas that `release` knows.
 
-    Raises UnknownTypeError where it has none for the record, MalformedError where the bytes are none of it. Kafka reads
-    a metadata record of a version that is too high as the newest: so does this with a release's schemas.
+    Raises UnknownTypeError if it has no schema for the record, MalformedError if the bytes do not fit the schema. Kafka
+    reads a metadata record whose version is too high as the newest version; with a release's schemas, so does this.
     """
     if internal in _KEYLESS:
         return _framed(internal, value, release, text)
@@ -108,7 +107,7 @@ def _type(internal: Internal, number: int, release: Release, kafka: str) -> Reco
 
 def _keyed(internal: Internal, key: bytes | None, value: bytes | None, release: Release, text: Text) -> InternalRecord:
     if key is None:
-        raise MalformedError("the key is null, which says of what kind the record is")
+        raise MalformedError("the key, which has the record's type, is null")
     read_key = _key if len(key) <= _LONGEST_KEPT else _key.__wrapped__
     kind, fields, remarks = read_key(internal, key, release, text)
     number = kind.number
@@ -130,7 +129,7 @@ def _keyed(internal: Internal, key: bytes | None, value: bytes | None, release: 
 def _key(
     internal: Internal, key: bytes, release: Release, text: Text
 ) -> tuple[RecordType, dict[str, Value], tuple[str, ...]]:
-    """Read a key; most keys come again and again."""
+    """Read a key; most keys occur many times."""
     number = _version(key, "key")
     kind = _type(internal, number, release, f"Unknown record type {number}")
     assert kind.key is not None  # coordinators' records are keyed
@@ -144,7 +143,7 @@ def _key(
 def _version(data: bytes, what: str) -> int:
     if len(data) < 2:
         kafka = f"Could not read version from {what}'s buffer."
-        raise MalformedError(f"the {what} needs 2 bytes for its version, {len(data)} are there", kafka)
+        raise MalformedError(f"the {what} needs 2 bytes for its version, found {len(data)}", kafka)
     return int.from_bytes(data[:2], "big", signed=True)
 
 
@@ -154,7 +153,7 @@ def _wrapped(error: MalformedError, version: int, what: str) -> MalformedError:
 
 
 def _left(what: str, size: int) -> tuple[str, ...]:
-    return (f"{size} bytes behind the {what}'s last field",) if size else ()
+    return (f"{size} bytes after the {what}'s last field",) if size else ()
 
 
 def _framed(internal: Internal, value: bytes | None, release: Release, text: Text) -> InternalRecord:
@@ -185,7 +184,7 @@ def _framed(internal: Internal, value: bytes | None, release: Release, text: Tex
     left = len(data) - at - decoded.taken
     if left:
         raise MalformedError(
-            f"{left} bytes behind the last field of {kind.name}", f"Found {left} byte(s) of garbage after {number}"
+            f"{left} bytes after the last field of {kind.name}", f"Found {left} byte(s) of garbage after {number}"
         )
     return InternalRecord(number, kind.name, None, version, decoded.fields, decoded.remarks)
 
@@ -196,5 +195,5 @@ def _frame_number(data: bytes, at: int, what: str) -> tuple[int, int]:
     except MalformedError as error:
         raise MalformedError(str(error), f"Error while reading {what}") from error
     if number > _LARGEST:
-        raise MalformedError(f"the {what} is {number}, more than {_LARGEST}", f"Value for {what} was too large.")
+        raise MalformedError(f"the {what} is {number}, the limit is {_LARGEST}", f"Value for {what} was too large.")
     return (number + 0x8000) % 0x10000 - 0x8000, at

@@ -6,11 +6,11 @@ read by Python and by the interpreted loops; ``kernel.pxd`` says the same in C, 
 the tests compare both. Rules for the loops:
 
 - Tables are one flat buffer of int64, column by column: cell (column, row) is ``table[column * capacity + row]``.
-- Nothing there raises for bad bytes: a loop stops or marks the row, and says where.
+- No loop raises for bad bytes: it stops or marks the row, and reports the position.
 - No ``cython.`` name inside a loop, no literal above 2**31 - 1 where it would be compiled, ``len(x)`` not ``x.shape``.
-- The compiled form checks no bounds (a third of its time went there): each function checks its buffers' lengths where
-  it begins, and each length in the data against the bytes left before it is used. The interpreted form does check, and
-  the tests run both over hostile bytes: what is not held there is an IndexError.
+- The compiled form checks no bounds (that took a third of its time): each function first checks its buffers' lengths,
+  and each length in the data against the bytes left before it is used. The interpreted form does check bounds, and the
+  tests run both over hostile bytes: a missing check is an IndexError there.
 - Sums of offsets and timestamps wrap at 64 bits as in Java: ``add64``.
 """
 
@@ -55,7 +55,7 @@ BATCH_COLUMNS: Final = (
     "base_sequence",
     "last_sequence",
     "count",
-    "section_start",  # of the records in the buffer; moves on while they are decoded
+    "section_start",  # of the records in the buffer; moves forward while they are decoded
     "section_stop",
     "decoded",  # records so far
     "error",  # number in RECORD_ERRORS
@@ -112,7 +112,7 @@ RECORD_COLUMNS: Final = (
     RECORD_SIZE,
 ) = range(len(RECORD_COLUMNS))
 
-# What ``end_marker`` answers where a control record ends no transaction.
+# What ``end_marker`` answers if a control record ends no transaction.
 KEY_SHORT, KEY_VERSION_NEGATIVE, NO_END, VALUE_SHORT, VALUE_VERSION_NEGATIVE = range(-5, 0)
 
 
@@ -163,7 +163,7 @@ def add_sequence(sequence: int, delta: int) -> int:
 
 
 def varint(buf: Bytes, p: int, end: int) -> tuple[int, int]:
-    """Read a zigzag varint at `p`: (value, what follows), (0, -1) where there is none."""
+    """Read a zigzag varint at `p`: (value, position after it), (0, -1) if there is none."""
     if p >= end:
         return 0, -1
     v = buf[p]
@@ -175,7 +175,7 @@ def varint(buf: Bytes, p: int, end: int) -> tuple[int, int]:
 
 
 def varlong(buf: Bytes, p: int, end: int) -> tuple[int, int]:
-    """Read a zigzag varlong at `p`: (value, what follows), (0, -1) where there is none."""
+    """Read a zigzag varlong at `p`: (value, position after it), (0, -1) if there is none."""
     if p >= end:
         return 0, -1
     v = buf[p]
@@ -187,7 +187,7 @@ def varlong(buf: Bytes, p: int, end: int) -> tuple[int, int]:
 
 
 def _more(buf: Bytes, p: int, end: int, v: int, most: int) -> tuple[int, int]:
-    """Read on seven bits from each byte, the lowest first; those of the last byte are moved by `most` at the most."""
+    """Continue with seven bits from each byte, the lowest first; the last byte's are shifted by at most `most`."""
     shift = 7
     while p < end and shift <= most:
         b = buf[p]

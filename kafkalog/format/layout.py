@@ -1,7 +1,7 @@
 """Every fixed layout, declared once in Kafka's words and read two ways.
 
 ``packed`` is a ``struct.Struct`` for readers, ``construct`` a ``construct.Struct`` for tests and labelled views. The
-kernel's loops spell the same positions out; a test holds them to these declarations.
+kernel's loops spell the same positions out; a test compares them with these declarations.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ UINT32: Final = Integer("I", "Int32ub")
 
 
 class Layout:
-    """Fields of fixed width, one behind the other, in network byte order."""
+    """Fields of fixed width, one after the other, in network byte order."""
 
     def __init__(self, kafka_class: str, **fields: Integer) -> None:
         self.kafka_class = kafka_class
@@ -69,7 +69,7 @@ class Layout:
 
     @cached_property
     def size(self) -> int:
-        """Bytes of one."""
+        """The size in bytes."""
         return self.packed.size
 
     def position(self, name: str) -> int:
@@ -77,7 +77,7 @@ class Layout:
         return self._places[name][0]
 
     def read(self, name: str, data: bytes | bytearray | memoryview, at: int = 0) -> int:
-        """Read one field of the structure at ``data[at]``. Raises struct.error where `data` ends before it does."""
+        """Read one field of the structure at ``data[at]``. Raises struct.error if `data` ends before the field does."""
         position, packed = self._places[name]
         return int(packed.unpack_from(data, at + position)[0])
 
@@ -94,7 +94,7 @@ class Layout:
 
 
 class Varying:
-    """Numbers and bytes behind one another, bytes being as many as the number before them says; -1 stands for null."""
+    """Numbers and bytes one after the other; the number before bytes is their size, -1 for null."""
 
     def __init__(self, kafka_class: str, **fields: str) -> None:
         self.kafka_class = kafka_class
@@ -120,13 +120,13 @@ def _size_by(name: str) -> Any:
 VARINT: Final = "ZigZag"
 BYTES: Final = "bytes"
 
-# Magic 2. The CRC, a CRC-32C, covers everything from ``attributes`` on. base_timestamp is the delete horizon where
-# bit 6 of the attributes is set.
+# Magic 2. The CRC, a CRC-32C, covers everything from ``attributes`` on. base_timestamp is the delete horizon if bit 6
+# of the attributes is set.
 RECORD_BATCH: Final = Layout(
     "org.apache.kafka.common.record.DefaultRecordBatch",
     base_offset=INT64,
-    batch_length=INT32,  # of what follows this field
-    partition_leader_epoch=INT32,  # the broker's own: outside the CRC
+    batch_length=INT32,  # of everything after this field
+    partition_leader_epoch=INT32,  # set by the broker: outside the CRC
     magic=INT8,
     crc=UINT32,
     attributes=INT16,
@@ -138,10 +138,10 @@ RECORD_BATCH: Final = Layout(
     base_sequence=INT32,
     records_count=INT32,
 )
-# A record of magic 2; as many headers follow as it says.
+# A record of magic 2; its headers follow.
 RECORD: Final = Varying(
     "org.apache.kafka.common.record.DefaultRecord",
-    length=VARINT,  # of what follows this field
+    length=VARINT,  # of everything after this field
     attributes=INT8.construct,
     timestamp_delta=VARINT,
     offset_delta=VARINT,
@@ -158,7 +158,7 @@ RECORD_HEADER: Final = Varying(
     header_value_size=VARINT,
     header_value=BYTES,
 )
-# Magic 0 and 1. The CRC, a CRC-32, covers everything from ``magic`` on; key and value follow, each behind its size.
+# Magic 0 and 1. The CRC, a CRC-32, covers everything from ``magic`` on; key and value follow, each after its size.
 MESSAGE_V0: Final = Layout(
     "org.apache.kafka.common.record.LegacyRecord",
     offset=INT64,
@@ -193,7 +193,7 @@ ABORTED_TXN: Final = Layout(
     last_offset=INT64,  # of the ABORT marker
     last_stable_offset=INT64,
 )
-# The CRC, a CRC-32C, covers everything behind it.
+# The CRC, a CRC-32C, covers everything after it.
 PRODUCER_SNAPSHOT: Final = Layout(
     "org.apache.kafka.storage.internals.log.ProducerStateManager", version=INT16, crc=UINT32, entries_count=INT32
 )

@@ -3,7 +3,7 @@
 
 The words of a batch line are data. A *template* is a flat buffer of int64: first, for magic 0, 1 and 2, where its steps
 begin; then steps of seven cells, (literal start, literal size, kind, column, mask, words, other column), each list of
-them ended by a -1; then words, pairs of (start, size). Literals and words lie in one buffer of bytes. A step writes its
+them ended by a -1; then words, pairs of (start, size). Literals and words are in one buffer of bytes. A step writes its
 literal, then its value by kind. `kafkalog_cli.render.kafka.templates` builds them.
 """
 
@@ -75,10 +75,10 @@ __all__ = [
     "record_lines",
 ]
 
-# Kinds of a step: no value; the cell in digits; true or false by mask; the word that the masked cell numbers; or, where
-# the masked cell is not 0, the other column's cell between two words, else a third word.
+# Kinds of a step: no value; the cell in digits; true or false by mask; the word that the masked cell numbers; or, if
+# the masked cell is not 0, the other column's cell between two words, otherwise a third word.
 NOTHING, INTEGER, FLAG, WORD, OPTIONAL = range(5)
-# Why ``record_lines`` stopped: all done, no room in `out`, or a record that the caller must write.
+# Why ``record_lines`` stopped: all done, no room in `out`, or the caller must write the next record.
 DONE, NO_ROOM, SPECIAL = range(3)
 # The pieces of a record's line, in the order of the `pieces` argument.
 PIECES: Final = (
@@ -111,7 +111,7 @@ def put(
     start: cython.Py_ssize_t,
     size: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Copy ``source[start:start + size]`` to ``out[w:]``; answer where the next byte goes."""
+    """Copy ``source[start:start + size]`` to ``out[w:]``; answer the position after it."""
     if cython.compiled:
         if size <= 32 and len(out) - w >= 32 and start + 32 <= len(source):  # most are short: two moves, no call
             memcpy(cython.address(out[w]), cython.address(source[start]), 32)
@@ -126,7 +126,7 @@ def put(
 @cython.inline
 @cython.exceptval(check=False)
 def put_integer(out: cython.uchar[::1], w: cython.Py_ssize_t, value: cython.longlong) -> cython.Py_ssize_t:
-    """Write `value` in decimal digits; answer where the next byte goes. Twenty bytes must be free."""
+    """Write `value` in decimal digits; answer the position after it. Twenty bytes must be free."""
     if cython.compiled:
         if len(out) - w < 20:
             return w
@@ -174,7 +174,7 @@ def _java_text_compiled(data: bytes) -> str:
 @cython.exceptval(check=False)
 @cython.returns((cython.longlong, cython.Py_ssize_t))
 def _varint(buf: cython.const[cython.uchar][::1], p: cython.Py_ssize_t):
-    """Read a varint that ``batch_records.read`` has read before: (value, what follows)."""
+    """Read a varint that ``batch_records.read`` has read before: (value, position after it)."""
     v: cython.longlong = 0
     b: cython.longlong
     shift: cython.int = 0
@@ -251,7 +251,7 @@ def batch_lines(
 
 
 def _batch_lines_interpreted(heads, capacity, row, stop_row, template, literals, out, w):  # type: ignore[no-untyped-def]  # batch_lines has the types
-    """Write runs of rows of one magic by a % pattern: what the interpreter does fastest."""
+    """Write runs of rows of one magic by a % pattern, the fastest way in the interpreter."""
     magic = heads[MAGIC * capacity + row]
     stop_row = min(stop_row, row + (len(out) - w) // LINE_ROOM)
     stop = next((i for i in range(row, stop_row) if heads[MAGIC * capacity + i] != magic), stop_row)
@@ -302,8 +302,8 @@ def record_lines(
     """Write the lines of records [`first`, `count`), each batch's line before its first record's.
 
     `row` is the next batch without a line. Answers (next record, bytes in `out`, next row, why it stopped): ``DONE``;
-    ``NO_ROOM`` in `out`; or ``SPECIAL``: the caller must write this record's line (magic 0 and 1, control records other
-    than ABORT and COMMIT, content that could never fit), its batch's line being written.
+    ``NO_ROOM`` in `out`; or ``SPECIAL``: the batch's line is written, and the caller must write this record's line
+    (magic 0 and 1, control records other than ABORT and COMMIT, content that could never fit).
     """
     i: cython.Py_ssize_t = first
     p: cython.Py_ssize_t
@@ -397,7 +397,7 @@ def breaks(
     previous: cython.longlong,
     found: cython.longlong[::1],
 ) -> int:
-    """Write to `found` the numbers of the records whose offset is not the one before plus one; answer how many."""
+    """Write to `found` the numbers of the records whose offset is not the previous one plus one; answer how many."""
     n: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
     offset: cython.longlong

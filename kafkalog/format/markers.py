@@ -37,7 +37,7 @@ else:
 
 __all__ = ["NO_MARKER", "UNREADABLE", "read"]
 
-NO_MARKER, UNREADABLE = -1, -2  # in the place of a marker's type, 0 abort, 1 commit
+NO_MARKER, UNREADABLE = -1, -2  # instead of a marker's type, 0 abort, 1 commit
 
 
 def read(
@@ -50,7 +50,7 @@ def read(
 ) -> int:
     """Read the transaction markers among `count` batches: 0 abort, 1 commit, -1 no marker, -2 one that can't be read.
 
-    A control batch without records, as cleaning leaves it, is no marker. Answers how many are of magic 0 or 1.
+    A control batch without records, as the cleaner leaves it, is no marker. Answers how many batches have magic 0 or 1.
     """
     row: cython.Py_ssize_t
     p: cython.Py_ssize_t

@@ -17,7 +17,7 @@ _OUTSIDE: Final = "outside the checksum"
 
 
 def meaning(structure: str, name: str, values: Mapping[str, Any]) -> str:
-    """Say what the field `name` says; `values` are those of its structure, up to it at least."""
+    """Say what the field `name` means; `values` are those of its structure, at least up to this field."""
     say = _BY_STRUCTURE.get((structure, name)) or _BY_NAME.get(name)
     return "" if say is None else say(values[name], values)
 
@@ -39,7 +39,7 @@ def _magic(value: int, _: Mapping[str, Any]) -> str:
 
 
 def codec(attributes: int) -> str:
-    """Return the codec's name, or its number where there is none of that number."""
+    """Return the codec's name, or the number of an unknown codec."""
     number = attributes & CODEC_MASK
     return CODECS[number] if number < len(CODECS) else f"unknown codec {number}"
 
@@ -81,15 +81,15 @@ def _type(value: int, _: Mapping[str, Any]) -> str:
     return known.get(value, "unknown")
 
 
-def _in_all(length: int) -> str:
-    return f"what follows this field: {length + LOG_OVERHEAD} bytes in all"
+def _batch_size(length: int) -> str:
+    return f"the whole batch has {length + LOG_OVERHEAD} bytes"
 
 
 _BATCH: Final = "RecordBatch"
 _MESSAGE: Final = "message"
 _BY_STRUCTURE: Final[dict[tuple[str, str], Callable[[int, Mapping[str, Any]], str]]] = {
     (_BATCH, "base_offset"): lambda _value, _values: f"first offset as written; {_OUTSIDE}",
-    (_BATCH, "batch_length"): lambda value, _: f"{_in_all(value)}; {_OUTSIDE}",
+    (_BATCH, "batch_length"): lambda value, _: f"{_batch_size(value)}; {_OUTSIDE}",
     (_BATCH, "partition_leader_epoch"): lambda value, _: f"unknown; {_OUTSIDE}" if value == -1 else _OUTSIDE,
     (_BATCH, "magic"): _magic,
     (_BATCH, "attributes"): _batch_attributes,
@@ -98,16 +98,16 @@ _BY_STRUCTURE: Final[dict[tuple[str, str], Callable[[int, Mapping[str, Any]], st
     (_MESSAGE, "offset"): lambda _, values: (
         "of the last message in it" if values.get("attributes", 0) & CODEC_MASK else ""
     ),
-    (_MESSAGE, "message_size"): lambda value, _: _in_all(value),
+    (_MESSAGE, "message_size"): lambda value, _: f"the whole message has {value + LOG_OVERHEAD} bytes",
     (_MESSAGE, "magic"): _magic,
     (_MESSAGE, "attributes"): _message_attributes,
     ("ControlRecordType", "type"): _type,
     ("AbortedTxn", "first_offset"): lambda _value, _values: "of the transaction in this partition",
     ("AbortedTxn", "last_offset"): lambda _value, _values: "of the ABORT marker",
     ("AbortedTxn", "last_stable_offset"): lambda _value, _values: "right after this abort",
-    ("ProducerStateEntry", "offset_delta"): lambda _value, _values: "the last batch's size in offsets, less one",
+    ("ProducerStateEntry", "offset_delta"): lambda _value, _values: "the last batch's number of offsets, minus one",
     ("ProducerStateEntry", "current_txn_first_offset"): lambda value, _: (
-        "no open transaction" if value == -1 else "the open transaction begins there"
+        "no open transaction" if value == -1 else "where the open transaction begins"
     ),
 }
 _BY_NAME: Final[dict[str, Callable[[int, Mapping[str, Any]], str]]] = {

@@ -1,10 +1,10 @@
 """Kafka's generated-message encoding: one decoder reads every schema.
 
-It reads as Kafka's own code does, leniencies included: a negative version is read as version 0, one above the newest
-as the newest unless a nested structure is met, the size of a tagged field counts only where its tag is unknown, and
-bytes behind the last field are the caller's affair. What is lenient is remarked.
+It reads as Kafka's own code does and is as lenient: a negative version is read as version 0, one above the newest as
+the newest unless there is a nested structure, the size of a tagged field counts only if its tag is unknown, and bytes
+after the last field are left to the caller. What Kafka only tolerates becomes a remark.
 
-A schema is turned once for each version into a list of steps, in which neighbours of fixed width are one
+For each version a schema is turned once into a list of steps, in which neighbours of fixed width are one
 ``struct.Struct``.
 """
 
@@ -41,9 +41,9 @@ _NUMBERS: Final = ("int8", "int16", "int32", "int64")
 
 
 class Decoded(NamedTuple):
-    """A message: its fields in the schema's order, how many bytes they took, and what of them Kafka lets pass.
+    """A message: its fields in the schema's order, how many bytes they took, and the oddities that Kafka accepts.
 
-    A tagged field that holds its default is left out; unknown tags are kept as `UNKNOWN_TAGS`.
+    A tagged field that has its default is left out; unknown tags are kept as `UNKNOWN_TAGS`.
     """
 
     fields: dict[str, Value]
@@ -52,7 +52,7 @@ class Decoded(NamedTuple):
 
 
 def escaped_text(data: bytes) -> str:
-    """Read UTF-8, with what is none escaped by backslashes."""
+    """Read UTF-8; bytes that are not UTF-8 are escaped with backslashes."""
     return data.decode("utf-8", "backslashreplace")
 
 
@@ -61,7 +61,7 @@ def decode(
 ) -> Decoded:
     """Read `data` as `message` in `version`, with the fields that `release` knows and strings as `text` reads them.
 
-    Raises MalformedError where the bytes are no such message.
+    Raises MalformedError if the bytes are not such a message.
     """
     remarks: Remarks = []
     fields, taken = _reader(message, version, release, text)(data, 0, remarks)
@@ -154,13 +154,13 @@ class _Readers:
         return steps
 
     def tags(self, fields: list[MessageField]) -> Reader:
-        """Make the reader of a structure's tagged fields: those that it has found, or None."""
+        """Make the reader of a structure's tagged fields: it gives the fields that it found, or None."""
         readers = {field.tag: self.tagged(field) for field in fields}
         known = {field.tag: (field.name, field.fallback) for field in fields}
         bounded = self.release >= _COUNT_IS_BOUNDED
 
         def read(data: bytes, at: int, remarks: Remarks) -> tuple[Value, int]:
-            if at < len(data) and not data[at]:  # none, as mostly
+            if at < len(data) and not data[at]:  # the usual case: no tagged field
                 return None, at + 1
             count, at = uvarint(data, at, "the count of tagged fields")
             if bounded:
@@ -171,7 +171,7 @@ class _Readers:
                 tag, at = uvarint(data, at, "a tag")
                 size, at = uvarint(data, at, "a tagged field's size")
                 if tag <= before:
-                    remarks.append(f"tag {tag} stands behind tag {before}")
+                    remarks.append(f"tag {tag} comes after tag {before}")
                 before = tag
                 if tag not in known:
                     content, at = take(data, at, size, f"tag {tag}")
@@ -180,7 +180,7 @@ class _Readers:
                 name, fallback = known[tag]
                 found[name], end = readers[tag](data, at, remarks)
                 if end - at != size:
-                    remarks.append(f"{name} takes {end - at} bytes, its tag says {size}")
+                    remarks.append(f"{name} takes {end - at} bytes, but its tag's size is {size}")
                 at = end
                 if found[name] == fallback:
                     del found[name]
@@ -205,4 +205,4 @@ def _check_count(count: int, data: bytes, at: int) -> None:
         kafka = f"Tried to read {count} tagged fields, which exceeds the maximum allowed count of {_MOST_TAGS}."
     else:
         return
-    raise MalformedError(f"{count} tagged fields before {at}, {left} bytes are left", kafka)
+    raise MalformedError(f"{count} tagged fields are declared before {at}, but only {left} bytes are left", kafka)

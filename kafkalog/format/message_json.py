@@ -1,4 +1,4 @@
-"""Messages as JSON: as Kafka's own converters write them, and as values for our rows."""
+"""Messages as JSON: as Kafka's own converters write them, and as values for kafkalog's rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkalog.format.schema import Value
 __all__ = ["kafka_json", "plain"]
 
 _ESCAPE: Final = re.compile(r"\\(?:u00[01].|.)")
-# A number that is no integer, or in a string what looks like one.
+# A number that is not an integer, or text in a string that looks like one.
 _DOUBLE: Final = re.compile(r'(?:^|[":,\[])-?(?:\d+\.|\d+e|Infinity|NaN)')
 
 
@@ -24,18 +24,18 @@ def kafka_json(value: Value) -> str:
     text = _encoded(value)
     if UNKNOWN_TAGS in text or (_may_hold_double(text) and _DOUBLE.search(text)):
         text = _slowly(value)
-    if "\\u00" in text:  # Java's digits are upper case
+    if "\\u00" in text:  # Java writes these digits in upper case
         text = _ESCAPE.sub(lambda found: found[0][:4] + found[0][4:].upper(), text)
     return text
 
 
 def _may_hold_double(text: str) -> bool:
-    """Say quickly of most texts that no number in them is a double: the search is slow."""
+    """Say whether a text may contain a double, fast for most texts: the search is slow."""
     return "." in text or "e-" in text or "e+" in text or "N" in text or "I" in text
 
 
 def _slowly(value: Value) -> str:
-    """Write what the encoder of the standard library has no form for, doubles and what is left out."""
+    """Write what the encoder of the standard library writes differently: doubles and fields that are left out."""
     if isinstance(value, dict):
         members = (f'"{name}":{_slowly(content)}' for name, content in value.items() if name != UNKNOWN_TAGS)
         return f"{{{','.join(members)}}}"
@@ -61,7 +61,7 @@ _encoded: Final = _encoder()
 
 
 def java_double(number: float) -> str:
-    """Write a double as Java does; what is no number in quotes."""
+    """Write a double as Java does; NaN and infinities in quotes."""
     if math.isnan(number) or math.isinf(number):
         return f'"{"NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"}"'
     if not number:
@@ -69,7 +69,7 @@ def java_double(number: float) -> str:
     sign = "-" if number < 0 else ""
     digits, exponent = _shortest(abs(number))
     figures = digits.replace(".", "").rstrip("0")
-    point = int(exponent) + 1  # where the point stands in the figures
+    point = int(exponent) + 1  # the point's place in the figures
     if -3 < point <= 0:
         return f"{sign}0.{'0' * -point}{figures}"
     if 0 < point <= 7:  # from 10^7 on Java writes an exponent
@@ -78,7 +78,7 @@ def java_double(number: float) -> str:
 
 
 def _shortest(number: float) -> tuple[str, int]:
-    """Return the fewest digits that stand for a number, two at least, and the exponent of the first."""
+    """Return the fewest digits that identify a number, at least two, and the exponent of the first."""
     for places in range(1, 17):
         text = f"{number:.{places}e}"
         if float(text) == number:

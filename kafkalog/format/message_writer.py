@@ -1,4 +1,4 @@
-"""Writes generated messages, as Kafka's brokers do: what tests are made of, and the proof that nothing read is lost."""
+"""Writes generated messages as Kafka's brokers do: tests build records so, and prove that reading loses nothing."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["encode", "encode_uvarint"]
 
 
 def encode(message: Message, version: int, fields: dict[str, Value]) -> bytes:
-    """Write `fields`, of which those left out have their default, as `message` in `version`.
+    """Write `fields` as `message` in `version`; fields that are not given have their default.
 
-    A tagged field that holds its default is left out.
+    A tagged field that has its default is left out.
     """
     flexible = version >= message.flexible_since
     return _Writer(version, flexible=flexible).structure(message.fields, fields)
 
 
 def encode_uvarint(value: int) -> bytes:
-    """Write an unsigned varint of 32 bits."""
+    """Write an unsigned 32-bit varint."""
     out = bytearray()
     value &= 0xFFFFFFFF
     while value > 127:
@@ -60,7 +60,7 @@ class _Writer:
         return self.one(field.type, value)
 
     def or_null(self, field: MessageField, value: Value) -> bytes:
-        """Write a structure that may be null behind its mark."""
+        """Write the mark of a structure that may be null, and the structure."""
         if value is None:
             return b"\0" if field.tag is not None else b"\xff"
         return b"\1" + self.one(field.type, value)

@@ -1,6 +1,6 @@
 """Reads what generated messages are made of: numbers, lengths, strings, bytes and arrays of them.
 
-Every length is held against the bytes that are left before it is used.
+Every length is compared with the bytes that are left before it is used.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ _LONGEST_STRING: Final = 0x7FFF
 
 Text: TypeAlias = Callable[[bytes], str]
 Remarks: TypeAlias = list[str]
-# Reads a value at a position: the value, and the position behind it.
+# Reads a value at a position: the value, and the position after it.
 Reader: TypeAlias = Callable[[bytes, int, Remarks], tuple[Value, int]]
-# Reads the length of what is named; -1 stands for null.
+# Reads the length of what is named; -1 is null.
 Length: TypeAlias = Callable[[bytes, int, str], tuple[int, int]]
 
 
 class MalformedError(ValueError):
-    """Bytes that are no message of the schema; caught where the bytes' place is known and told as a finding.
+    """Bytes that are not a message of the schema; caught where their position is known, and reported as a finding.
 
-    `kafka` is what Kafka's own code says of them, the word null where it says nothing. `code` is that of the finding
-    where they are a control record's.
+    `kafka` is the message of Kafka's own code, the word null if it has none. `code` is the finding's if the bytes are a
+    control record's.
     """
 
     def __init__(self, message: str, kafka: str = "null", *, code: str = "control-record-malformed") -> None:
@@ -76,18 +76,18 @@ def take(data: bytes, at: int, size: int, what: str) -> tuple[bytes, int]:
     left = len(data) - at
     if size > left:
         kafka = f"Error reading byte array of {size} byte(s): only {left} byte(s) available"
-        raise MalformedError(f"{what} needs {size} bytes at {at}, {left} are left", kafka)
+        raise MalformedError(f"{what} needs {size} bytes at {at}, found {left}", kafka)
     if size < 0:
-        raise MalformedError(f"{what} at {at} has a size of {size}", str(size))
+        raise MalformedError(f"{what} at {at} has size {size}", str(size))
     return data[at : at + size], at + size
 
 
 def uvarint(data: bytes, at: int, what: str) -> tuple[int, int]:
-    """Read an unsigned varint as Java does: into 32 bits, which may come out negative."""
+    """Read an unsigned varint as Java does: into 32 bits, so that it may become negative."""
     value = shift = 0
     while True:
         if at >= len(data):
-            raise MalformedError(f"{what} needs a byte at {at}, none is left")
+            raise MalformedError(f"{what} needs 1 byte at {at}, found 0")
         byte = data[at]
         at += 1
         value |= (byte if shift == 28 else byte & 127) << shift
@@ -98,7 +98,7 @@ def uvarint(data: bytes, at: int, what: str) -> tuple[int, int]:
                 "Varint is too long, the most significant bit in the 5th byte is set, "
                 f"converted value: {value & 0xFFFFFFFF:x}"
             )
-            raise MalformedError(f"{what} has a variable-length integer of more than five bytes at {at - 5}", kafka)
+            raise MalformedError(f"{what} is a variable-length integer of more than 5 bytes at {at - 5}", kafka)
         shift += 7
 
 
@@ -121,7 +121,7 @@ def plain_length(code: str) -> Length:
 
     def read(data: bytes, at: int, what: str) -> tuple[int, int]:
         if at + layout.size > len(data):
-            raise MalformedError(f"{what} needs {layout.size} bytes at {at}, {len(data) - at} are left")
+            raise MalformedError(f"{what} needs {layout.size} bytes at {at}, found {len(data) - at}")
         return int(layout.unpack_from(data, at)[0]), at + layout.size
 
     return read
@@ -156,7 +156,7 @@ def _short(fields: list[MessageField], data: bytes, at: int) -> MalformedError:
     for field in fields:
         size = struct.calcsize(">" + FIXED[str(field.type)])
         if at + size > len(data):
-            return MalformedError(f"{field.name} needs {size} bytes at {at}, {len(data) - at} are left")
+            return MalformedError(f"{field.name} needs {size} bytes at {at}, found {len(data) - at}")
         at += size
     raise AssertionError("the fields fit")
 
@@ -164,7 +164,7 @@ def _short(fields: list[MessageField], data: bytes, at: int) -> MalformedError:
 def _null(name: str, at: int, *, nullable: bool) -> tuple[None, int]:
     if not nullable:
         kafka = f"non-nullable field {name} was serialized as null"
-        raise MalformedError(f"{name} is null before {at} and may not be", kafka)
+        raise MalformedError(f"{name} is null before {at}, which its schema does not allow", kafka)
     return None, at
 
 
@@ -177,7 +177,7 @@ def string(name: str, length: Length, text: Text, *, nullable: bool) -> Reader:
             return _null(name, at, nullable=nullable)
         if size > _LONGEST_STRING:
             kafka = f"string field {name} had invalid length {size}"
-            raise MalformedError(f"{name} before {at} has a length of {size}, more than {_LONGEST_STRING}", kafka)
+            raise MalformedError(f"{name} before {at} has length {size}, the limit is {_LONGEST_STRING}", kafka)
         content, at = take(data, at, size, name)
         return text(content), at
 
@@ -203,9 +203,9 @@ def array(name: str, length: Length, element: Reader, *, nullable: bool, code: s
         if count < 0:
             return _null(name, at, nullable=nullable)
         left = len(data) - at
-        if count > left:  # every element takes a byte at least
+        if count > left:  # every element takes at least one byte
             kafka = f"Tried to allocate a collection of size {count}, but there are only {left} bytes remaining."
-            raise MalformedError(f"{name} needs {count} elements at {at}, {left} bytes are left", kafka)
+            raise MalformedError(f"{name} has {count} elements at {at}, but only {left} bytes are left", kafka)
         if width and count * width <= left:
             return list(struct.unpack_from(f">{count}{code}", data, at)), at + count * width
         values = []
@@ -228,7 +228,7 @@ def or_null(name: str, reader: Reader, *, tagged: bool) -> Reader:
             mark, at = data[at], at + 1
             there, written = mark < 128, (255, 1)
         else:
-            raise MalformedError(f"the mark of {name} needs a byte at {at}, none is left")
+            raise MalformedError(f"the mark of {name} needs 1 byte at {at}, found 0")
         if mark not in written:
             remarks.append(f"the mark of {name} is {mark}")
         return reader(data, at, remarks) if there else (None, at)

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What is odd about records although Kafka reads them; see ``kernel.py`` for the rules of its source."""
+"""What is odd about records that Kafka reads all the same; see ``kernel.py`` for the rules of its source."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def odd_number(
 ) -> cython.int:
     """Say what is odd about the number in [`p`, `q`): more bytes than it needs, or bits that Kafka drops.
 
-    A number has at most `most` bytes, the last of which at most the value `last`.
+    A number has at most `most` bytes, and its last byte is at most `last`.
     """
     if q - p > 1 and buf[q - 1] == 0:
         return OVERLONG
@@ -43,10 +43,10 @@ def find(
     count: cython.longlong,
     found: cython.longlong[::1],
 ) -> int:
-    """Look at the records of a magic 2 batch in ``buf[start:stop]`` for what is odd although Kafka reads it.
+    """Look at the records of a magic 2 batch in ``buf[start:stop]`` for oddities that Kafka accepts.
 
-    Answers flags; `found` gets the number of whole records, the smallest and largest offset delta and the largest
-    timestamp delta, the latter ones only where there is a record. It stops at the first record that is malformed.
+    Answers flags; `found` gets the number of whole records and, if there is one, the smallest and largest offset delta
+    and the largest timestamp delta. It stops at the first malformed record.
     """
     flags: cython.int = 0
     n: cython.longlong = 0

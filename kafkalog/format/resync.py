@@ -1,13 +1,13 @@
-"""Finding the next whole batch behind damaged bytes, in time linear in what is searched.
+"""Finding the next whole batch after damaged bytes, in time linear in what is searched.
 
-A candidate is a header that is plausible and whose checksum holds over its whole extent. Checking each from scratch
-would be quadratic for bytes made to look like headers, so:
+A candidate is a plausible header whose checksum matches its whole extent. Checking each from scratch would be quadratic
+for bytes made to look like headers, so:
 
-- small extents are summed where they are met (``candidates.find``);
+- small extents are summed when they are met (``candidates.find``);
 - sums of prefixes, one for each 4 KiB, give the sum of any other extent in constant time (``checksums.shift``);
-- there may be one such far extent for every 64 bytes, on average, and one in 128 bytes that ends in another block than
-  the one before; those above that are passed over, and it is told;
-- answers are kept, and where the bytes were searched several times over, offsets no longer narrow the search.
+- on average there may be one such far extent for every 64 bytes, and one in 128 bytes that ends in another block than
+  the one before; more are skipped, and a finding reports that;
+- answers are kept, and after the same bytes were searched several times, offsets no longer narrow the search.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _BYTES_FOR_FAR: Final = 64  # bytes searched for each far extent that may be loo
 _BYTES_FOR_LOAD: Final = 128  # the same where another end must be read for it
 _FAR_AT_FIRST: Final = 4096
 _ANSWERS: Final = 80
-_AGAIN: Final = 8  # times that bytes are searched for batches above an offset
+_AGAIN: Final = 8  # how often the same bytes are searched for batches above an offset
 _FREE: Final = 64 << 20  # bytes that may be searched however often
 _ENDLESS: Final = 1 << 62
 _HINTS: Final = 64  # positions of other files that are tried before bytes are searched
-_LEGACY_WORK: Final = 256 << 20  # bytes of old messages whose checksums are tried in one file
+_LEGACY_WORK: Final = 256 << 20  # bytes of old messages whose checksums are computed in one file
 _LEGACY_EXTENTS: Final = 4 << 30  # the same of extents that a damaged or big old message may have
 
 
 class Extent(NamedTuple):
-    """A whole batch: where it lies and which offsets it holds. `base_offset` is None for a wrapper of magic 0 or 1."""
+    """A whole batch: its position and its offsets. `base_offset` is None for a wrapper of magic 0 or 1."""
 
     position: int
     size: int
@@ -52,7 +52,7 @@ class Extent(NamedTuple):
 
 
 def _extent(position: int, head: bytes) -> Extent:
-    """Return what a whole batch's header says."""
+    """Read a whole batch's header."""
     magic, offset = batch_start.magic_of(head), batch_start.offset_of(head)
     if magic > 1:
         return Extent(position, batch_start.size_of(head), magic, offset, batch_start.last_offset_of(head))
@@ -61,9 +61,9 @@ def _extent(position: int, head: bytes) -> Extent:
 
 
 class Resync:
-    """Searches one file, whose bytes `read(position, size)` gives; `end()` is where it ends, None if not known yet.
+    """Searches one file, whose bytes `read(position, size)` returns; `end()` is where it ends, None if not known yet.
 
-    `hints` are positions, in order, where other files say that batches start.
+    `hints` are the positions, in order, where batches start by other files.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Resync:
         self._searched = 0
 
     def whole(self, position: int, *, legacy: bool = True) -> Extent | None:
-        """Return the batch at `position` if it is whole and its checksum holds."""
+        """Return the batch at `position` if it is whole and its checksum matches."""
         head = bytes(self._read(position, RECORD_BATCH.size))
         if len(head) < batch_start.SIZE_UP_TO_MAGIC:
             return None
@@ -120,7 +120,7 @@ class Resync:
         return len(self._read(stop - 1, 1)) == 1 if end is None else stop <= end
 
     def forget(self, position: int) -> None:
-        """Say that nothing before `position` will be asked for again; a block before it may be read still."""
+        """Promise not to ask for anything before `position` again; a block before it may still be read."""
         while self._answers and (oldest := self._answers[-1].extent) is not None and oldest.position < position:
             self._answers.pop()
         blocks = (position - self._anchor) // _BLOCK
@@ -133,7 +133,7 @@ class Resync:
             self._state[1] = -1
 
     def next_whole(self, start: int, stop: int, above: int | None, *, legacy: bool) -> Extent | None:
-        """Find the first whole batch that begins in [`start`, `stop`) and whose offsets lie above `above`."""
+        """Find the first whole batch that begins in [`start`, `stop`) and has offsets above `above`."""
         if self._searched > _AGAIN * start + _FREE:
             above = None
         for answer in self._answers:
@@ -184,7 +184,7 @@ class Resync:
                         continue
                     self._loads -= 1
                     if self._near_its_end(position, head):
-                        continue  # the kernel knows the sums now
+                        continue  # the kernel now has the sums
                 found = self._usable(self._decided(position, head, what), above)
                 if found is not None:
                     self._searched += at
@@ -196,7 +196,7 @@ class Resync:
         return None
 
     def _near_its_end(self, position: int, head: bytes) -> bool:
-        """Give the kernel the block in which a batch ends; answers False where the file has not all of it."""
+        """Give the kernel the block in which a batch ends; answers False if the file does not have all of it."""
         stop = position + batch_start.size_of(head)
         if not self.reaches(stop):
             return False
@@ -207,11 +207,11 @@ class Resync:
 
     @property
     def passed_over(self) -> int:
-        """Return how many headers were not looked at, because there were so many."""
+        """Return how many headers were skipped because there were too many."""
         return self._state[3]
 
     def _decided(self, position: int, head: bytes, what: int) -> Extent | None:
-        """Return the batch that the kernel found to be whole, or that is by a far checksum."""
+        """Return the batch that the kernel found to be whole, or that a far checksum shows to be whole."""
         if what == candidates.WHOLE:
             return _extent(position, head)
         return self._batch(position, head) if batch_start.magic_of(head) == 2 else self._message(position, head)
@@ -258,7 +258,7 @@ class Resync:
         return int(self._prefix(stop, 1) ^ checksums.shift(before, stop - start))
 
     def _prefix(self, stop: int, slot: int) -> int:
-        """Return the CRC-32C of everything from the anchor to `stop`; `slot` says which block was read last."""
+        """Return the CRC-32C of everything from the anchor to `stop`; `slot` is the place of the block read last."""
         number = (stop - self._anchor) // _BLOCK
         while len(self._prefixes) <= number:
             at = self._anchor + (len(self._prefixes) - 1) * _BLOCK
@@ -278,7 +278,7 @@ class Resync:
 
 
 class _Answer(NamedTuple):
-    """What a search of [`low`, `high`) gave."""
+    """The result of a search of [`low`, `high`)."""
 
     low: int
     high: int
@@ -287,7 +287,7 @@ class _Answer(NamedTuple):
     extent: Extent | None
 
     def serves(self, start: int, above: int | None) -> bool:
-        """Say whether a search from `start` on would give the same."""
+        """Say whether a search from `start` on would have the same result."""
         if self.above is not None and (above is None or above < self.above):
             return False
         if self.extent is None:

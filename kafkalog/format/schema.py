@@ -1,8 +1,8 @@
-"""What a generated message of Kafka's is declared with: names, types and versions, as data.
+"""How a generated message of Kafka's is declared: names, types and versions, as data.
 
-A message has versions; from `flexible_since` on, strings, bytes and arrays carry a uvarint of their length plus one and
-every structure ends in tagged fields (KIP-482). Field names are Kafka's own, in the spelling of its JSON. Releases
-differ in what they know: one older than a field or than a version reads without it, as that release's tools do.
+A message has versions; from `flexible_since` on, strings, bytes and arrays have a uvarint of their length plus one and
+every structure ends in tagged fields (KIP-482). Field names are Kafka's own, in the spelling of its JSON. A release
+older than a field or a version reads without it, as that release's tools do.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = [
     "Value",
 ]
 
-Value: TypeAlias = Any  # int, float, bool, str, bytes, None, list of values or dict of them
+Value: TypeAlias = Any  # int, float, bool, str, bytes, None, a list of values or a dict of them
 Release: TypeAlias = tuple[int, int]
 
 EVERY_RELEASE: Final[Release] = (99, 0)  # knows what any release does
-NEVER: Final = 1 << 15  # no version is as high
+NEVER: Final = 1 << 15  # above every version
 ZERO_UUID: Final = "A" * 22
 BY_TYPE: Final = object()  # a default that is zero, empty or false
 
@@ -35,7 +35,7 @@ _PLAIN: Final[dict[str, Value]] = {"bool": False, "float64": 0.0, "string": "", 
 
 
 class Array(NamedTuple):
-    """Many of one type."""
+    """An array of one type."""
 
     of: str | Struct
 
@@ -48,11 +48,11 @@ class Struct(NamedTuple):
 
 
 class MessageField(NamedTuple):
-    """A field of a message: its type and the versions that have it, up to `until`, and from which it may be null.
+    """A field of a message: its type, the versions that have it, up to `until`, and those in which it may be null.
 
     The plain types are ``bool``, ``int8`` to ``int64``, ``uint16``, ``uint32``, ``float64``, ``string``, ``bytes`` and
-    ``uuid``. A field with a `tag` is left out where it is the default. `release` is the first that knows the field,
-    where it joined a version that older releases have without it.
+    ``uuid``. A field with a `tag` is left out if it has its default. `release` is the first that knows the field, if
+    the field was added to a version that older releases have without it.
     """
 
     name: str
@@ -66,7 +66,7 @@ class MessageField(NamedTuple):
 
     @property
     def fallback(self) -> Value:
-        """Return the value of a field that is not there: its default, else zero, empty or false."""
+        """Return the value of a missing field: its default, otherwise zero, empty or false."""
         if self.default is not BY_TYPE:
             return self.default
         if isinstance(self.type, Array):

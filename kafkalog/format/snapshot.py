@@ -1,4 +1,4 @@
-"""Producer snapshots, ``.snapshot`` (ProducerStateManager): producers' states after all offsets below the name's."""
+"""Producer snapshots, ``.snapshot`` (ProducerStateManager): producers' states before the offset in the file's name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VERSION: Final = 1
 
 
 class ProducerState(NamedTuple):
-    """What a broker remembers of a producer; -1 stands for none, `timestamp` is in ms."""
+    """What a broker remembers of a producer; -1 is none, `timestamp` is in ms."""
 
     producer_id: int
     producer_epoch: int
@@ -34,7 +34,7 @@ class ProducerState(NamedTuple):
 
 
 class ProducerSnapshot(NamedTuple):
-    """A snapshot's entries, and what is wrong with the file: the broker throws it away for any of these."""
+    """A snapshot's entries, and what is wrong with the file: for any of these the broker deletes it."""
 
     version: int
     crc: int
@@ -46,7 +46,7 @@ class ProducerSnapshot(NamedTuple):
 def producer_snapshot(data: bytes) -> ProducerSnapshot:
     """Read a snapshot as far as it goes."""
     if len(data) < PRODUCER_SNAPSHOT.size:
-        return ProducerSnapshot(-1, 0, 0, [], f"the file needs {PRODUCER_SNAPSHOT.size} bytes, {len(data)} are there")
+        return ProducerSnapshot(-1, 0, 0, [], f"the file needs {PRODUCER_SNAPSHOT.size} bytes, found {len(data)}")
     version, crc, count = PRODUCER_SNAPSHOT.packed.unpack_from(data)
     computed = int(checksums.crc32c(data, _CRC_FROM, len(data)))
     whole = (len(data) - PRODUCER_SNAPSHOT.size) // PRODUCER_STATE_ENTRY.size
@@ -57,8 +57,8 @@ def producer_snapshot(data: bytes) -> ProducerSnapshot:
     if version != _VERSION:
         wrong = f"the version is {version}, not {_VERSION}"
     elif crc != computed:
-        wrong = f"the checksum is {crc}, the bytes have {computed}"
+        wrong = f"stored CRC 0x{crc:08x}, computed 0x{computed:08x}"
     elif stop != len(data) or kept != count:
         needed = PRODUCER_SNAPSHOT.size + count * PRODUCER_STATE_ENTRY.size
-        wrong = f"{count} entries need {needed} bytes, {len(data)} are there"
+        wrong = f"{count} entries need {needed} bytes, found {len(data)}"
     return ProducerSnapshot(version, crc, computed, [ProducerState(*row) for row in rows], wrong)

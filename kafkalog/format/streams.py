@@ -1,4 +1,4 @@
-"""What is odd about a compressed stream that decompresses: bytes behind its end, frames that Kafka refuses."""
+"""What is odd about a compressed stream that decompresses: bytes after its end, frames that Kafka refuses."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _STEP: Final = 1 << 16
 
 
 def stream_words(codec: int, payload: memoryview, size: int) -> Iterator[tuple[str, str]]:
-    """Say what is odd about a whole stream that holds `size` bytes: a finding's code and its words."""
+    """Say what is odd about a whole stream that decompresses to `size` bytes: a finding's code and its words."""
     if codec == LZ4:
         yield from _lz4(payload)
     elif codec == GZIP and int.from_bytes(payload[-4:], "little") != size & 0xFFFFFFFF:
-        rest = _behind_gzip(payload)  # several members, or bytes behind the last one
+        rest = _after_gzip(payload)  # several members, or bytes after the last one
         if rest:
-            yield "compressed-stream-rest", f"{rest} bytes behind the gzip stream's end"
+            yield "compressed-stream-rest", f"{rest} bytes after the gzip stream's end"
 
 
 def _lz4(payload: memoryview) -> Iterator[tuple[str, str]]:
     flags = payload[4]
     if not flags & _INDEPENDENT:
-        yield "lz4-frame-refused", "the LZ4 frame's blocks hang together, which Kafka refuses"
+        yield "lz4-frame-refused", "the LZ4 frame's blocks depend on each other, which Kafka refuses"
     if flags & _DICTIONARY:
         yield "lz4-frame-refused", "the LZ4 frame names a dictionary, which Kafka refuses"
     at = 7 + (8 if flags & _SIZE else 0) + (4 if flags & _DICTIONARY else 0)
@@ -36,13 +36,13 @@ def _lz4(payload: memoryview) -> Iterator[tuple[str, str]]:
         if not block:
             rest = len(payload) - at - (4 if flags & _SUM else 0)
             if rest > 0:
-                yield "compressed-stream-rest", f"{rest} bytes behind the LZ4 frame's end"
+                yield "compressed-stream-rest", f"{rest} bytes after the LZ4 frame's end"
             return
         at += block + (4 if flags & _BLOCK_SUMS else 0)
 
 
-def _behind_gzip(payload: memoryview) -> int:
-    """Return how many bytes lie behind the last gzip member; Java's reader takes as many members as there are."""
+def _after_gzip(payload: memoryview) -> int:
+    """Return how many bytes follow the last gzip member; Java's reader reads all members."""
     at = 0
     while bytes(payload[at : at + 2]) == b"\x1f\x8b":
         decoder = zlib.decompressobj(31)

@@ -1,4 +1,4 @@
-"""Times for eyes."""
+"""Times as people read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LAST_MS: Final = 253_402_300_799_999  # 9999-12-31
 
 
 def iso(timestamp: int) -> str:
-    """Write a time in ms as ISO-8601 in UTC; one that no calendar holds as a number."""
+    """Write a time in ms as ISO-8601 in UTC, or as a number if no calendar has it."""
     if not 0 <= timestamp <= _LAST_MS:
         return f"@{timestamp}"
     return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

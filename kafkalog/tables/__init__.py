@@ -1,7 +1,7 @@
 """Every table that leaves a stage: names, types, units and meanings, declared once.
 
 Offsets and sizes are exact int64; an absent value is null; times are ms since 1970 in UTC, in columns that
-end in ``_ms``; words are lower case, and each column lists the words that it may hold. Bytes that are UTF-8 are
+end in ``_ms``; words are lower case, and each column lists its possible words. Bytes that are UTF-8 are
 in the column itself, others in base64 in a second column whose name ends in ``_base64``.
 """
 

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
-    from pyarrow import RecordBatch as RecordBatch  # noqa: PLC0414  # for whoever names the type
+    from pyarrow import RecordBatch as RecordBatch  # noqa: PLC0414  # for modules that name the type
     from pyarrow import Schema as Schema  # noqa: PLC0414  # ditto
 
-    ArrowTable = pa.Table  # for whoever names the type
+    ArrowTable = pa.Table  # for modules that name the type
 
 __all__ = ["Numbers", "arrow_batch", "arrow_batches", "arrow_schema", "arrow_table", "gathered", "spark_schema"]
 
 _ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
-_ROWS: Final = 1 << 14  # in a batch, about
-_BYTES: Final = 32 << 20  # or fewer rows, where they are big
+_ROWS: Final = 1 << 14  # approximately, in a batch
+_BYTES: Final = 32 << 20  # big rows: fewer in a batch
 _SPARK: Final = {
     "int64": "long", "int32": "integer", "int16": "short", "int8": "byte", "bool": "boolean", "string": "string",
     "json": "string",
@@ -69,7 +69,7 @@ def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterato
 
 
 class Numbers(NamedTuple):
-    """A column of numbers or booleans: `absent` says where there is none, `words` what the numbers stand for."""
+    """A column of numbers or booleans: `absent` marks cells without a value, `words` are what the numbers mean."""
 
     values: NDArray[Any]
     absent: NDArray[np.bool_] | None = None
@@ -77,9 +77,9 @@ class Numbers(NamedTuple):
 
 
 def arrow_batch(column_of: Callable[[str], Numbers | Iterable[Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Make a batch of what `column_of` gives for each of the schema's names: numbers, or texts.
+    """Make a batch of what `column_of` returns for each of the schema's names: numbers, or texts.
 
-    The numbers of a column of int64 are not copied. A number that its column's type can't hold is null: no field of
+    The numbers of a column of int64 are not copied. A number too large for its column's type becomes null: no field of
     Kafka's has such a value.
     """
 
@@ -104,7 +104,7 @@ def _array(column: Numbers | Iterable[Any], kind: pa.DataType) -> pa.Array:
         cells = column if isinstance(column, np.ndarray) else list(column)
         try:
             return pa.array(cells, kind)
-        except (UnicodeEncodeError, pa.ArrowTypeError):  # what Arrow takes for no text: lone surrogates, JSON's values
+        except (UnicodeEncodeError, pa.ArrowTypeError):  # not text for Arrow: lone surrogates, JSON's values
             return pa.array(map(_value, cells), kind)
     values, absent, words = column
     if words:

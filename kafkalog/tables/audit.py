@@ -1,4 +1,4 @@
-"""The tables of ``kafkalog txn-audit``, with every word that their columns may hold."""
+"""The tables of ``kafkalog txn-audit``, with all words of their columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table is declared with."""
+"""How a table is declared."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Table:
     def of(self, **cells: _Cell) -> tuple[_Cell, ...]:
         """Return a row of its cells, or all rows of their columns, given by name, in the order of the columns.
 
-        Raises TypeError where a column is missing, or where there is none of a name.
+        Raises TypeError if a column is missing, or if a name is not that of a column.
         """
         if len(cells) == len(self.names):
             try:
@@ -45,4 +45,4 @@ class Table:
             except KeyError:
                 pass
         differing = ", ".join(sorted(cells.keys() ^ set(self.names)))
-        raise TypeError(f"the table {self.name}: missing, or not declared: {differing}")
+        raise TypeError(f"table {self.name}: columns missing or not declared: {differing}")

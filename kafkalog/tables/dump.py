@@ -1,4 +1,4 @@
-"""The tables of ``kafkalog dump``: what a file holds, entry by entry."""
+"""The tables of ``kafkalog dump``: a file's content, entry by entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the internal topics: what coordinators and controllers wrote, with the words that columns may hold."""
+"""The tables of the internal topics: what coordinators and controllers wrote, with all words of the columns."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ NONE: Final = -(2**63)  # a cell that has no value
 
 
 class Columns:
-    """Named int64 columns of equal length. Adding two puts the second's rows behind the first's."""
+    """Named int64 columns of equal length. Adding two puts the second's rows after the first's."""
 
     __slots__ = ("_columns",)
 
@@ -31,7 +31,7 @@ class Columns:
 
     @classmethod
     def concat(cls, parts: list[Columns], names: tuple[str, ...]) -> Columns:
-        """Put many under one another."""
+        """Join many, one after the other."""
         if not parts:
             return cls.empty(names)
         return cls({name: np.concatenate([part[name] for part in parts]) for name in names})
@@ -68,8 +68,8 @@ class Columns:
         return tuple(self._columns)
 
     def flat(self, names: tuple[str, ...]) -> memoryview[int]:
-        """Return the columns of these names one behind another, as the loops take them."""
-        flat: Any = np.concatenate([self._columns[name] for name in names])  # a buffer, which its type does not say
+        """Return the columns of these names one after the other, as the loops need them."""
+        flat: Any = np.concatenate([self._columns[name] for name in names])  # also a buffer; its type does not say so
         return memoryview(flat)
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Columns:
@@ -78,10 +78,10 @@ class Columns:
 
 
 class Packed:
-    """Rows that are many and kept: blocks of columns, each as its least value and the narrow differences to it.
+    """Many rows that are kept: blocks of columns, each as its least value and the narrow differences from it.
 
-    Offsets and times of neighbours are close together, and much is the same in all rows: a finished transaction of
-    eighteen columns takes some 30 bytes instead of 144. Blocks of few rows are kept as they are.
+    Offsets and times of neighbours are close together, and many cells are the same in all rows: a finished transaction
+    of eighteen columns takes some 30 bytes instead of 144. Blocks of few rows are kept as they are.
     """
 
     __slots__ = ("_blocks", "names")
@@ -94,17 +94,17 @@ class Packed:
         return sum(map(len, self._blocks))
 
     def append(self, rows: Columns) -> None:
-        """Put rows behind those that are there."""
+        """Add rows at the end."""
         if len(rows):
             self._blocks.append(_Block(rows, self.names))
 
     def blocks(self, *names: str) -> Iterator[Columns]:
-        """Yield all rows, some thousand at a time, with the columns of these names, or all."""
+        """Yield all rows, some thousand at a time, with the columns of these names, or all columns."""
         for block in self._blocks:
             yield block.rows(names or self.names)
 
     def with_rows(self, rows: Columns) -> Packed:
-        """Return these rows and others behind them."""
+        """Return these rows and then the others."""
         return Packed(self.names, [*self._blocks, *([_Block(rows, self.names)] if len(rows) else [])])
 
     def pieces(self, rows: int) -> Iterator[Packed]:
@@ -119,7 +119,7 @@ class Packed:
             yield Packed(self.names, some)
 
     def extend(self, other: Packed) -> None:
-        """Put all rows of another behind those that are there."""
+        """Add all rows of another at the end."""
         self._blocks += other._blocks
 
     def give(self, other: Packed, keep: Callable[[Columns], bool]) -> Iterator[Columns]:
@@ -153,9 +153,9 @@ class Packed:
 
     @classmethod
     def from_parts(cls, names: tuple[str, ...], take: Callable[[int], bytes]) -> Packed:
-        """Read what ``parts`` gave; `take` gives the next bytes, and refuses to where there are not so many.
+        """Read what ``parts`` gave; `take` returns the next bytes, and refuses if there are not so many.
 
-        Raises ValueError where a width is none.
+        Raises ValueError if a column has a width that does not exist.
         """
         (blocks,) = np.frombuffer(take(8), _WIRE).tolist()
         found = cls(names)
@@ -164,7 +164,7 @@ class Packed:
             columns = {}
             for name, low, width in zip(names, about[: len(names)], about[len(names) :], strict=True):
                 if width not in _WIDTHS:
-                    raise ValueError(f"a column of {width} bytes a cell")
+                    raise ValueError(f"a column can't have {width} bytes per cell")
                 above = np.frombuffer(take(length * width), _WIDTHS[width]) if width else None
                 columns[name] = (low, above)
             found._blocks.append(_Block.of_cells(columns, length))
@@ -176,7 +176,7 @@ class Packed:
 
 
 class _Block:
-    """Some rows, packed where they are not few."""
+    """Some rows, packed unless they are few."""
 
     __slots__ = ("_columns", "_few", "_length")
 
@@ -211,7 +211,7 @@ class _Block:
         return Columns({name: _unpacked(*self._columns[name], self._length) for name in names})
 
 
-_FEW: Final = 100  # rows that are not worth packing
+_FEW: Final = 100  # fewer rows are not worth packing
 _NARROW: Final = tuple((narrow, np.iinfo(narrow).max) for narrow in (np.uint8, np.uint16, np.uint32))
 _WIRE: Final = np.dtype("<i8")
 _WIDTHS: Final[dict[int, np.dtype[Any]]] = {
@@ -225,7 +225,7 @@ _TOP: Final = {np.dtype(narrow): top for narrow, top in _NARROW}
 
 
 def _packed(column: NDArray[np.int64]) -> tuple[int, NDArray[Any] | None]:
-    """Return a column as a number and what its cells have above it: nothing, or the highest value for no value."""
+    """Return a column as a number and its cells' differences from it; the highest difference means no value."""
     low, high = int(column.min()), int(column.max())
     if low == high:
         return low, None

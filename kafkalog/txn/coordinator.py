@@ -1,4 +1,4 @@
-"""The coordinator's word: the timeline of each transactional id, and what it decided for a transaction."""
+"""The coordinator's records: the timeline of each transactional id, and what was decided for a transaction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMPLETE = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 
 
 class Entry(NamedTuple):
-    """A record of the state topic: where it stands, when it was written (ms), and what it says."""
+    """A record of the state topic: its position, when it was written (ms), and what it says."""
 
     log: str
     partition: int
@@ -26,11 +26,11 @@ class Entry(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A transaction that the coordinator decided: for whom, how, when, and in which partitions.
+    """A transaction that the coordinator decided: its id, decision, time and partitions.
 
-    `data_epoch` is the epoch of the Ongoing record before, None where that is gone; `until` is the time of the next
-    transaction's start, None where there is none; `complete` says whether a Complete record follows. The state
-    partition tells nothing of what came after `known_until`.
+    `data_epoch` is the epoch of the Ongoing record before, None if that is gone; `until` is the time of the next
+    transaction's start, None if there is none; `complete` says whether a Complete record follows. The state partition
+    has no records from after `known_until`.
     """
 
     transactional_id: str
@@ -49,7 +49,7 @@ class Decision(NamedTuple):
 
 @dataclass(slots=True)
 class Coordinator:
-    """All timelines at hand. `known` are the state partitions read, `total` their number in the cluster if known."""
+    """All available timelines. `known` are the state partitions read, `total` is their number in the cluster."""
 
     timelines: dict[str, list[Entry]] = field(default_factory=dict)
     by_producer: dict[int, list[str]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Coordinator:
     newest: dict[int, int] = field(default_factory=dict)  # by state partition: the time of its newest record
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Take in a state partition's records, in the order of their offsets."""
+        """Add a state partition's records, in the order of their offsets."""
         for entry in entries:
             record = entry.record
             self.timelines.setdefault(record.transactional_id, []).append(entry)
@@ -76,7 +76,7 @@ class Coordinator:
 
     @property
     def complete(self) -> bool:
-        """Say whether every state partition of the cluster is at hand."""
+        """Say whether every state partition of the cluster is available."""
         return self.total is not None and self.known >= set(range(self.total))
 
     def names(self, producer_id: int) -> list[str]:
@@ -90,7 +90,7 @@ class Coordinator:
         return max(found, key=lambda entry: entry.record.last_update_timestamp, default=None)
 
     def decisions(self) -> Iterator[Decision]:
-        """Yield each decided transaction that a surviving record tells of."""
+        """Yield each decided transaction that a surviving record shows."""
         for name, entries in self.timelines.items():
             for number, entry in enumerate(entries):
                 record = entry.record
@@ -122,7 +122,7 @@ def _time_of(entry: Entry) -> int:
 
 
 def illegal_transitions(entries: list[Entry], clean_from: int) -> Iterator[tuple[Entry, Entry]]:
-    """Yield neighbouring records of one id of which the second may not follow the first.
+    """Yield pairs of neighbouring records of one id where the second may not follow the first.
 
     Below offset `clean_from` the topic was cleaned and records between may be gone: nothing is judged there.
     """

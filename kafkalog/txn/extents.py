@@ -18,10 +18,10 @@ COLUMNS: Final = EXTENT_COLUMNS
 def collapse(extents: Columns) -> Columns:
     """Join neighbouring extents of each producer in each log into one row per transaction.
 
-    A row ends where its producer's marker stands; one without a marker is still open at the end of what was read. Data
-    of an older epoch that the next transaction's marker ended too is part of that transaction, whose ``epoch_changes``
-    tell of it. `extents` must be in log order within each (log, producer); so are the rows that come out, sorted by log
-    and producer. ``collapse(a + b) == collapse(collapse(a) + collapse(b))``.
+    A row ends at its producer's marker; a row without a marker is still open at the end of what was read. Data of an
+    older epoch that the next transaction's marker ended too is part of that transaction, and counts in its
+    ``epoch_changes``. `extents` must be in log order within each (log, producer); so is the result, sorted by log and
+    producer. ``collapse(a + b) == collapse(collapse(a) + collapse(b))``.
     """
     fold = Fold()
     fold.extents(extents)

@@ -1,4 +1,4 @@
-"""The fold: batches to transactions and producers, and the same for what other folds gave.
+"""The fold: batches to transactions and producers, and the same for the results of other folds.
 
 A transactional data batch is an *extent* of one batch; a marker is an extent of none that ends the one before it.
 Reading a segment, joining segments and joining the tasks of a cluster are one function, ``loops.absorb``, fed by
@@ -47,7 +47,7 @@ _HEADS: Final = array(
 
 
 class Break(NamedTuple):
-    """Two batches of a producer of which the second neither goes on with the sequence nor begins a higher epoch.
+    """Two batches of a producer; the second neither continues the sequence nor begins a higher epoch.
 
     Timestamps are the batches' newest, in ms.
     """
@@ -69,9 +69,9 @@ class FoldedLog:
     """What a fold knows of a stretch of log.
 
     `finished` are its ended transactions by ``EXTENT_COLUMNS``, each log's and producer's in log order, `opened` those
-    still open. `producers` are rows by ``PRODUCER_COLUMNS``, sorted, `gaps` by
-    ``GAP_COLUMNS``, `leader_epochs` (epoch, first offset) where it changes, `unreadable_markers` (offset, position,
-    size). Offsets are None where there is no batch; times in ms, -1 where there is none.
+    still open. `producers` are rows by ``PRODUCER_COLUMNS``, sorted, `gaps` by ``GAP_COLUMNS``, `leader_epochs`
+    (epoch, first offset) where it changes, `unreadable_markers` (offset, position, size). Offsets are None without a
+    batch; times are in ms, -1 for none.
     """
 
     finished: Packed
@@ -111,7 +111,7 @@ class FoldedLog:
 
 
 class Fold:
-    """Takes in batches, or other folds' rows, in log order."""
+    """Folds batches, or other folds' rows, in log order."""
 
     def __init__(self) -> None:
         self._secret = secrets.randbits(62) * 2 + 1
@@ -135,7 +135,7 @@ class Fold:
         return self._offset("last_offset")
 
     def batches(self, heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> None:
-        """Take in the batches of a chunk whose checksums hold; `types` and `coordinator_epochs` tell its markers."""
+        """Fold the batches of a chunk whose checksums match; `types` and `coordinator_epochs` are its markers'."""
         row, why = 0, loops.NO_ROOM
         while why != loops.DONE:
             row, self._finished, told, why = loops.batches(
@@ -146,7 +146,7 @@ class Fold:
             self._go_on(told, why)
 
     def extents(self, rows: Columns) -> None:
-        """Take in extents that another fold gave."""
+        """Fold extents of another fold."""
         flat, row, why = rows.flat(EXTENT_COLUMNS), 0, loops.NO_ROOM
         while why != loops.DONE:
             row, self._finished, why = loops.extents(
@@ -156,7 +156,7 @@ class Fold:
             self._go_on(0, why)
 
     def producers(self, rows: Columns) -> None:
-        """Take in what another fold says of producers."""
+        """Fold another fold's rows of producers."""
         flat, row, why = rows.flat(PRODUCER_COLUMNS), 0, loops.NO_ROOM
         while why != loops.DONE:
             row, told, why = loops.producers(
@@ -165,9 +165,9 @@ class Fold:
             self._go_on(told, why)
 
     def stretch(self, later: FoldedLog) -> None:
-        """Take in a later stretch's transactions and producers.
+        """Fold a later stretch's transactions and producers.
 
-        Only a producer with an open transaction has something to join: rows of others are moved as they are.
+        Only a producer with an open transaction has something to join: rows of others are moved unchanged.
         """
         self._pack()
         for rows in later.finished.give(self._packed, self._may_join):

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The folds' hot loops: batches, or what other folds made of them, into one state for each producer.
+"""The folds' hot loops: batches, or other folds' results, into one state for each producer.
 
 One source that runs compiled and interpreted, under the rules of ``kafkalog.format.kernel``. A table is a flat buffer
 of int64, column by column, as there. *States* are row by row: STATE_SIZE cells for each (log, producer), first its
@@ -93,11 +93,11 @@ PRODUCER_COLUMNS: Final = (
     "last_offset",
     "first_timestamp",
     "last_timestamp",
-    "before_epoch",  # of the first batch that has sequences: what a stretch in front is held against
+    "before_epoch",  # of the first batch that has sequences: compared with the stretch before
     "before_sequence",
     "before_offset",
     "before_timestamp",  # its newest
-    "behind_epoch",  # of the last one that has: what a stretch behind is held against
+    "behind_epoch",  # of the last batch that has sequences: compared with the stretch after
     "behind_sequence",
     "behind_offset",
     "behind_timestamp",
@@ -124,7 +124,7 @@ PRODUCER_COLUMNS: Final = (
 STATE_SIZE: Final = len(EXTENT_COLUMNS) + 1 + len(PRODUCER_COLUMNS) - 2
 WIDTH: Final = STATE_SIZE
 
-# What is told of a whole stretch.
+# What is reported of a whole stretch.
 STRETCH_CELLS: Final = (
     "used",  # states
     "batches",
@@ -152,11 +152,11 @@ STRETCH_CELLS: Final = (
     S_LEADER_EPOCH,
 ) = range(len(STRETCH_CELLS))
 
-# What is told of a place, in rows of EVENT_CELLS: first its kind, then
-#   GAP              first and last offset missing, position of the batch behind
+# What is reported of a place, in rows of EVENT_CELLS: first its kind, then
+#   GAP              first and last offset missing, position of the batch after it
 #   LEADER_EPOCH     epoch, first offset
 #   BREAK            log, producer; epoch, last sequence, last offset and newest time before; epoch, first sequence,
-#                    first offset and newest time behind
+#                    first offset and newest time after
 #   MARKER_UNREADABLE  offset, position, size
 EVENTS: Final = ("gap", "leader_epoch", "break", "marker_unreadable")
 GAP, LEADER_EPOCH, BREAK, MARKER_UNREADABLE = range(len(EVENTS))
@@ -187,7 +187,7 @@ def add64(a: cython.longlong, b: cython.longlong) -> cython.longlong:
 def place(
     log: cython.longlong, producer: cython.longlong, secret: cython.longlong, bits: cython.int
 ) -> cython.longlong:
-    """Return where in 2**`bits` slots to look first: by a secret odd factor, so that no data can aim at one place."""
+    """Return where in 2**`bits` slots to look first: by a secret odd factor, so that data can't aim at one slot."""
     u: cython.ulonglong
     if cython.compiled:
         u = (producer ^ (log << 40)) * secret
@@ -207,7 +207,7 @@ def state_of(
     secret: cython.longlong,
     bits: cython.int,
 ) -> cython.Py_ssize_t:
-    """Return where the state of a producer begins, a new one where it has none yet."""
+    """Return where the state of a producer begins; a producer without a state gets a new one."""
     mask: cython.longlong = len(slots) - 1
     i: cython.longlong = place(log, producer, secret, bits)
     at: cython.Py_ssize_t
@@ -244,8 +244,8 @@ def absorb(
 ) -> cython.bint:
     """Join an extent, of which column c is ``rows[row + c * step]``, to its producer's state; say whether it ends it.
 
-    What begins an extent is of its first row that has data, what ends it of the last one that has: a marker of its own
-    has none.
+    First values of an extent are from its first row that has data, last values from its last row that has data: a
+    marker's row has none.
     """
     cell: cython.Py_ssize_t
     earliest: cython.longlong
@@ -298,9 +298,9 @@ def wrote(
     events: cython.longlong[::1],
     n: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Join what a producer wrote, columns of ``rows`` behind the two keys, to its state; answer the number of events.
+    """Join what a producer wrote, columns of ``rows`` after the two keys, to its state; answer the number of events.
 
-    Sequences that don't simply go on, or begin anew with 0 under a higher epoch, become an event.
+    Sequences that neither continue nor begin again with 0 under a higher epoch become an event.
     """
     to: cython.Py_ssize_t = at + IS_OPEN + 1
     cell: cython.Py_ssize_t
@@ -351,7 +351,7 @@ def check(
     out: cython.longlong[::1],
     room: cython.Py_ssize_t,
 ) -> None:
-    """Raise IndexError where buffers are not of the sizes that the loops go by; inside, nothing is checked."""
+    """Raise IndexError if buffers do not have the sizes that the loops rely on; the loops check nothing."""
     if (
         len(slots) != 1 << bits
         or 2 * (len(states) // WIDTH) > len(slots)
@@ -399,10 +399,10 @@ def batches(
     room: cython.Py_ssize_t,
     events: cython.longlong[::1],
 ) -> tuple[int, int, int, int]:
-    """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` whose checksums hold.
+    """Fold the batches in rows [`row`, `count`) of the kernel's table `heads` whose checksums match.
 
-    `columns` are the numbers of its columns, in the order in which they are taken below; `out` has `n` finished rows.
-    Answers (row to go on with, finished rows in `out`, events, why it stopped).
+    `columns` are the numbers of its columns, in the order in which they are used below; `out` has `n` finished rows.
+    Answers (row to continue with, finished rows in `out`, events, why it stopped).
     """
     told: cython.Py_ssize_t = 0
     e: cython.Py_ssize_t
@@ -422,7 +422,7 @@ def batches(
     at_base_sequence: cython.Py_ssize_t = columns[12] * capacity
     at_last_sequence: cython.Py_ssize_t = columns[13] * capacity
     at_count: cython.Py_ssize_t = columns[14] * capacity
-    scratch: cython.Py_ssize_t = len(states) - WIDTH  # the last state's cells hold the row at hand
+    scratch: cython.Py_ssize_t = len(states) - WIDTH  # the last state's cells are the current row
     written: cython.Py_ssize_t = scratch + IS_OPEN + 1
     states_room: cython.longlong = len(states) // WIDTH - 1
     events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - _AT_ONCE
@@ -466,7 +466,7 @@ def batches(
         records = heads[at_count + row]
         kind = types[row]
         known = first != NONE
-        if not known:  # a wrapper that can't be opened may begin right behind the batch before it
+        if not known:  # a wrapper that can't be opened may begin right after the batch before it
             first = last if stretch[S_LAST_OFFSET] == NONE else add64(stretch[S_LAST_OFFSET], 1)
         if records == NONE:
             records = 1
@@ -494,7 +494,7 @@ def batches(
             stretch[S_NEWEST_BROKER] = newest
         if control:
             stretch[S_CONTROL_RECORDS] = add64(stretch[S_CONTROL_RECORDS], records)
-            if attributes & 64:  # a delete horizon: the cleaner was here
+            if attributes & 64:  # a delete horizon: the cleaner has been here
                 stretch[S_CLEANED] = 1
         else:
             stretch[S_BATCHES] += 1
@@ -515,7 +515,7 @@ def batches(
         at = state_of(0, producer, slots, states, stretch, secret, bits)
         earliest = newest
         if data:
-            if not attributes & 72 and heads[at_base_timestamp + row] < newest:  # else the base is none of a record's
+            if not attributes & 72 and heads[at_base_timestamp + row] < newest:  # else the base is not a record's time
                 earliest = heads[at_base_timestamp + row]
             states[written + P_BATCHES] = 1
             states[written + P_RECORDS] = records
@@ -583,9 +583,9 @@ def extents(
     n: cython.Py_ssize_t,
     room: cython.Py_ssize_t,
 ) -> tuple[int, int, int]:
-    """Fold extents that other folds gave, `count` rows by ``EXTENT_COLUMNS``, from `row` on, in log order.
+    """Fold extents of other folds, `count` rows by ``EXTENT_COLUMNS``, from `row` on, in log order.
 
-    `out` has `n` finished rows. Answers (row to go on with, finished rows in `out`, why it stopped).
+    `out` has `n` finished rows. Answers (row to continue with, finished rows in `out`, why it stopped).
     """
     at: cython.Py_ssize_t
     states_room: cython.longlong = len(states) // WIDTH - 1
@@ -617,7 +617,7 @@ def producers(
 ) -> tuple[int, int, int]:
     """Fold what producers wrote in later stretches, `count` rows by ``PRODUCER_COLUMNS``, from `row` on.
 
-    Answers (row to go on with, events, why it stopped).
+    Answers (row to continue with, events, why it stopped).
     """
     told: cython.Py_ssize_t = 0
     at: cython.Py_ssize_t

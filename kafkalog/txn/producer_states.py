@@ -1,6 +1,6 @@
-"""Producers' states rebuilt from batches: what a ``.snapshot`` holds (ProducerStateManager), as a fold.
+"""Producers' states rebuilt from batches: the content of a ``.snapshot`` (ProducerStateManager), as a fold.
 
-A row says what a stretch of log does to the state of one producer. A batch or a marker is a row, so that reading a
+A row says how a stretch of log changes the state of one producer. A batch or a marker is a row, so that reading a
 segment and joining stretches are one function, `collapse`. It is associative, not commutative.
 """
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "collapse", "events"]
 
-# What only data sets is NONE where the stretch has none, or where its epoch rose behind it: a broker then forgets the
-# batches of the epoch before. The same holds for what only a marker sets.
+# What only data sets is NONE if the stretch has no data, or if the epoch rose after it: a broker then forgets the
+# batches of the epoch before. The same is true of what only a marker sets.
 _DATA: Final = ("last_sequence", "last_offset", "offset_delta", "data_timestamp")
 _MARKER: Final = ("coordinator_epoch", "marker_offset")
 COLUMNS: Final = (
@@ -45,9 +45,9 @@ _TAKEN: Final = (
 
 
 def events(heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> Columns:
-    """Make a row of each batch of a chunk that bears on a producer's state and whose checksum holds.
+    """Make a row of each batch of a chunk that affects a producer's state and whose checksum matches.
 
-    `types` and `coordinator_epochs` tell the chunk's markers (``markers.read``).
+    `types` and `coordinator_epochs` are those of the chunk's markers (``markers.read``).
     """
     table = heads.numpy()
     kinds = np.frombuffer(types, np.int64)[: heads.count]
@@ -99,7 +99,7 @@ def collapse(rows: Columns) -> Columns:
     ends = np.append(starts[1:], count) - 1
     raised = np.append(True, rows["first_epoch"][1:] != rows["producer_epoch"][:-1]) & ~begins
     changes = rows["epoch_changes"] + raised
-    # A row whose epoch changed has only what stands behind the change.
+    # A row whose epoch changed has only what comes after the change.
     epoch_from = _last(changes > 0, starts)
     data = _last(rows["last_offset"] != NONE, starts)
     data = np.where(data >= epoch_from, data, -1)
@@ -125,12 +125,12 @@ def _taken(column: NDArray[np.int64], places: NDArray[np.intp]) -> NDArray[np.in
 
 
 def _last(holds: NDArray[np.bool_], starts: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for each group, which begins at `starts`, its last row for which something holds, -1 for none."""
+    """Return for each group, which begins at `starts`, its last row for which a condition is true, -1 for none."""
     return np.maximum.reduceat(np.where(holds, np.arange(len(holds)), -1), starts)
 
 
 def _first(holds: NDArray[np.bool_], low: NDArray[np.intp], begins: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return for each group its first row from `low` on for which something holds, -1 for none."""
+    """Return for each group its first row from `low` on for which a condition is true, -1 for none."""
     starts = np.flatnonzero(begins)
     late = np.arange(len(holds)) >= low[np.cumsum(begins) - 1]
     none = len(holds)

@@ -1,4 +1,4 @@
-"""Sequences: each producer's batch against its batch before (ProducerAppendInfo's rules, formats of magic 2)."""
+"""Sequences: each producer's batch compared with its previous batch (ProducerAppendInfo's rules, magic 2)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ __all__ = ["Aborted", "last_stable_offset", "visible_ranges"]
 
 
 def last_stable_offset(log_start: int, log_end: int, open_first_offsets: Iterable[int]) -> int:
-    """Return the first offset of the oldest open transaction, else the log's end; never below the log's start.
+    """Return the first offset of the oldest open transaction, otherwise the log's end; never below the log's start.
 
     It is what a broker answers once all replicas have caught up (UnifiedLog.fetchLastStableOffsetMetadata).
     """
@@ -32,11 +32,11 @@ class Aborted:
         self._sorted, self._numbers, self._markers = keys[order], numbers[order], marker[order]
 
     def _keys(self, numbers: NDArray[np.intp], offsets: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Return what sorts by producer, then by offset: an offset counts as the transactions begun up to it."""
+        """Return a key that sorts by producer, then by offset: an offset counts the transactions begun up to it."""
         return numbers * (len(self._firsts) + 1) + np.searchsorted(self._firsts, offsets, "right")
 
     def hides(self, producer_ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Say which transactional batches, by producer and first offset, lie in one."""
+        """Say which transactional batches, by producer and first offset, are in an aborted transaction."""
         if not len(self._sorted):
             return np.zeros(len(offsets), bool)
         numbers = np.minimum(np.searchsorted(self._producers, producer_ids), len(self._producers) - 1)
@@ -53,7 +53,7 @@ class Aborted:
 def visible_ranges(
     pieces: Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]], start: int, stop: int
 ) -> Iterator[tuple[int, int]]:
-    """Join the batches that a read_committed consumer is given to ranges of offsets in [`start`, `stop`).
+    """Join the batches that a read_committed consumer gets to ranges of offsets in [`start`, `stop`).
 
     `pieces` are first and last offsets of batches in log order.
     """

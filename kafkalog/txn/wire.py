@@ -1,8 +1,8 @@
-"""Tables as bytes: what crosses between processes, and what a stage's result is kept in.
+"""Tables as bytes: what is sent between processes, and how a stage's result is kept.
 
 A message has a name and a version, and its tables in the order of its schema: whole numbers as columns of little-endian
-int64 (``NONE`` for no value), text as lengths (-1 for no value) and UTF-8, rows that are many as blocks of narrow
-columns (`Packed`). Nothing in it is code, and every length is checked before it is used.
+int64 (``NONE`` for no value), text as lengths (-1 for no value) and UTF-8, many rows as blocks of narrow columns
+(`Packed`). Nothing in it is code, and every length is checked before it is used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class WireError(KafkaLogError):
-    """Bytes that are no message of the schema that was asked for."""
+    """Bytes that are not a message of the requested schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class WireTable:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a message holds; the `version` changes with any change of `tables`."""
+    """The tables of a message; the `version` changes with any change of `tables`."""
 
     name: str
     version: int
@@ -85,7 +85,7 @@ def _of_rows(table: WireTable, rows: Rows) -> list[bytes]:
 
 @dataclass(slots=True)
 class WireMessage:
-    """A message that was read: its tables in turn, each asked for once and in the form that it was written in."""
+    """A message that was read: its tables in order, each requested once and in the form in which it was written."""
 
     schema: Schema
     data: bytes
@@ -99,7 +99,7 @@ class WireMessage:
         return Columns({column: self._numbers(rows) for column in table.numbers})
 
     def rows(self, name: str) -> Rows:
-        """Return a table as rows; None where there is no value."""
+        """Return a table as rows; None is no value."""
         table = self._table(name)
         rows = self._count()
         cells: list[list[Any]] = [
@@ -111,7 +111,7 @@ class WireMessage:
         return list(zip(*cells, strict=True))
 
     def packed(self, name: str) -> Packed:
-        """Return a table of rows that are many."""
+        """Return a table of many rows."""
         table = self._table(name)
         try:
             return Packed.from_parts(table.numbers, self._take)
@@ -141,18 +141,20 @@ class WireMessage:
     def _take(self, size: int) -> bytes:
         end = self.position + size
         if size < 0 or end > len(self.data):
-            raise WireError(f"{self.schema.name}: {size} bytes needed at {self.position}, {len(self.data)} there")
+            raise WireError(
+                f"{self.schema.name}: needed {size} bytes at {self.position}, the message has {len(self.data)}"
+            )
         found = self.data[self.position : end]
         self.position = end
         return found
 
 
 def read_message(schema: Schema, data: bytes) -> WireMessage:
-    """Begin to read a message. Raises WireError where it is another one, or of another version."""
+    """Begin to read a message. Raises WireError if it is another message, or has another version."""
     message = WireMessage(schema, data)
     magic, length, version, tables = _HEAD.unpack(message._take(_HEAD.size))
     name = message._take(length).decode("utf-8", "replace")
     found, needed = (magic, name, version, tables), (_MAGIC, schema.name, schema.version, len(schema.tables))
     if found != needed:
-        raise WireError(f"{schema.name}: version {schema.version} needed, {name or '?'} version {version} found")
+        raise WireError(f"{schema.name}: needed version {schema.version}, found {name or '?'} version {version}")
     return message

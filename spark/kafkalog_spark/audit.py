@@ -1,7 +1,7 @@
 """The bulk audit: a local audit's stages as a Spark job, and its tables as Parquet.
 
-What surrounds all logs (the coordinator's records, the newest times) is put together by the driver between scanning and
-judging.
+Between scanning and judging the driver puts together what surrounds all logs: the coordinator's records and the newest
+times.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from kafkalog_spark.session import at_work
 
 __all__ = ["BulkAudit", "CorruptInputError", "bulk_audit"]
 
-_FILE_BYTES: Final = 64 << 20  # of rows as tasks pack them; a file has a fifth of it
+_FILE_BYTES: Final = 64 << 20  # of rows as tasks pack them; the Parquet file is a fifth of that
 _WRITERS: Final = 4
 _BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "visible", "findings"})
 
 
 class CorruptInputError(KafkaLogError):
-    """Bytes are damaged, and the job was told not to go on then."""
+    """Bytes are damaged, and the job has to stop in that case."""
 
 
 @dataclass(slots=True)
 class BulkAudit:
-    """What a job found: `summary` is what a local audit's would be; `files` are the segments that were read."""
+    """A job's result: `summary` is the same as a local audit's; `files` are the segments that were read."""
 
     summary: Summary
     files: list[dict[str, Any]] = field(default_factory=list)
@@ -56,11 +56,11 @@ def bulk_audit(
     fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
     progress: Callable[[str], object] = lambda _: None,
 ) -> BulkAudit:  # fmt: skip
-    """Audit log directories and write `tables` to `output`, which is there and empty.
+    """Audit log directories and write `tables` to `output`, an existing empty directory.
 
-    The rows are those of a local audit with the same options, of which `jobs` means nothing here.
-    `storage` says how object stores are reached, where the environment of driver and executors does not.
-    Raises CorruptInputError before anything is written where `fail_on_corrupt` is set and bytes are damaged.
+    The rows are those of a local audit with the same options; the option `jobs` has no effect here.
+    `storage` says how object stores are reached, if the environment of driver and executors does not.
+    Raises CorruptInputError before anything is written if `fail_on_corrupt` is set and bytes are damaged.
     """
     options, storage = options or AuditOptions(), storage or StorageOptions()
     with at_work(session):
@@ -96,7 +96,7 @@ def _summary(
 
 
 def _damaged(summary: Summary) -> int:
-    """Count the places that hold no whole batch, but for those that a note excuses: a broker was writing there."""
+    """Count the places without a whole batch, except those with only a note: a broker was writing there."""
     lost = {name for name, code in CATALOGUE.items() if code.bytes in (Bytes.LOST, Bytes.SUSPECT)}
     return sum(n for (code, how), n in summary.findings.items() if code in lost and how > Severity.NOTE)
 
@@ -119,7 +119,7 @@ class _Writer:
             "coordinator": (row for one in around.values() for row in coordinator_rows(one.coordinator)),
             "findings": _finding_rows(clusters, findings),
         }
-        with ThreadPoolExecutor(_WRITERS) as pool:  # most are small: what they take is what a job takes to start
+        with ThreadPoolExecutor(_WRITERS) as pool:  # most are small: their time is that of starting a job
             for done in [pool.submit(self._write, table, driver.get(table)) for table in tables]:
                 done.result()
         progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
@@ -144,7 +144,7 @@ class _Writer:
 
 
 def _finding_rows(clusters: Sequence[Cluster], findings: Mapping[int, list[Finding]]) -> Iterator[tuple[Any, ...]]:
-    """Yield what is said of brokers and clusters; the tasks yield what is said of logs."""
+    """Yield the findings about brokers and clusters; the tasks yield those about logs."""
     for number, cluster in enumerate(clusters):
         for node in cluster.nodes:
             yield from finding_rows(node.findings, node.node_id)

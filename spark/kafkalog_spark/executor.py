@@ -1,4 +1,4 @@
-"""Spark as what runs an audit's stages: segments are scanned where tasks are, and judged by the tasks of partitions.
+"""Runs an audit's stages on Spark: tasks scan segments, and one task for each partition judges it.
 
 A stage's rows are kept on the executors' disks, so that nothing is read twice; counts come from rows.
 """
@@ -66,10 +66,10 @@ class ScannedFrame:
 
 @dataclass(frozen=True, slots=True)
 class JudgedFrame:
-    """What judging gave: rows of ``tasks.JUDGED``, and what they come to.
+    """The result of judging: rows of ``tasks.JUDGED``, and their totals.
 
     `logs` are in the order of the logs' numbers, `codes` count the findings about logs, `findings` are those about no
-    single log, by the clusters' numbers. `content_bytes` are those of each table as tasks packed them, `files` the
+    single log, by the clusters' numbers. `content_bytes` are the bytes of each table as tasks packed them, `files` the
     segments that were read.
     """
 
@@ -85,7 +85,7 @@ class JudgedFrame:
 class SparkExecutor:
     """Runs scans and judging as tasks of a session.
 
-    `tables` are those whose rows the judging tasks make, `report` is told of each stage that is done.
+    `tables` are those whose rows the judging tasks make, `report` gets a line for each stage that is done.
     """
 
     session: SparkSession
@@ -144,7 +144,7 @@ class SparkExecutor:
             yield judged
 
     def _judged(self, frame: DataFrame, logs: Sequence[LogPlace], files: list[dict[str, Any]]) -> JudgedFrame:
-        """Collect what the logs come to, and hold partitions against one another."""
+        """Collect the logs' totals, and compare partitions with each other."""
         summaries: dict[int, LogSummary] = {}
         codes: Counter[tuple[str, Severity]] = Counter()
         sizes: Counter[str] = Counter()

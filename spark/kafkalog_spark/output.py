@@ -28,34 +28,34 @@ class Output:
             self.uri = Path(self.path).as_uri()
 
     def refuse_within(self, inputs: Sequence[str]) -> None:
-        """Refuse a directory that lies where evidence is read, or that holds some. Raises KafkaLogError."""
+        """Refuse a directory that is in an input directory or contains one. Raises KafkaLogError."""
         for path in inputs:
             one, other = self._place(self.name), self._place(path)
             if one.startswith(other) or other.startswith(one):
-                said = "lies in" if one.startswith(other) else "holds"
-                raise KafkaLogError(f"{self.name}: {said} a directory that is read; nothing is ever written there")
+                said = "is in" if one.startswith(other) else "contains"
+                raise KafkaLogError(f"{self.name}: {said} an input directory; kafkalog never writes there")
 
     @staticmethod
     def _place(name: str) -> str:
-        """Write a directory's name so that of two the one which holds the other begins it."""
+        """Write a directory's name so that it is a prefix of the names of the directories below it."""
         scheme, there, path = name.partition("://")
         if not there or scheme == "file":
             return f"{str(Path(local_path(name)).resolve()).rstrip('/')}/"
         return f"{scheme.replace('s3a', 's3')}://{path.rstrip('/')}/"
 
     def make(self, *, overwrite: bool) -> None:
-        """Make the directory; one that is there is refused, or emptied. Raises KafkaLogError."""
+        """Make the directory; an existing one is refused, or emptied. Raises KafkaLogError."""
         try:
             if self.filesystem.get_file_info(self.path).type is not fs.FileType.NotFound:
                 if not overwrite:
-                    raise KafkaLogError(f"{self.name}: is there already; --overwrite replaces it")
+                    raise KafkaLogError(f"{self.name}: exists already; --overwrite replaces its content")
                 self.filesystem.delete_dir_contents(self.path)
             self.filesystem.create_dir(self.path)
         except OSError as error:
             raise KafkaLogError(f"{self.name}: {error}") from error
 
     def remove(self) -> None:
-        """Remove the directory with all that is in it."""
+        """Remove the directory and its content."""
         self.filesystem.delete_dir(self.path)
 
     def of_table(self, table: str) -> str:

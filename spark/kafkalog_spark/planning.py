@@ -1,4 +1,4 @@
-"""What a read of the data source comes to: paths listed, the coordinator's word read, tasks packed."""
+"""Plans a read of the data source: lists paths, reads the coordinator's records, packs tasks."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Task(InputPartition):
 
 
 def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[str]]:
-    """List the paths, patterns expanded, but for the partitions that are not asked for.
+    """List the paths, patterns expanded, without the partitions that are not requested.
 
-    Raises UnreadableError where `strict` is set and none of the paths can be listed.
+    Raises UnreadableError if `strict` is set and none of the paths can be listed.
     """
     set_storage_options(request.storage)
     paths = [path for pattern in request.paths for path in expand(pattern)]
@@ -52,7 +52,7 @@ def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[str
 
 
 def segment_tasks(request: Request, clusters: Sequence[Cluster]) -> list[Task]:
-    """Share segments out to tasks, but for those that hold none of the offsets that are asked for."""
+    """Distribute segments to tasks, except segments without any requested offset."""
     logs = [replace(log, directory=_trimmed(log.directory, request)) for log in _wanted(request, clusters)]
     tasks: dict[int, Task] = {}
     for piece in segments_of(logs, request.split_bytes):
@@ -61,7 +61,7 @@ def segment_tasks(request: Request, clusters: Sequence[Cluster]) -> list[Task]:
 
 
 def log_tasks(request: Request, clusters: Sequence[Cluster], unreadable: Iterable[str]) -> list[Task]:
-    """Share partitions out to tasks, each with all its replicas; the first has what was found on the way."""
+    """Distribute partitions to tasks, each with all its replicas; the first task has the findings of the planning."""
     around: dict[int, Surroundings] = {}
     told: list[Finding] = [Finding.of("file-unreadable", _path_of(line), line) for line in unreadable]
     rows = list(finding_rows(told))
@@ -106,7 +106,7 @@ def _trimmed(directory: PartitionDirectory, request: Request) -> PartitionDirect
 
 
 def _surroundings(cluster: Cluster, request: Request) -> Surroundings:
-    """Read what the coordinator and the metadata log say, as far as the limit lets."""
+    """Read the records of the coordinator and of the metadata log, within the limit."""
     states = [(node, directory) for node, directory in cluster.wanted() if directory.topic == STATE_TOPIC]
     others = [directory for _, directory in cluster.wanted() if directory.topic == METADATA_TOPIC]
     told: list[Finding] = []
@@ -123,7 +123,7 @@ def _surroundings(cluster: Cluster, request: Request) -> Surroundings:
     for node, directory in states:
         read = read_log(directory, policies(metadata, directory.topic), request.options.limits)
         logs.append(StateLog.of(node, *read))
-    # A controller writes into the metadata log all the time: it tells when the copy was taken.
+    # A controller writes to the metadata log all the time, so its newest time shows when the copy was made.
     clocks: list[PartitionAudit | FoldedLog] = [log.partition for log in logs]
     limits = request.options.limits
     clocks += [
@@ -142,5 +142,5 @@ def _without_metadata(node: LogDirectory) -> LogDirectory:
 
 def _not_read(cluster: Cluster, topic: str, request: Request) -> Finding:
     sizes = sum(directory.size for _, directory in cluster.wanted() if directory.topic == topic)
-    message = f"{topic} has {sizes} bytes, stateBytes is {request.state_bytes}: it was not read"
+    message = f"{topic} has {sizes} bytes, more than stateBytes ({request.state_bytes}): it was not read"
     return Finding.of("state-not-read", cluster.nodes[0].path, message, needed=request.state_bytes, found=sizes)

@@ -1,4 +1,4 @@
-"""What is asked of the data source: its options, checked before anything is read."""
+"""A request to the data source: its options, checked before anything is read."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _STATE_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which view of which paths, and how far: what the tasks are told.
+    """Which view of which paths, and how much of them: what the tasks receive.
 
-    `split_bytes` is a task's share; of the state topic and the metadata log `state_bytes` are read at most. `topic` is
-    a pattern. `topics`, `partitions` and `selection` hold what filters leave; Spark applies the filters again.
+    `split_bytes` is a task's share; at most `state_bytes` of the state topic and the metadata log are read. `topic` is
+    a pattern. `topics`, `partitions` and `selection` are what filters leave; Spark applies the filters again.
     """
 
     view: str
@@ -47,20 +47,20 @@ class Request:
 
     @classmethod
     def of(cls, options: Mapping[str, str], views: Sequence[str]) -> Request:
-        """Read the options of ``spark.read``. Raises UnsupportedError for what they can't be."""
+        """Read the options of ``spark.read``. Raises UnsupportedError for wrong ones."""
         given = {name.lower().replace("-", "").replace("_", ""): value for name, value in options.items()}
         paths = json.loads(given.pop("paths", "[]")) + [given.pop(name) for name in ("path",) if name in given]
         if not paths:
-            raise UnsupportedError('no path: .load("/backups/broker-1") names a log directory, or several')
+            raise UnsupportedError('the path is missing: .load("/backups/broker-1") names one log directory or several')
         for name in given:
             if name not in OPTIONS:
                 close = difflib.get_close_matches(name, OPTIONS, 1)
-                hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(OPTIONS))}"
-                raise UnsupportedError(f"there is no option {name!r}: {hint}")
+                hint = f"did you mean {close[0]}?" if close else f"the options are {', '.join(sorted(OPTIONS))}"
+                raise UnsupportedError(f"option {name!r} does not exist: {hint}")
         told = {name: _value(name, given[name]) for name in given}
         view = told.get("view", "transactions")
         if view not in views:
-            raise UnsupportedError(f"there is no view {view!r}: there are {', '.join(views)}")
+            raise UnsupportedError(f"view {view!r} does not exist: the views are {', '.join(views)}")
         limits = Limits(**_named(told, max_batch_bytes="maxbatchbytes", max_decompressed_bytes="maxdecompressedbytes"))
         audit = AuditOptions(
             limits,
@@ -79,15 +79,16 @@ class Request:
         )  # fmt: skip
 
     def names(self, table: Table) -> tuple[str, ...]:
-        """Return the columns that are asked for. Raises UnsupportedError for one that the table has not."""
+        """Return the requested columns. Raises UnsupportedError for one that the table does not have."""
         for name in self.columns:
             if name not in table.names:
-                close = difflib.get_close_matches(name, table.names, 3) or table.names
-                raise UnsupportedError(f"{self.view} has no column {name!r}: there are {', '.join(close)}")
+                close = difflib.get_close_matches(name, table.names, 3)
+                hint = f"did you mean {' or '.join(close)}?" if close else f"its columns are {', '.join(table.names)}"
+                raise UnsupportedError(f"{self.view} has no column {name!r}: {hint}")
         return self.columns or table.names
 
     def wants(self, directory: PartitionDirectory) -> bool:
-        """Say whether a partition is asked for."""
+        """Say whether a partition is requested."""
         if self.topic is not None and not fnmatchcase(directory.topic, self.topic):
             return False
         if self.topics is not None and directory.topic not in self.topics:
@@ -105,14 +106,14 @@ def _minutes(text: str) -> int:
     try:
         return round(float(text) * 60_000)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no number of minutes") from None
+        raise ValueError(f"{text!r} is not a number of minutes") from None
 
 
 def _number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no whole number") from None
+        raise ValueError(f"{text!r} is not a whole number") from None
 
 
 def _list(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The session: what it must be told before it starts, and what is asked of one that runs."""
+"""The session: the settings that it needs before it starts, and those of a running one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _ALWAYS: Final = {
     "spark.python.unix.domain.socket.enabled": "true",
 }
 _WHILE_AT_WORK: Final = {
-    # Else columns are matched by their places, and two of one type are swapped without a word.
+    # Otherwise columns are matched by their places, and two of one type are swapped silently.
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
 }
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """Return the session that runs, or start one; the master is set only where one is given."""
+    """Return the running session, or start one; the master is set only if one is given."""
     if master is not None and master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("kafkalog")
@@ -40,13 +40,13 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
 
 
 def active_session() -> SparkSession | None:
-    """Return the session that runs already, None where there is none."""
+    """Return the running session, None if there is none."""
     return SparkSession.getActiveSession()
 
 
 @contextmanager
 def at_work(session: SparkSession) -> Iterator[None]:
-    """Set what the tasks rely on, and put it back afterwards."""
+    """Set what the tasks rely on, and restore it afterwards."""
     before = {key: session.conf.get(key, None) for key in _WHILE_AT_WORK}
     for key, value in _WHILE_AT_WORK.items():
         session.conf.set(key, value)
@@ -61,5 +61,5 @@ def at_work(session: SparkSession) -> Iterator[None]:
 
 
 def told(session: SparkSession, name: str) -> str | None:
-    """Return the session's ``spark.kafkalog.`` setting of an option, None where it has none."""
+    """Return the session's ``spark.kafkalog.`` setting of an option, None if it has none."""
     return session.conf.get(f"spark.kafkalog.{name.replace('-', '.').replace('_', '.')}", None)

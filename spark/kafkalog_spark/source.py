@@ -1,7 +1,7 @@
 """The data source: ``spark.read.format("kafkalog")``.
 
-Spark asks in processes of its own: one makes the schema, one plans, one for each task reads. They share nothing but
-what is pickled here.
+Spark calls it in separate processes: one makes the schema, one plans, one for each task reads. They share only what is
+pickled here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["KafkalogSource"]
 
 
 class KafkalogSource(DataSource):
-    """Views of log directories; what they are stands in ``docs/spark-source.md``."""
+    """Views of log directories; ``docs/spark-source.md`` lists them."""
 
     @classmethod
     def name(cls) -> str:
@@ -47,12 +47,12 @@ class KafkalogSource(DataSource):
 
         request = replace(Request.of(self.options, tuple(VIEWS)), columns=tuple(schema.fieldNames()))
         request.names(VIEWS[request.view].table)
-        # A session that allows no filters refuses a reader that takes them, so only who asks for them gets that.
+        # A session that does not allow filters refuses a reader that accepts them, so that one is used only on request.
         return _PushingReader(request) if request.pushdown else _Reader(request)
 
 
 class _Reader(DataSourceReader):
-    """Plans and reads; only `request` goes from one to the other."""
+    """Plans and reads; only `request` is passed between the two."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -70,7 +70,7 @@ class _Reader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from kafkalog_spark.planning import Task
 
-        if isinstance(partition, Task):  # without any tasks Spark makes one of its own
+        if isinstance(partition, Task):  # if there are no tasks, Spark makes one of its own
             yield from _read(partition, self.request)
 
 
@@ -92,7 +92,7 @@ def _read(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
 
 
 class _PushingReader(_Reader):
-    """Leaves out what filters leave out for certain; Spark applies them all the same."""
+    """Leaves out what the filters certainly exclude; Spark still applies them all."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802  # Spark's name
         for one in filters:
@@ -101,7 +101,7 @@ class _PushingReader(_Reader):
 
 
 def _narrowed(request: Request, one: Filter) -> Request:
-    """Take one filter into account, as far as it says something of a partition, a producer or an offset."""
+    """Take one filter into account if it limits a topic, a partition, a producer or an offset."""
     kind = type(one).__name__
     (column, *inner), value = getattr(one, "attribute", ("",)), getattr(one, "value", None)
     if inner or value is None:
@@ -124,7 +124,7 @@ def _narrowed(request: Request, one: Filter) -> Request:
     return replace(request, selection=replace(selection, first_offset=low, last_offset=high))
 
 
-# The columns that no selected row has below, or above, the offsets that a selection names.
+# By view: the columns by which a filter limits offsets from below, and from above.
 _LAST_OFFSETS: Mapping[str, tuple[str, ...]] = {
     "batches": ("last_offset",), "records": ("offset",), "control": ("offset",),
 }  # fmt: skip

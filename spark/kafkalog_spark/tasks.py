@@ -61,7 +61,7 @@ __all__ = [
     "unpack",
 ]
 
-_NAMES: Final = ("log", "topic", "path")  # bytes: a file's name may be no UTF-8
+_NAMES: Final = ("log", "topic", "path")  # bytes: a file's name need not be UTF-8
 PLACES: Final = pa.schema(
     [
         *((name, pa.int32()) for name in ("task", "log_number", "cluster", "group", "shares", "split_no", "partition")),
@@ -115,7 +115,7 @@ def rows_of(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 def scan(
     batches: Iterable[pa.RecordBatch], limits: Limits, storage: StorageOptions, *, hashed: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Scan segments: of each a row with all but its finished transactions, and rows with these."""
+    """Scan segments: each gives a row with all but its finished transactions, and rows with these."""
     set_storage_options(storage)
     for batch in batches:
         for row in batch.to_pylist():
@@ -156,7 +156,7 @@ def joined(rows: Iterable[tuple[str, bytes]]) -> list[SegmentScan]:
 
 
 class Judge:
-    """Judges partition by partition: the rows of each stand together, in the order of log, split and row."""
+    """Judges partition by partition: the rows of each come together, in the order of log, split and row."""
 
     def __init__(self, around: Mapping[int, Surroundings], tables: tuple[str, ...], storage: StorageOptions) -> None:
         self.around = around
@@ -228,7 +228,7 @@ class Judge:
 
 
 def _ipc(batch: pa.RecordBatch) -> bytes:
-    """Return a batch as bytes, with names and types and no more of its schema."""
+    """Return a batch as bytes, with only the names and types of its schema."""
     batch = batch.replace_schema_metadata(None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -244,7 +244,7 @@ def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find what ended in different ways in different partitions, producers' share by producers' share."""
+    """Find transactions that ended differently in different partitions, one share of the producers at a time."""
     rows = _flat(batches, "cluster", "share", "content")
     for (cluster, _), of_share in groupby(rows, key=itemgetter(0, 1)):
         keys = Columns.concat([some for *_, content in of_share for some in read_keys(content).blocks()], KEY_COLUMNS)

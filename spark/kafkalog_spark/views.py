@@ -1,7 +1,7 @@
 """The data source's views: each a table, and what makes its rows in a task.
 
-A view of segments looks at one segment at a time, a view of logs at all replicas of a partition with what surrounds
-them. A new one is a line in `VIEWS`.
+A view of segments reads one segment at a time, a view of logs all replicas of a partition with what surrounds them. A
+new view is a line in `VIEWS`.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ LogBatches = Callable[[list[LogPlace], Surroundings, Request], Iterable[pa.Recor
 class View:
     """A table with one of the ways to make its rows.
 
-    `columns` makes those that are asked for of a segment's chunks. `of_segment` makes whole rows of a segment,
-    `of_logs` whole batches of a partition's logs: columns are left out afterwards.
+    `columns` makes the requested columns of a segment's chunks. `of_segment` makes whole rows of a segment, `of_logs`
+    whole batches of a partition's logs: columns are left out afterwards.
     """
 
     table: Table
@@ -60,7 +60,7 @@ def schema_of(view: View, names: Iterable[str]) -> pa.Schema:
 
 
 def segment_batches(view: View, piece: SegmentPlace, schema: pa.Schema, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield one segment's rows; what can't be read of it is told by the view ``findings``."""
+    """Yield one segment's rows; the view ``findings`` reports what can't be read of it."""
     try:
         if view.columns is not None:
             chunks = segment_chunks(piece.segment.path, limits=request.options.limits, max_bytes=piece.segment.size)
@@ -85,7 +85,7 @@ def told_batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator
 
 
 def _batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield whole rows as batches of the columns that are asked for."""
+    """Yield whole rows as batches of the requested columns."""
     places = [view.table.names.index(name) for name in schema.names]
     if len(places) == 1:
         chosen: Iterable[Row] = ((row[places[0]],) for row in rows)
@@ -95,7 +95,7 @@ def _batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.
 
 
 def _dumped(table: str) -> SegmentRows:
-    """Return what makes one of the tables of a dump."""
+    """Return the function that makes one of the tables of a dump."""
 
     def rows(piece: SegmentPlace, request: Request) -> Iterator[Row]:
         path, internal = piece.segment.path, TOPICS.get(piece.topic)
@@ -114,7 +114,7 @@ def _segment(piece: SegmentPlace, request: Request) -> Iterator[Row]:
 
 
 def _of_logs(table: str) -> LogBatches:
-    """Return what makes a table's rows by the audit of a partition."""
+    """Return the function that makes a table's rows by the audit of a partition."""
 
     def batches(logs: list[LogPlace], around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
         places = segments_of(logs, request.split_bytes)
@@ -145,7 +145,7 @@ def _metadata(piece: SegmentPlace, request: Request) -> Iterator[Row]:
 
 
 def _offsets(logs: list[LogPlace], _around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the commits in each replica: only a whole log tells how transactional ones ended."""
+    """Yield the commits in each replica: only a whole log shows how transactional ones ended."""
     for log in logs:
         if log.directory.topic == OFFSETS_TOPIC:
             items = offsets_rows(log.directory.log, request.options.limits)

@@ -110,9 +110,9 @@ def test_what_can_not_be_read_is_a_row_and_no_end(spark: SparkSession, tmp_path:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"view": "batch"}, "there is no view 'batch': there are transactions, batches"),
-        ({"view": "batches", "columns": "producer"}, "batches has no column 'producer': there are producer_id"),
-        ({"colums": "file"}, "there is no option 'colums': did you mean columns?"),
+        ({"view": "batch"}, "view 'batch' does not exist: the views are transactions, batches"),
+        ({"view": "batches", "columns": "producer"}, "batches has no column 'producer': did you mean producer_id"),
+        ({"colums": "file"}, "option 'colums' does not exist: did you mean columns?"),
         ({"splitBytes": "much"}, "option splitbytes: 'much' is no number of bytes, like 1048576 or 1MiB"),
         ({"now": "today"}, "option now: 'today' is no time, like 2026-11-21T03:00:00Z or 1795230000000"),
     ],

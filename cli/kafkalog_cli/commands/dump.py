@@ -35,7 +35,7 @@ __all__ = ["dump"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FORMATS: Final = ("kafka", "table", "ndjson", "json", "csv")
-# In the order in which the official tool prefers one where several are asked for.
+# In the official tool's order of preference, if several are given.
 _INTERNAL: Final = {
     Internal.OFFSETS: "__consumer_offsets",
     Internal.TRANSACTION_LOG: "__transaction_state",
@@ -58,12 +58,12 @@ class _Decoder(click.ParamType):  # type: ignore[type-arg]  # not generic at run
         if value not in DECODERS:
             known = ", ".join(name.rpartition(".")[2] for name in DECODERS)
             why = " (it prints a Java address, not the data)" if str(value).endswith(".DefaultDecoder") else ""
-            self.fail(f"{value} is not supported{why}; there are {known} of org.apache.kafka.tools.api", param, ctx)
+            self.fail(f"{value} is not supported{why}; supported are {known} of org.apache.kafka.tools.api", param, ctx)
         return DECODERS[value]
 
 
 def _decoder_options(command: F) -> F:
-    """Add the official tool's options for internal topics; the first of the list wins where several are given."""
+    """Add the official tool's options for internal topics; if several are given, the first of the list is used."""
     for internal, topic in reversed(_INTERNAL.items()):
         text = f"Decode records of {topic}."
         command = click.option(f"--{internal}-decoder", is_flag=True, help=text)(command)
@@ -137,7 +137,7 @@ def dump(
     """
     files = (*paths, *(file for one in listed for file in one.split(",") if file))
     if not files:
-        raise click.UsageError("No files: name them, or use --files a,b.")
+        raise click.UsageError("Files are missing: name them, or use --files a,b.")
     form = form or ("kafka" if output is None else form_of(output, _TEXTS))
     if form == "kafka" and (tables or columns):
         raise click.UsageError("--table and --columns need a --format of rows: table, ndjson, json or csv.")

@@ -28,7 +28,8 @@ def explain(codes: tuple[str, ...]) -> int:
         about = CATALOGUE.get(code)
         if about is None:
             close = difflib.get_close_matches(code, CATALOGUE, 1)
-            raise click.UsageError(f"No finding is called {code!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(f"The finding {code!r} does not exist.{hint}")
         lines += [
             f"{code} ({about.severity.word})",
             f"  What it means: {about.meaning}",

@@ -72,7 +72,7 @@ def salvage(
         outcome.incomplete = True
         say(f"error: {error}")
     except _NothingError:
-        say(f"nothing is whole: {output} was not written")
+        say(f"no batch is whole: {output} was not written")
     else:
         for line in told.lines(output):
             say(line)
@@ -80,7 +80,7 @@ def salvage(
 
 
 class _NothingError(Exception):
-    """There is nothing to write."""
+    """No batch can be written."""
 
 
 class _Told:
@@ -93,7 +93,7 @@ class _Told:
         self.outcome = outcome
         self.taken_batches = 0
         self.taken_bytes = 0
-        self.left: Counter[str] = Counter()  # bytes by what speaks against them
+        self.left: Counter[str] = Counter()  # bytes left out, by reason
 
     def take(self, item: Salvaged | Finding) -> None:
         """Show a stretch or a finding."""
@@ -115,7 +115,7 @@ class _Told:
             self.left[item.stretch.reason] += item.stretch.size
 
     def nothing_whole(self) -> None:
-        """Raise _NothingError where a file that has bytes gave none."""
+        """Raise _NothingError if a file that has bytes gave none."""
         if self.left and not self.taken_batches:
             raise _NothingError
 

@@ -39,7 +39,7 @@ class _PlaceType(click.ParamType):  # type: ignore[type-arg]  # not generic at r
             return value
         match = _PLACE.fullmatch(str(value))
         if not match:
-            self.fail(f"{value!r} is no place, like x.log@817, x.log@0x331 or x.log@offset:18", param, ctx)
+            self.fail(f"{value!r} is not a place, like x.log@817, x.log@0x331 or x.log@offset:18", param, ctx)
         if match["offset"] is not None:
             return _Place(match["file"], None, int(match["offset"]))
         return _Place(match["file"], int(match["position"], 0 if match["position"][1:2] in "xX" else 10), None)

@@ -1,4 +1,4 @@
-"""``kafkalog transactions``: the life of each transactional id, as the coordinator wrote it down."""
+"""``kafkalog transactions``: the life of each transactional id, as the coordinator recorded it."""
 
 from __future__ import annotations
 

@@ -100,11 +100,11 @@ def txn_audit(
     if form == "parquet" and output is None:
         raise click.UsageError("--format parquet needs -o DIR.")
     if form == "parquet" and columns:
-        raise click.UsageError("--columns goes with rows as text; Parquet's readers read the columns that they need.")
+        raise click.UsageError("--columns works only with rows as text; readers of Parquet choose columns themselves.")
     if hashed and form != "parquet":
-        raise click.UsageError("--hash needs --format parquet: the checksums stand in provenance.json.")
+        raise click.UsageError("--hash needs --format parquet: the checksums are written to provenance.json.")
     if master is not None and engine == "local":
-        raise click.UsageError("--master goes with --engine spark.")
+        raise click.UsageError("--master works only with --engine spark.")
     if engine == "spark":
         if form != "parquet":
             raise click.UsageError("--engine spark writes Parquet: name a new directory with -o DIR.")
@@ -145,11 +145,11 @@ def txn_audit(
 
 
 def _refuse_filters(ctx: click.Context) -> None:
-    """Refuse what the bulk audit does not have: its tables are whole."""
+    """Refuse options that the bulk audit does not have: its tables are whole."""
     for name in ("topic", "partitions", "producer_id", "transactional_id", "state"):
         if ctx.params[name]:
             option = next(param.opts[0] for param in ctx.command.params if param.name == name)
-            raise click.UsageError(f"{option} goes with --engine local: Spark's tables are whole, query them.")
+            raise click.UsageError(f"{option} works only with --engine local: Spark writes whole tables, query them.")
 
 
 def _write(

@@ -78,7 +78,7 @@ def verify(
     if form == "parquet" and output is None:
         raise click.UsageError("--format parquet needs -o DIR.")
     if folder and columns:
-        raise click.UsageError("--columns goes with one file of rows; a directory has whole tables.")
+        raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     from kafkalog.auditing.verification import VerifyOptions, changes_since, read_recorded
     from kafkalog.auditing.verification import verify as run
 

@@ -15,7 +15,7 @@ from kafkalog.format.schema import Release
 
 __all__ = ["DIALECTS", "DecodedText", "shown"]
 
-# The official tools' versions whose text can be had, and the schemas that they know.
+# The official tool's versions whose text is available, and the schemas that they know.
 DIALECTS: Final[dict[str, Release]] = {"4.3": (4, 3), "4.2": (4, 2), "4.4": (4, 4)}
 _LONGEST_KEPT: Final = 512
 _STATES_BY_NAME: Final[Release] = (4, 4)  # from here on states of transactions are written as names
@@ -30,7 +30,7 @@ class DecodedText(NamedTuple):
 
 
 def shown(internal: Internal, record: Record, dialect: str) -> DecodedText:
-    """Return what the tool prints of a record: nothing where it stops with an exception, as for a missing key."""
+    """Return what the tool prints of a record: nothing if it stops with an exception, as for a missing key."""
     release = DIALECTS[dialect]
     if internal in (Internal.OFFSETS, Internal.TRANSACTION_LOG, Internal.SHARE_GROUP_STATE):
         return _keyed(internal, record, release)
@@ -52,7 +52,7 @@ def _java(data: bytes) -> str:
 
 @lru_cache(maxsize=4096)
 def _key_text(internal: Internal, key: bytes, release: Release) -> str:
-    """Write a key, which comes again and again."""
+    """Write a key; most keys occur many times."""
     read = internal_record(internal, key, None, release=release, text=_java)
     return kafka_json({"type": str(read.type), "data": read.key})
 
@@ -117,7 +117,7 @@ def _object(name: str, **members: object) -> str:
 
 def _state_word(words: tuple[str, ...], number: int, refusal: str = "state can not be null") -> str:
     if not 0 <= number < len(words):
-        raise MalformedError(f"no state has number {number}", refusal)
+        raise MalformedError(f"state {number} does not exist", refusal)
     return words[number]
 
 

@@ -18,7 +18,7 @@ _LINE: Final = 16  # bytes on a line
 
 
 def write_fields(found: Iterable[Shown], stream: BinaryIO) -> None:
-    """Write fields: position, name, bytes in hex, value, meaning; ``>`` marks the one that was asked for."""
+    """Write fields: position, name, bytes in hex, value, meaning; ``>`` marks the requested one."""
     for (file, structure), group in groupby(found, key=lambda shown: (shown.file, shown.field.structure)):
         lines = [escape(f"{file}: {structure}")]
         for shown in group:

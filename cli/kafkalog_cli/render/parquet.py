@@ -1,4 +1,4 @@
-"""An audit as a directory of tables, each a directory of Parquet files, with where they come from beside them."""
+"""An audit as a directory of tables, each a directory of Parquet files, with their provenance beside them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ def write_audit(
     """Write the tables, verdict.json and provenance.json to `output`, a directory that must not exist yet.
 
     `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
-    Raises OutputError where that can't be done, or where pyarrow is missing. `started` is when the
-    audit began, in seconds.
+    Raises OutputError if that can't be done, or if pyarrow is missing. `started` is when the audit began, in seconds.
     """
     parquet_engine()
 
@@ -59,7 +58,7 @@ def write_directory(
 ) -> None:  # fmt: skip
     """Make the directory `output` of what `write` puts into it, verdict.json, and provenance.json with `origin`.
 
-    Everything is written beside it first and appears under its name at the end. Raises OutputError where that can't be
+    Everything is first written beside it and appears under its name at the end. Raises OutputError if that can't be
     done.
     """
     with new_directory(output, paths) as folder:
@@ -71,13 +70,13 @@ def write_directory(
 
 @contextmanager
 def new_directory(output: Path, paths: Sequence[str]) -> Iterator[Path]:
-    """Give a directory that is renamed to `output` when all is in it, or is gone.
+    """Give a directory that is renamed to `output` when it is complete, or removed.
 
-    Raises OutputError where that can't be done, or would lie where `paths` are read.
+    Raises OutputError if that can't be done, or if it would be in one of the input `paths`.
     """
     target = output.absolute()
     if target.exists():
-        raise OutputError(f"{output}: is there already")
+        raise OutputError(f"{output}: exists already")
     refuse_evidence(output, [Path(local_path(path)) for path in paths])
     temporary = temporary_name(target)
     try:
@@ -92,7 +91,7 @@ def new_directory(output: Path, paths: Sequence[str]) -> Iterator[Path]:
 
 
 def parquet_engine() -> str:
-    """Say what writes Parquet. Raises OutputError where it is missing."""
+    """Say what writes Parquet. Raises OutputError if it is missing."""
     try:
         import pyarrow as pa
     except ImportError as error:
@@ -134,7 +133,7 @@ def _bigger(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 class ParquetSink:
-    """Takes rows in the order in which they come: each table is a directory of one Parquet file."""
+    """Takes rows in their order: each table is a directory of one Parquet file."""
 
     def __init__(self, folder: Path, tables: Iterable[Table]) -> None:
         parquet_engine()
@@ -143,7 +142,7 @@ class ParquetSink:
         self._writers: dict[str, Any] = {}
 
     def row(self, table: Table, row: Row) -> None:
-        """Keep a row until there are some thousand of its table."""
+        """Keep a row until its table has some thousand."""
         rows = self._rows.setdefault(table.name, [])
         rows.append(tuple(row))
         if len(rows) == _KEPT_ROWS:

@@ -1,4 +1,4 @@
-"""Rows as ndjson, json and csv. Every sink takes (table, row) and gives bytes to a stream."""
+"""Rows as ndjson, json and csv. Every sink takes (table, row) and writes bytes to a stream."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RowSink(Protocol):
     def row(self, table: Table, row: Sequence[Any]) -> None: ...
 
     def flush(self) -> None:
-        """Show what came so far, where the format can."""
+        """Show the rows so far, if the format can."""
 
     def close(self) -> None: ...
 
@@ -34,14 +34,14 @@ def as_json(value: Any) -> str:
 
 
 class ChosenColumns:
-    """The columns that were asked for, by table; all where none were."""
+    """The requested columns, by table; all columns if none were requested."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self._kept: dict[str, list[int]] = {}
 
     def of(self, table: Table) -> list[int]:
-        """Return their numbers in the table, in the order in which they were asked for."""
+        """Return their numbers in the table, in the order in which they were requested."""
         kept = self._kept.get(table.name)
         if kept is None:
             asked = [table.names.index(name) for name in self._names if name in table.names]
@@ -61,7 +61,7 @@ class NdjsonSink:
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
         kept = self._columns.of(table)
-        if not kept:  # none of the columns asked for
+        if not kept:  # none of the requested columns
             return
         head, names = {"table": table.name, "schema_version": SCHEMA_VERSION}, table.names
         self._lines.append(as_json({**head, **{names[i]: row[i] for i in kept}}))

@@ -15,7 +15,7 @@ __all__ = ["sink_of", "style"]
 
 
 class Style(TypedDict):
-    """How tables for eyes are drawn; a width of None is as wide as it must be."""
+    """How tables for people are drawn; a width of None is as wide as needed."""
 
     color: bool
     width: int | None
@@ -28,7 +28,7 @@ def style(terminal: bool) -> Style:
 
 
 def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequence[str], *, terminal: bool) -> RowSink:
-    """Return the sink for `form` of a command whose tables are known by their names; a csv holds the first."""
+    """Return the sink for `form` of a command that has these tables; a csv has the first."""
     if form == "ndjson":
         return NdjsonSink(stream, columns)
     if form == "json":

@@ -1,6 +1,6 @@
-"""Tables for eyes: text in columns, as wide as they must be in a file, as wide as a terminal is on one.
+"""Tables for people: text in columns, as wide as needed in a file, at most as wide as the terminal on one.
 
-Columns in which every row says the same are named once above the table. On a terminal that is too narrow texts are
+A column with the same value in every row is shown once above the table. On a terminal that is too narrow, texts are
 shortened first, then columns are left out and named; a number is shown whole or not at all.
 """
 
@@ -19,13 +19,13 @@ __all__ = ["TableSink"]
 
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
 _BETWEEN: Final = "   "
-_SHORT: Final = 12  # a text is not made shorter for the sake of other columns
+_SHORT: Final = 12  # a text is not made shorter than this for other columns
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
 _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look for in records and findings
 
 
 class TableSink:
-    """Draws each table when all its rows are there; a long one in parts, with its total at the end."""
+    """Draws each table when it has all its rows; a long one in parts, with its total at the end."""
 
     _ROWS = 10_000  # of a part
 
@@ -38,7 +38,7 @@ class TableSink:
         self._drawn: dict[str, int] = {}  # rows of the parts so far
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
-        if not self._columns.of(table):  # none of the columns asked for
+        if not self._columns.of(table):  # none of the requested columns
             return
         rows = self._rows.setdefault(table.name, [])
         if len(rows) == self._ROWS:
@@ -97,7 +97,7 @@ class TableSink:
 
 
 class _Column:
-    """A column's cells as text, the heading first, and how wide it is: at most, at least, and now."""
+    """A column's cells as text, the heading first, and its widths: largest, smallest and current."""
 
     def __init__(self, name: str, kind: str, values: list[Any]) -> None:
         self.name = name
@@ -118,7 +118,7 @@ class _Column:
 
 
 def _fit(columns: list[_Column], width: int) -> list[str]:
-    """Make columns as narrow as `width` asks; returns the names of those that it takes out."""
+    """Make columns narrow enough for `width`; returns the names of those that it removes."""
     left_out = []
 
     def needed() -> int:
@@ -150,7 +150,7 @@ def _cell(value: Any) -> str:
 
 
 def _width(text: str) -> int:
-    """Return how many cells of a terminal `text` takes."""
+    """Return how many cells of a terminal `text` needs."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -159,7 +159,7 @@ def _width(text: str) -> int:
 
 
 def _padded(text: str, width: int) -> str:
-    """Make `text` as wide as `width`; a longer one ends in an ellipsis, never behind digits: they might go on."""
+    """Make `text` as wide as `width`; a longer one ends in an ellipsis, never after digits: there might be more."""
     missing = width - _width(text)
     if missing >= 0:
         return text + " " * missing

@@ -1,1 +1,1 @@
-"""What the records of internal topics hold: schemas, and what they mean."""
+"""The records of internal topics: schemas, and what they mean."""

@@ -1,6 +1,6 @@
 """Records of ``__consumer_offsets``: offset commits, groups and their members, and the consumer protocol inside.
 
-A coordinator keeps each group's state in them; a null value says that the key's state is gone.
+A coordinator keeps each group's state in them; a null value deletes the key's state.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["OffsetCommitKey", "offset_commit_key", "with_protocol"]
 
 
 class OffsetCommitKey(NamedTuple):
-    """The group and the partition whose offset a record commits, or clears where its value is null."""
+    """The group and the partition whose offset a record commits, or deletes if its value is null."""
 
     group: str
     topic: str
@@ -24,12 +24,12 @@ class OffsetCommitKey(NamedTuple):
 
 
 def offset_commit_key(key: bytes | None) -> OffsetCommitKey | None:
-    """Read a key; None where the record is none of an offset commit.
+    """Read a key; None if the record is not an offset commit.
 
-    Raises MalformedError where the bytes are no such key.
+    Raises MalformedError if the bytes are not such a key.
     """
     if key is None or len(key) < 2:
-        raise MalformedError(f"the key needs 2 bytes for its type, {len(key or b'')} are there")
+        raise MalformedError(f"the key needs 2 bytes for its type, found {len(key or b'')}")
     number = int.from_bytes(key[:2], "big", signed=True)
     if number not in (0, 1):
         return None
@@ -40,7 +40,7 @@ def offset_commit_key(key: bytes | None) -> OffsetCommitKey | None:
 def with_protocol(fields: dict[str, Value], text: Text = escaped_text) -> dict[str, Value]:
     """Return a group's fields (GroupMetadataValue) with its members' subscriptions and assignments read.
 
-    They are the consumer protocol's where the group's protocol type says so, opaque bytes else. What can't be read
+    They are the consumer protocol's if the group's protocol type says so, otherwise opaque bytes. What can't be read
     stays as it is.
     """
     if fields["protocolType"] != "consumer":

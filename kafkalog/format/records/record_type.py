@@ -1,4 +1,4 @@
-"""What a kind of record of an internal topic is declared with."""
+"""How a kind of record of an internal topic is declared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALWAYS: Final[tuple[Release, Release]] = ((0, 0), EVERY_RELEASE)
 class RecordType(NamedTuple):
     """A kind of record: its number, Kafka's name, and its schemas. Records of metadata topics have no key.
 
-    Releases from `first` to `last` know it; ``EVERY_RELEASE`` stands for all of them together.
+    Releases from `first` to `last` know it; ``EVERY_RELEASE`` means all of them together.
     """
 
     number: int
@@ -33,7 +33,7 @@ class RecordType(NamedTuple):
 
 
 def declared_types(definitions: Collection[Definition]) -> dict[int, RecordType]:
-    """Return the kinds of records that one topic's definitions make, by their numbers; a key has that of its value."""
+    """Return the kinds of records of one topic's definitions by their numbers; key and value have the same number."""
     keys = {one.number: one.message for one in definitions if one.type == "coordinator-key"}
     found = {}
     for one in definitions:

@@ -1,6 +1,6 @@
 """Records of ``__transaction_state`` (TransactionLogKey, TransactionLogValue): what a coordinator decided, in steps.
 
-A record is one transition of one transactional id; a null value says that the id is forgotten.
+A record is one transition of one transactional id; a null value means that the id is forgotten.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LEGAL_BEFORE: Final = {
     _S.EMPTY: {_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT},
     _S.ONGOING: {_S.ONGOING, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT},
     _S.PREPARE_COMMIT: {_S.ONGOING},
-    # An abort without partitions (transaction.version 2) comes from the states without a transaction too.
+    # With transaction.version 2 an abort without partitions may also follow the states without a transaction.
     _S.PREPARE_ABORT: {_S.ONGOING, _S.PREPARE_EPOCH_FENCE, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT},
     _S.COMPLETE_COMMIT: {_S.PREPARE_COMMIT},
     _S.COMPLETE_ABORT: {_S.PREPARE_ABORT},
@@ -48,14 +48,14 @@ _LEGAL_BEFORE: Final = {
 
 
 def legal_before(state: TransactionState) -> set[TransactionState]:
-    """Return the states that may stand directly before `state`; none before states that are never written."""
+    """Return the states that may come directly before `state`: none for states that are never written."""
     return set(_LEGAL_BEFORE[state])
 
 
 class StateRecord(NamedTuple):
-    """One transition. `partitions` is None in Empty, else (topic, partition) pairs; times are in ms, -1 for none.
+    """One transition. `partitions` is None in Empty, otherwise (topic, partition) pairs; times are in ms, -1 for none.
 
-    A tombstone has `state` None and no other field but the id.
+    A tombstone has only the id; its `state` is None.
     """
 
     transactional_id: str
@@ -74,14 +74,14 @@ class StateRecord(NamedTuple):
 
 def _version(data: bytes | None, what: str) -> int:
     if data is None or len(data) < 2:
-        raise MalformedError(f"the {what} needs 2 bytes for its version, {len(data or b'')} are there")
+        raise MalformedError(f"the {what} needs 2 bytes for its version, found {len(data or b'')}")
     return int.from_bytes(data[:2], "big", signed=True)
 
 
 def state_record(key: bytes | None, value: bytes | None) -> StateRecord | None:
     """Read a record of the state topic; None for a key of an unknown type, which coordinators skip.
 
-    Raises MalformedError where the bytes are no such record, or the value's version is not known.
+    Raises MalformedError if the bytes are not such a record, or if the value's version is not known.
     """
     if _version(key, "key") != 0:
         return None
@@ -95,11 +95,11 @@ def state_record(key: bytes | None, value: bytes | None) -> StateRecord | None:
         raise MalformedError(f"the value's version is {version}, not 0 or 1")
     fields, taken, _ = decode(schema, version, value[2:])
     if taken != len(value) - 2:
-        raise MalformedError(f"{len(value) - 2 - taken} bytes behind the value's last field")
+        raise MalformedError(f"{len(value) - 2 - taken} bytes after the value's last field")
     try:
         state = TransactionState(fields["transactionStatus"])
     except ValueError as error:
-        raise MalformedError(f"no state has number {fields['transactionStatus']}") from error
+        raise MalformedError(f"state {fields['transactionStatus']} does not exist") from error
     listed = fields["transactionPartitions"]
     partitions = None
     if listed is not None:
@@ -124,7 +124,7 @@ def state_record(key: bytes | None, value: bytes | None) -> StateRecord | None:
 def partition_of(name: str, partitions: int) -> int:
     """Return the partition of a state topic that a transactional id or a group belongs to.
 
-    It is Java's ``Utils.abs(name.hashCode()) % partitions``, the hash being over UTF-16 code units.
+    It is Java's ``Utils.abs(name.hashCode()) % partitions``; the hash is over UTF-16 code units.
     """
     value = 0
     units = name.encode("utf-16-be", "surrogatepass")

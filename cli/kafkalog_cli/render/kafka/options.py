@@ -21,7 +21,7 @@ def _decode_integer(size: int) -> Decoder:
     return decode
 
 
-# Decoder classes by their names; each gives None for bytes that it cannot decode.
+# Decoder classes by their names; each returns None for bytes that it cannot decode.
 DECODERS: Final[dict[str, Decoder]] = {
     "org.apache.kafka.tools.api.StringDecoder": lines.java_text,
     "org.apache.kafka.tools.api.LongDecoder": _decode_integer(8),

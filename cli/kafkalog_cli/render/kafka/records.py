@@ -1,4 +1,4 @@
-"""One record's line, and what its decoder makes of key and value."""
+"""One record's line, with key and value as its decoder shows them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONTROL_WORDS: Final = {
 
 
 class RecordText:
-    """Makes the lines of records and keeps what could not be decoded in them; `file` is the one that they are of."""
+    """Makes the lines of records and keeps what could not be decoded in them; `file` is the file that they are in."""
 
     def __init__(self, writer: LineWriter, options: KafkaTextOptions, report: Callable[[Finding], None]) -> None:
         self.file = ""
@@ -90,7 +90,7 @@ class RecordText:
         return text
 
     def _internal(self, internal: Internal, record: Record, batch: Batch) -> tuple[str | None, str | None]:
-        """Return what the internal topic's decoder makes of a record, and keep what is wrong with it."""
+        """Return a record's key and value as the topic's decoder shows them, and keep what is wrong with it."""
         from kafkalog_cli.render.decoders import shown
 
         key, payload, doubtful = shown(internal, record, self._options.dialect)

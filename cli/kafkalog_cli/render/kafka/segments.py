@@ -1,4 +1,4 @@
-"""The lines of a segment: its batches by the kernel's formatter, and its records where they are asked for."""
+"""The lines of a segment: its batches by the kernel's formatter, and its records if they are requested."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["KafkaText"]
 
 
 class KafkaText:
-    """Writes the tool's text to `out`; what it writes only behind all files waits in `summaries` and `records`."""
+    """Writes the tool's text to `out`; `summaries` and `records` keep what it writes only after all files."""
 
     def __init__(self, out: BinaryIO, options: KafkaTextOptions, report: Callable[[Finding], None]) -> None:
         self.options = options
@@ -47,7 +47,7 @@ class KafkaText:
             self.writer.line(f"Snapshot end offset: {name.offset}, epoch: {name.epoch}")
 
     def chunk(self, path: str, chunk: Chunk) -> None:
-        """Write a chunk's lines, with its records' where they are asked for."""
+        """Write a chunk's lines, with its records' if they are requested."""
         heads, writer, template = chunk.heads, self.writer, self._template
         row = self._records(path, chunk) if self.options.deep else 0
         while row < heads.count:
@@ -76,7 +76,7 @@ class KafkaText:
         self.writer.line(self.records.line(block.record(number), batch))
 
     def _records(self, path: str, chunk: Chunk) -> int:
-        """Write the chunk's batches and records up to its last record; answers the first batch behind it."""
+        """Write the chunk's batches and records up to its last record; answers the first batch after it."""
         row = 0
         for block in chunk.records():
             if block.outer is not None and row <= block.outer:

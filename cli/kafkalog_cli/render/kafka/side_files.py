@@ -1,4 +1,4 @@
-"""The lines of files that are no segments: indexes, snapshots, and those that the official tool does not know."""
+"""The lines of files other than segments: indexes, snapshots, and those that the official tool does not know."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ class SideFileText:
             self._writer.line(text)
 
     def plain(self, row: tuple[object, ...], names: tuple[str, ...]) -> None:
-        """Write a row of a file that the official tool does not know, in its manner."""
+        """Write a row of a file that the official tool does not know, in that tool's style."""
         values = zip(names, row, strict=True)
         self._writer.line(" ".join(f"{name}: {self._writer.name(str(value))}" for name, value in values))

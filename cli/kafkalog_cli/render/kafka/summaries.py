@@ -1,4 +1,4 @@
-"""What the tool writes to standard error behind all files: where indexes and offsets do not agree."""
+"""What the tool writes to standard error after all files: where indexes and offsets do not agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Summaries"]
 
 
 class Summaries:
-    """Collects what does not agree, file by file, until it is asked for."""
+    """Collects what does not agree, file by file, for the end."""
 
     def __init__(self, dialect: str) -> None:
         self._is_scala = dialect == "4.2"

@@ -1,4 +1,4 @@
-"""The lines of batches and records, laid out as the kernel's formatter reads them: literals and the values between."""
+"""The lines of batches and records as the kernel's formatter reads them: literals and the values between."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["FALSE_TRUE", "LineTemplate", "line_template"]
 
 FALSE_TRUE: Final = ("false", "true")
 _CODEC_WORDS: Final = (*CODECS, "unknown(5)", "unknown(6)", "unknown(7)")
-_WORDS_AT: Final = 5  # the place among a step's cells where that of its words is written
-_OVERRUN: Final = 32  # bytes: the kernel copies short literals in steps of so many
+_WORDS_AT: Final = 5  # the step's cell that says where its words are
+_OVERRUN: Final = 32  # bytes: the kernel copies short literals in steps of this size
 
 
 class _Step(NamedTuple):
-    """A literal of a line and the value behind it; `other` is the second column that a value may need."""
+    """A literal of a line and the value after it; `other` is the second column that a value may need."""
 
     text: str
     kind: int = lines.NOTHING
@@ -79,7 +79,7 @@ _BATCHES: Final = (_LEGACY + _tail(_NO_TIMESTAMP), _LEGACY + _tail(_TIMESTAMP_TY
 
 
 class LineTemplate(NamedTuple):
-    """What ``format.lines`` is given: a batch's line by magic, the parts of a record's line, and all their bytes."""
+    """The input of ``format.lines``: a batch's line by magic, the parts of a record's line, and all their bytes."""
 
     batches: array[int]
     records: array[int]

@@ -1,4 +1,4 @@
-"""The tool's lines on their way out: collected in a buffer that the kernel's formatter fills, too."""
+"""The tool's lines before they are written: collected in a buffer that the kernel's formatter fills, too."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def java_path(path: str) -> str:
 
 
 class LineWriter:
-    """Writes lines to `out`; what comes from the evidence is `escaped` in them or not.
+    """Writes lines to `out`; text from the evidence is `escaped` in them or not.
 
-    ``buffer[:used]`` was not written yet.
+    ``buffer[:used]`` is not written yet.
     """
 
     def __init__(self, out: BinaryIO, *, escaped: bool) -> None:
@@ -41,7 +41,7 @@ class LineWriter:
             self.used = 0
 
     def line(self, text: str) -> None:
-        """Write a line; its text is ours, or escaped already where that is asked for."""
+        """Write a line; its text is kafkalog's own, or already escaped if it has to be."""
         data = text.encode("utf-8", "surrogateescape") + b"\n"
         if self.used + len(data) > len(self.buffer):
             self.flush()
