@@ -1,4 +1,4 @@
-"""What is wrong with the evidence, as rows: each finding says where, what was needed and what was there."""
+"""What is wrong with the evidence, as rows: each finding says where, what was needed and what was found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DIGITS: Final = 20  # of an offset in a file's name
 
 
 class Where(TypedDict, total=False):
-    """The place of a finding and what it holds against what; see Finding."""
+    """The place of a finding, what it needed and what it found; see Finding."""
 
     position: int | None
     length: int | None
@@ -33,10 +33,10 @@ class Where(TypedDict, total=False):
 class Finding(NamedTuple):
     """One wrong or remarkable thing.
 
-    `position` and `length` are bytes in the file, `offset` a log offset; each is None where it means nothing.
-    `needed` and `found` are what the rule asks for and what the bytes hold, as text or numbers. The fields from
-    `certainty` on are an audit's: how sure it is, which log it is about, the command that ends the trouble, and the
-    broker that led the partition at `offset`.
+    `position` and `length` are bytes in the file, `offset` a log offset; each is None if it does not apply. `needed`
+    and `found` are what the rule requires and what the bytes contain, as text or numbers. An audit sets the fields from
+    `certainty` on: how certain the finding is, which log it is about, the command that resolves it, and the broker that
+    led the partition at `offset`.
     """
 
     code: str
@@ -65,13 +65,13 @@ class Finding(NamedTuple):
 
     @property
     def bytes(self) -> Bytes:
-        """Return what the finding says of the bytes of its extent."""
+        """Return what the finding says about the bytes from `position` on."""
         return CATALOGUE[self.code].bytes
 
     def id_in(self, node: str | None) -> str:
-        """Return an id that the same finding has in a copy elsewhere: it is made of no path and no time.
+        """Return an id that the same finding has in a copy elsewhere: it depends on no path and no time.
 
-        Where it is about no offset, the one in the file's name stands for it.
+        If the finding has no offset, the offset in the file's name is used.
         """
         import hashlib
 
@@ -90,7 +90,7 @@ class Finding(NamedTuple):
 
 
 def numbered_id(plain: str, number: int) -> str:
-    """Return the id of one more finding that has the id `plain` by itself."""
+    """Return the id of another finding whose own id would also be `plain`."""
     import hashlib
 
     return hashlib.sha256(f"{plain}#{number}".encode()).hexdigest()[:12]

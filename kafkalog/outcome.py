@@ -1,4 +1,4 @@
-"""How the program ends: exit statuses, and the findings that decide them."""
+"""Exit statuses, and the findings that decide them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Exit", "Outcome"]
 
 
 class Exit(IntEnum):
-    """What the process ends with."""
+    """The exit status of the process."""
 
     FINE = 0
     FINDINGS = 1
@@ -26,7 +26,7 @@ class Exit(IntEnum):
 
 
 class Outcome:
-    """What was met on the way; the worst of it decides the exit status."""
+    """What a run found; the worst of it decides the exit status."""
 
     def __init__(self, fail_on: Severity) -> None:
         self.fail_on = fail_on
@@ -34,11 +34,11 @@ class Outcome:
         self.incomplete = False
 
     def count(self, severity: Severity) -> None:
-        """Take a finding into account."""
+        """Count a finding with this severity."""
         self.found = self.found or severity >= self.fail_on
 
     def status(self, *, exit_zero: bool = False) -> Exit:
-        """Return the exit status; `exit_zero` keeps findings from failing the command."""
+        """Return the exit status; with `exit_zero`, findings do not fail the command."""
         if self.incomplete:
             return Exit.INCOMPLETE
         return Exit.FINDINGS if self.found and not exit_zero else Exit.FINE

@@ -123,10 +123,10 @@ def _loose(root: Path) -> None:
 
 NOTHING: Final[dict[str, tuple[Callable[[Path], object], str]]] = {
     "an empty directory": (lambda _: None, "it is empty"),
-    "a folder of junk": (_junk, "it holds 1 directory (junk) and 1 file (server.log)"),
+    "a folder of junk": (_junk, "it contains 1 directory (junk) and 1 file (server.log)"),
     "empty directories named like partitions": (
         lambda root: [(root / f"data-{number}").mkdir() for number in range(7)],
-        "it holds 7 directories (data-0, data-1, data-2, data-3, data-4, …)",
+        "it contains 7 directories (data-0, data-1, data-2, data-3, data-4, …)",
     ),
     "segments in a directory of another name": (_loose, "kafkalog verify FILE"),
     "too deep": (lambda root: broker(root / "1" / "2" / "3" / "4" / "5"), "1 directory 5 levels down was not opened"),
@@ -298,7 +298,7 @@ def test_a_partition_s_directory_is_not_walked_into(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"), [("elsewhere", "which lies elsewhere"), ("root/t-0/gone", "which does not exist")]
+    ("target", "said"), [("elsewhere", "it was not followed"), ("root/t-0/gone", "which does not exist")]
 )
 def test_a_link_that_leaves_is_one_finding_for_audit_and_verify(target: str, said: str, tmp_path: Path) -> None:
     """Where it leads is said, its file is no part of the log, and both say it with the same id."""

@@ -59,7 +59,7 @@ def test_an_interrupted_cleaning_is_thrown_away(tmp_path: Path) -> None:
     assert [finding.offset for finding in found] == [3, 6, 0]
     assert "deletes them" in found[0].message
     assert "deletes them" in found[1].message
-    assert "offsets 0 to 4: 2 segments here" in found[2].message
+    assert "offsets 0-4 with them: 2 segments here" in found[2].message
 
 
 def test_a_finished_cleaning_takes_the_place_of_what_it_was_made_of(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_finished_cleaning_takes_the_place_of_what_it_was_made_of(tmp_path: Pa
     [found] = told(partition(tmp_path, name(0, ".log.swap"), name(0, ".index.swap"), name(0, ".timeindex.swap")))
 
     assert (found.code, found.found) == ("files-swap", 3)
-    assert "offsets 0 to 4: 2 segments here" in found.message
+    assert "offsets 0-4 with them: 2 segments here" in found.message
 
 
 def test_indexes_alone_wait_for_their_segment(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_indexes_alone_wait_for_their_segment(tmp_path: Path) -> None:
     [found] = told(partition(tmp_path, name(3, ".index.swap")))
 
     assert (found.code, found.offset) == ("files-swap", 3)
-    assert "takes the suffix off" in found.message
+    assert "removes the suffix" in found.message
 
 
 def test_an_interrupted_checkpoint_is_told(tmp_path: Path) -> None:
@@ -90,7 +90,12 @@ def test_an_interrupted_checkpoint_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "words"), [("-delete", "removes it"), ("-future", "goes on copying"), ("-stray", "never deletes it")]
+    ("suffix", "words"),
+    [
+        ("-delete", "after its next start"),
+        ("-future", "continues to copy it"),
+        ("-stray", "never deletes the directory"),
+    ],
 )
 def test_directories_put_aside_are_told_with_their_fate(tmp_path: Path, suffix: str, words: str) -> None:
     """By their suffix, which is what the broker goes by."""

@@ -106,7 +106,7 @@ def test_no_mismatches_from_the_zeros_of_an_offset_index(recorded: Recorded) -> 
     assert run.stderr == f"Mismatches in :{name}\n  Index offset: 0, log offset: 1\n"
     assert answer.official == ""
     assert answer.stdout == run.stdout
-    assert answer.own == f"kafkalog: note: {name}@0: index-preallocated: 4096 zero bytes behind 0 entries\n"
+    assert answer.own == f"kafkalog: note: {name}@0: index-preallocated: 4096 zero bytes after 0 entries\n"
 
 
 def test_no_timestamps_from_the_zeros_of_a_time_index(recorded: Recorded) -> None:
@@ -118,7 +118,7 @@ def test_no_timestamps_from_the_zeros_of_a_time_index(recorded: Recorded) -> Non
     assert run.stderr == f"Found timestamp mismatch in :{name}\n  Index timestamp: 0, log timestamp: 1795251262446\n"
     assert answer.official == ""
     assert answer.stdout == run.stdout
-    assert answer.own == f"kafkalog: note: {name}@0: index-preallocated: 60 zero bytes behind 0 entries\n"
+    assert answer.own == f"kafkalog: note: {name}@0: index-preallocated: 60 zero bytes after 0 entries\n"
 
 
 def test_the_list_of_differences_is_closed(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_what_is_no_size_is_refused_in_the_same_words(text: str) -> None:
     with pytest.raises(UnsupportedError) as by_source:
         request.of({"path": "x", "splitBytes": text}, ("transactions",))
 
-    assert by_command.value.message == f"{text!r} is no number of bytes, like 1048576 or 1MiB"
+    assert by_command.value.message == f"{text!r} is not a number of bytes, such as 1048576 or 1MiB"
     assert str(by_source.value) == f"option splitbytes: {by_command.value.message}"
 
 
@@ -56,7 +56,7 @@ def test_what_is_no_time_is_refused_in_the_same_words(text: str) -> None:
     with pytest.raises(UnsupportedError) as by_source:
         request.of({"path": "x", "now": text}, ("transactions",))
 
-    assert by_command.value.message == f"{text!r} is no time, like 2026-11-21T03:00:00Z or 1795230000000"
+    assert by_command.value.message == f"{text!r} is not a time, such as 2026-11-21T03:00:00Z or 1795230000000"
     assert str(by_source.value) == f"option now: {by_command.value.message}"
 
 

@@ -1,6 +1,6 @@
-"""Batches and records as Arrow, made from the kernel's tables without a row in between.
+"""Batches and records as Arrow, made from the kernel's tables without rows.
 
-They hold what ``log.rows`` holds, by the same ``log.values``; only the columns that are asked for are made.
+The values are those of ``log.rows``, by the same ``log.values``; only the columns that are needed are made.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _selected(chunk: Chunk, selection: Selection) -> NDArray[np.intp] | None:
 
 
 def _numbers(value: values.Value, table: NDArray[np.int64]) -> Numbers:
-    """Make a value of all rows of the kernel's table at once."""
+    """Compute a value for all rows of the kernel's table at once."""
     columns = [table[number] for number in value.of]
     made = columns[0].copy() if value.rule is None else value.rule(*columns)  # the table is used again
     return Numbers(made, None if value.none is None else value.none(*columns), value.words)
@@ -67,7 +67,7 @@ def _file(file: str, rows: int) -> Numbers:
 
 
 class _OfBatches:
-    """Gives the columns of batches by name."""
+    """Makes the columns of batches by name."""
 
     def __init__(self, file: str, heads: NDArray[np.int64]) -> None:
         self.file = file
@@ -80,7 +80,7 @@ class _OfBatches:
 
 
 class _OfRecords:
-    """Gives the columns of records by name; `heads` are the batches of their chunk, `numbers` which are selected."""
+    """Makes the columns of records by name; `heads` are the batches of their chunk, `numbers` the selected records."""
 
     def __init__(
         self, file: str, heads: NDArray[np.int64], block: RecordBlock, numbers: NDArray[np.intp] | None

@@ -1,4 +1,4 @@
-"""What a reader of segments hands on: batches that lie behind one another, and the limits it keeps to."""
+"""What a reader of segments yields: consecutive batches; and the limits that it observes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["Chunk", "Limits", "Resumed"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Ceilings for what one batch may take, in bytes; what is over them is a finding."""
+    """The most bytes that one batch may take; a batch above a limit is a finding."""
 
     max_batch_bytes: int = 128 << 20
     max_decompressed_bytes: int = 128 << 20
 
 
 class Resumed(NamedTuple):
-    """Where reading goes on behind damage.
+    """Where reading goes on after damage.
 
     `is_proved` says whether the bytes before prove that a batch begins there, as an end that is believed does;
-    `expected` is the offset that the damaged batch's header leads to, None where it has none.
+    `expected` is the offset that the damaged batch's header leads to, None if it gives none.
     """
 
     position: int
@@ -35,10 +35,10 @@ class Resumed(NamedTuple):
 
 
 class Chunk:
-    """Batches that lie behind one another, and what was found wrong behind them.
+    """Consecutive batches, and what is wrong with them and after them.
 
-    `heads` holds the kernel's table of them, `buf` their bytes, `position` that of ``buf[0]`` in the file. Both are
-    used again for the next chunk: copy what must last. `resumed` is there where they end in damage.
+    `heads` is the kernel's table of them, `buf` their bytes, `position` that of ``buf[0]`` in the file. Both are used
+    again for the next chunk: copy what must last. `resumed` is set if the chunk ends in damage.
     """
 
     __slots__ = ("buf", "file", "findings", "heads", "limits", "position", "resumed")
@@ -57,9 +57,9 @@ class Chunk:
         self.heads.set(kernel.SECTION_START, row, -1)
 
     def open_wrappers(self) -> None:
-        """Learn where wrappers of magic 0 and 1 begin and what they count, which only the messages in them tell.
+        """Read the messages inside wrappers of magic 0 and 1: only they give a wrapper's first offset and its count.
 
-        Only the wrappers' records can be decoded afterwards.
+        After this, only the records of wrappers can be decoded.
         """
         bases = self.heads.column(kernel.BASE_OFFSET)
         if kernel.NONE not in bases:

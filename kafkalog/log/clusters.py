@@ -1,4 +1,4 @@
-"""The inputs of a command: log directories, by the cluster that their meta.properties names."""
+"""The inputs of a command: log directories, by the cluster in their meta.properties."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Cluster", "open_clusters"]
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The log directories of one cluster; `cluster_id` is None where no meta.properties names it."""
+    """The log directories of one cluster; `cluster_id` is None if no meta.properties names it."""
 
     cluster_id: str | None
     nodes: list[LogDirectory]
@@ -29,10 +29,10 @@ class Cluster:
 
 
 def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster], list[str]]:
-    """List log directories, or partitions' directories alone, by cluster; and what could not be read.
+    """List log directories, or partitions' directories, by cluster; and what could not be read.
 
-    A path that is neither stands for the log directories below it (`kafkalog.log.search`). Directories of one node are
-    one broker, those of other nodes of the cluster hold replicas. One named twice is read once.
+    Any other path means the log directories below it (`kafkalog.log.search`). Directories with the same node id belong
+    to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once.
     """
     unreadable = []
     by_cluster: dict[str, Cluster] = {}
@@ -53,9 +53,9 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
 
 
 def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
-    """List the log directories that a path stands for, but for those that were met before.
+    """List the log directories at or below a path, without those that were read before.
 
-    Raises UnreadableError where there is none, or it can't be listed.
+    Raises UnreadableError if there is none, or the path can't be listed.
     """
     if _is_met(path, met):
         return []
@@ -70,7 +70,7 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
 
 
 def _is_met(path: str, met: set[str]) -> bool:
-    """Say whether a directory was met before, under whatever name; from now on it was."""
+    """Say whether a directory was met before, under any name, and remember it."""
     place = os.path.realpath(local_path(path))
     if place in met:
         return True

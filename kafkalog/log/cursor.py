@@ -1,4 +1,4 @@
-"""Where the reading of a segment is: the window over its bytes, and what the batches before it said."""
+"""The position in a segment that is read: the window over its bytes, and the facts of the batches before it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Cursor"]
 
-_CAPACITY: Final = 1048  # rows: in the cache, and no power of two, whose columns would fight for the same lines
-_EACH: Final = 1000  # damaged places of a file that are each looked at closely; behind them what is together is one
-_DOUBTED: Final = 1 << 16  # bytes of a batch that is summed by its prefixes first, in a file of more damage than that
+_CAPACITY: Final = 1048  # rows: they fit in the cache; a power of two would make the columns share cache lines
+_EACH: Final = 1000  # damaged places of a file that are examined closely; after these, adjacent ones are joined
+_DOUBTED: Final = (
+    1 << 16
+)  # bytes; in a file with more damage, the CRC of a larger batch is first computed from prefixes
 
 
 class Cursor:
-    """The window that moves over one source, the table of the batches in it, and what those before it said."""
+    """The window that moves over one source, the table of the batches in it, and the facts of those before."""
 
     def __init__(self, source: Source, limits: Limits, base_offset: int | None, hints: Callable[[], list[int]]) -> None:
         self.source = source
@@ -34,13 +36,13 @@ class Cursor:
         self.heads = CellTable(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // smallest_size(0) + 1))
         self.order = BatchOrder(base_offset)
         self.damages = 0
-        self.legacy = True  # may old messages lie here: until batches of magic 2 were seen and none of the others
+        self.legacy = True  # may there be old messages: until only batches of magic 2 were seen
         self._hints = hints
         self._resync: Resync | None = None
 
     @property
     def resync(self) -> Resync:
-        """Return what searches the source for whole batches; a source without damage needs none."""
+        """Return what searches the source for whole batches; it is made when the source has damage."""
         if self._resync is None:
             from kafkalog.format.resync import Resync
 
@@ -51,19 +53,19 @@ class Cursor:
 
     @property
     def passed_over(self) -> int:
-        """Return how many headers a search did not look at, because there were so many."""
+        """Return how many headers a search skipped, because there were too many."""
         return 0 if self._resync is None else self._resync.passed_over
 
     @property
     def is_crowded(self) -> bool:
-        """Say whether the file has so many damaged places that each costs as little as it can."""
+        """Say whether the file has so many damaged places that each must cost as little as possible."""
         return self.damages > _EACH
 
     def reach(self) -> int:
-        """Return how far in the window batches may be read; its start where the next is none by its checksum.
+        """Return how far in the window batches may be read; the window's start if the next batch's CRC does not match.
 
-        Where there is much damage a big batch is read only once its sum is known to hold: many that are none would
-        have the same bytes read again and again.
+        In a file with much damage, a large batch is read only after its CRC is known to match: many false headers would
+        cause the same bytes to be read again and again.
         """
         window = self.window
         if not self.is_crowded:
@@ -82,13 +84,13 @@ class Cursor:
         return size <= self.limits.max_batch_bytes and (end is None or self.window.here + size <= end)
 
     def chunk(self, buf: bytearray | None = None, position: int | None = None) -> Chunk:
-        """Make a chunk of the rows in the table; their bytes are the window's if no other are given."""
+        """Make a chunk of the rows in the table; their bytes are the window's unless others are given."""
         view = memoryview(self.window.buffer if buf is None else buf)
         where = self.window.position if position is None else position
         return Chunk(self.source.name, view, where, self.heads, self.limits)
 
     def ordered(self, chunk: Chunk) -> Chunk:
-        """Hold the chunk's batches against those before."""
+        """Compare the chunk's batches with those before."""
         chunk.findings += self.order.broken(self.source.name, self.heads)
         return chunk
 

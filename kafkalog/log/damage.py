@@ -1,11 +1,11 @@
-"""What is no whole batch: what is wrong with it, how much is damaged, and where reading goes on.
+"""Damage, which is anything but a whole batch: what is wrong, how many bytes are damaged, and where reading goes on.
 
-A batch's length is outside its checksum. Where the checksum holds up to another whole batch, or up to the file's end,
-the length alone is wrong and the batch is read. Else the declared end is believed where something stands there that
-belongs behind the batch (see `ends`); whole batches inside, as a payload may hold them, are then not looked at. Else
-the length is the suspect, and the next whole batch is searched from inside.
+The CRC does not cover a batch's length. If the CRC matches up to another whole batch, or up to the file's end, only the
+length is wrong and the batch is read. Otherwise the declared end is believed if what is there can follow the batch
+(see `ends`); whole batches inside, which a payload may contain, are then ignored. Otherwise the length is suspect, and
+the search for the next whole batch starts inside the damaged one.
 
-Nothing is made here: `damage_chunks` turns a `Damage` into the chunk and its findings.
+This module only decides: `damage_chunks` turns a `Damage` into the chunk and its findings.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ from kafkalog.log.window import WINDOW
 
 __all__ = ["Damage", "Wrong", "decide"]
 
-_MANY: Final = 100  # damaged places behind which fewer ends are tried
+_MANY: Final = 100  # damaged places after which fewer ends are tried
 _FEWER_TRIES: Final = 4
-_TRIES: Final = 64  # whole batches behind a broken one that its checksum is tried up to
+_TRIES: Final = 64  # whole batches after a damaged one up to which its CRC is tried
 _LONGEST: Final = 2**31  # a length has 32 bits
 
 
 class Wrong(StrEnum):
     """What is wrong with bytes that were not read as batches."""
 
-    MAGIC = "magic"  # of a batch that is whole but for this byte
-    OVER_LIMIT = "over-limit"  # a batch that is whole and bigger than a reader takes
-    LENGTH = "length"  # of a batch that is whole but for this field
-    CHECKSUM = "checksum"  # of a batch whose length may be right
-    EXTENT = "extent"  # a batch of which neither length nor checksum is right
+    MAGIC = "magic"  # of a batch in which only this byte is wrong
+    OVER_LIMIT = "over-limit"  # a whole batch that is larger than a reader accepts
+    LENGTH = "length"  # of a batch in which only this field is wrong
+    CHECKSUM = "checksum"  # the CRC of a batch whose length may be right
+    EXTENT = "extent"  # a batch whose length and CRC are both wrong
     TORN = "torn"  # the file ends inside a batch
     PREALLOCATED = "preallocated"  # zeros to the file's end
-    ZEROS = "zeros"  # other zeros that are no batch
-    NO_BATCH = "no-batch"  # bytes that are none
-    CROWDED = "crowded"  # bytes that were not looked at closely, in a file of much damage
+    ZEROS = "zeros"  # zeros elsewhere, outside batches
+    NO_BATCH = "no-batch"  # other bytes outside batches
+    CROWDED = "crowded"  # bytes that were not examined closely, in a file with much damage
 
 
 class Damage(NamedTuple):
     """What is wrong at a position, and where reading goes on.
 
-    `size` bytes are concerned; a batch has them where it has the length that is believed. `declared` is the size that
-    the header says or that a torn batch needs, `head` the header as it should be read, as far as there is one.
-    `false_magic` is the magic in a header whose checksum proves another; `is_decoded` says whether records of a
-    damaged batch may be read; `before` is the last offset of the whole batch at which bytes that are none end.
+    `size` is the number of bytes concerned, for a batch the length that is believed. `declared` is the size that the
+    header gives or that a torn batch needs, `head` the header as it should be read, as far as there is one.
+    `false_magic` is the magic in a header whose CRC proves another; `is_decoded` says whether records of a damaged
+    batch may be read; `before` is the last offset of the whole batch that follows bytes outside batches.
     """
 
     wrong: Wrong
@@ -77,7 +77,7 @@ class Damage(NamedTuple):
 
 
 def decide(cursor: Cursor) -> Damage:
-    """Say what is wrong at the cursor, where no whole batch is, and where reading goes on behind it."""
+    """Say what is wrong at the cursor, where there is no whole batch, and where reading goes on."""
     here = cursor.window.here
     cursor.resync.forget(here)
     cursor.damages += 1
@@ -108,16 +108,16 @@ class _Place:
         self.is_there = self.size > 0 and len(cursor.source.read(here + self.size - 1, 1)) == 1
 
     def resumed(self, position: int, *, is_proved: bool = False) -> Resumed:
-        """Return where reading goes on behind a batch of this header."""
+        """Return where reading goes on after a batch with this header."""
         return Resumed(position, is_proved, next_offset(self.head))
 
     def holds(self, size: int) -> bool:
-        """Say whether the checksum is that of a batch of `size` bytes."""
+        """Say whether the CRC matches as that of a batch of `size` bytes."""
         resync = self.cursor.resync
         return resync.holds_message(self.here, size) if self.magic < 2 else resync.holds(self.here, size)
 
     def whole_but_for_magic_or_limit(self) -> Damage | None:
-        """A batch whose checksum holds over the size that it says: its magic is wrong, or a limit is passed."""
+        """A batch whose CRC matches with the size in its header: its magic is wrong, or it is above a limit."""
         wrong_magic = self.magic != 2 and self.is_there and self.cursor.resync.holds(self.here, self.size)
         if not wrong_magic and not (self.is_there and self.is_over_limit and self.holds(self.size)):
             return None
@@ -134,7 +134,7 @@ class _Place:
         return _zeros(self.cursor, self.here, self.head)
 
     def whole_but_for_length(self) -> Damage | None:
-        """A batch whose checksum holds over another size: the length is outside it, so that size can prove itself."""
+        """A batch whose CRC matches with another size, which proves that size: the CRC does not cover the length."""
         if len(self.head) < RECORD_BATCH.size or self.magic > 2:
             return None
         real = self.real_size()
@@ -144,7 +144,7 @@ class _Place:
         return Damage(Wrong.LENGTH, self.here, real, resumed, declared=self.size)
 
     def real_size(self) -> int | None:
-        """Return the size up to the file's end or to a whole batch behind, over which the checksum holds."""
+        """Return the size, up to a whole batch after this one or the file's end, with which the CRC matches."""
         cursor, limit = self.cursor, self.cursor.limits.max_batch_bytes
         start, tries = self.here + 1, 0 if cursor.damages < _MANY else _TRIES - _FEWER_TRIES
         while tries < _TRIES and (found := next_whole(cursor, start)) is not None:
@@ -160,7 +160,7 @@ class _Place:
         return size if 0 < size <= limit and size != self.size and self.holds(size) else None
 
     def no_header(self) -> Damage | None:
-        """Bytes that are no header, up to the next whole batch or to the end."""
+        """Bytes without a header, up to the next whole batch or to the end."""
         if self.magic >= 0 and self.size >= smallest_size(self.magic):
             return None
         cursor, here = self.cursor, self.here
@@ -179,7 +179,7 @@ class _Place:
         return Damage(Wrong.TORN, self.here, size, resumed, declared=needed)
 
     def broken(self) -> Damage:
-        """A header whose extent fails its checksum or runs past the end, and whose length is not proved wrong."""
+        """A batch whose CRC does not match or that runs past the end, and whose length is not proved wrong."""
         end = self.here + self.size
         if self.is_there and not self.is_over_limit and end_is_believed(self.cursor, end, self.head):
             return self.mismatch(is_proved=True)
@@ -187,20 +187,20 @@ class _Place:
         if found is None and not self.is_there:
             return self.torn(end_of_file(self.cursor) - self.here, self.size)
         if found is None or (self.is_there and found.position >= end):
-            # Nothing whole inside: the extent may be right, and what follows it is looked at on its own.
+            # No whole batch inside: the length may be right, and what follows is examined by itself.
             return self.mismatch(is_proved=False)
         real = found.position - self.here
         resumed = self.resumed(found.position)
         return Damage(Wrong.EXTENT, self.here, real, resumed, head=self.head, declared=self.size)
 
     def mismatch(self, *, is_proved: bool) -> Damage:
-        """A batch of the size that it says, whose checksum does not hold."""
+        """A batch that has the size in its header, but whose CRC does not match."""
         resumed = self.resumed(self.here + self.size, is_proved=is_proved)
         return Damage(Wrong.CHECKSUM, self.here, self.size, resumed, head=self.head, is_decoded=not self.is_over_limit)
 
 
 def _zeros(cursor: Cursor, here: int, head: bytes) -> Damage | None:
-    """Zeros to the file's end, which a broker allocates in advance."""
+    """Zeros up to the file's end, which a broker preallocates."""
     zeros = None if any(head) else zero_tail(cursor, here)
     if zeros is None:
         return None
@@ -208,7 +208,7 @@ def _zeros(cursor: Cursor, here: int, head: bytes) -> Damage | None:
 
 
 def _crowd(cursor: Cursor, here: int) -> Damage:
-    """All that is no whole batch, as one; an end that is believed is still not looked behind."""
+    """All bytes up to the next whole batch as one damage; whole batches before a believed end are still ignored."""
     if zeros := _zeros(cursor, here, cursor.source.read(here, RECORD_BATCH.size)):
         return zeros
     at, found, expected = here, next_whole(cursor, here + 1), None
@@ -227,7 +227,7 @@ def _crowd(cursor: Cursor, here: int) -> Damage:
 
 
 def _hop(cursor: Cursor, at: int, stop: int) -> int:
-    """Go from header to header by the sizes that they say, as long as these do not lead behind `stop`."""
+    """Go from header to header by their sizes, as long as these do not lead past `stop`."""
     while at < stop:
         piece = cursor.source.read(at, min(WINDOW, stop - at))
         inside = 0

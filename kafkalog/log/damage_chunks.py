@@ -1,4 +1,4 @@
-"""What a reader is given of damage: the rows of a batch as far as they can be read, and the findings about it."""
+"""What a reader gets for damage: the rows of a batch, as far as it can be read, and the findings about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["next_damage"]
 
 
 def next_damage(cursor: Cursor) -> Chunk:
-    """Make the chunk of the damage at the cursor: one row where there is a batch, none else."""
+    """Make the chunk of the damage at the cursor: one row if there is a batch, otherwise none."""
     damage = decide(cursor)
     cursor.heads.count = 0
     chunk = _CHUNKS[damage.wrong](damage, cursor)
@@ -35,7 +35,10 @@ def _wrong_magic(damage: Damage, cursor: Cursor) -> Chunk:
 
 
 def _with_magic(damage: Damage, cursor: Cursor, chunk: Chunk) -> Chunk:
-    """Show the magic of a batch that is one of magic 2 by its checksum; 0 and 1 would give it another layout."""
+    """Report the wrong magic of a batch whose CRC is that of magic 2.
+
+    The row keeps a magic above 2; 0 and 1 would give it another layout.
+    """
     magic = damage.false_magic
     if magic is None:
         return chunk
@@ -45,7 +48,7 @@ def _with_magic(damage: Damage, cursor: Cursor, chunk: Chunk) -> Chunk:
     chunk.findings.append(
         cursor.finding(
             "magic-wrong",
-            f"the batch at offset {offset} says magic {magic}, its checksum is that of a magic 2 batch",
+            f"the batch at offset {offset} has magic {magic}, but its CRC matches as that of a magic 2 batch",
             position=damage.position + MAGIC_AT,
             length=1,
             offset=offset,
@@ -57,7 +60,7 @@ def _with_magic(damage: Damage, cursor: Cursor, chunk: Chunk) -> Chunk:
 
 
 def _over_limit(damage: Damage, cursor: Cursor) -> Chunk:
-    """A batch above the limit whose checksum, taken in pieces, holds: its records are not read."""
+    """A batch above the limit whose CRC, computed in pieces, matches: its records are not read."""
     _header_row(damage, cursor)
     cursor.heads.set(kernel.VALID, 0, 1)
     chunk = cursor.ordered(cursor.chunk())
@@ -65,7 +68,7 @@ def _over_limit(damage: Damage, cursor: Cursor) -> Chunk:
     chunk.findings.append(
         cursor.finding(
             "batch-over-limit",
-            f"a batch of {damage.size} bytes is over --max-batch-bytes {limit}",
+            f"the batch has {damage.size} bytes, more than --max-batch-bytes {limit}: its records were not read",
             position=damage.position,
             length=damage.size,
             offset=cursor.heads.cell(kernel.BASE_OFFSET, 0),
@@ -77,7 +80,7 @@ def _over_limit(damage: Damage, cursor: Cursor) -> Chunk:
 
 
 def _wrong_length(damage: Damage, cursor: Cursor) -> Chunk:
-    """Read a batch by the length that its checksum proves."""
+    """Read a batch by the length that its CRC proves."""
     data = bytearray(cursor.source.read(damage.position, damage.size))
     set_size(data, damage.size)
     _take(cursor, data, damage.position)
@@ -87,7 +90,7 @@ def _wrong_length(damage: Damage, cursor: Cursor) -> Chunk:
 
 
 def _wrong_extent(damage: Damage, cursor: Cursor) -> Chunk:
-    """A batch that is lost up to the next whole one."""
+    """A batch whose bytes are lost up to the next whole batch."""
     _header_row(damage, cursor)
     chunk = cursor.chunk()
     chunk.findings.append(_length_finding(damage, cursor, damage.size))
@@ -95,11 +98,11 @@ def _wrong_extent(damage: Damage, cursor: Cursor) -> Chunk:
 
 
 def _length_finding(damage: Damage, cursor: Cursor, lost: int | None) -> Finding:
-    """Tell of a length that does not lead to the next batch; `lost` bytes are, None where the batch is read."""
+    """Report a length that does not lead to the next batch; `lost` is the lost bytes, None if the batch is read."""
     return cursor.finding(
         "batch-length-wrong",
-        f"the batch says it has {damage.declared} bytes, the next whole batch or the file's end is {damage.size} bytes"
-        " behind its start",
+        f"the batch has {damage.declared} bytes by its header, but the next whole batch or the end of the file is"
+        f" {damage.size} bytes after its start",
         position=damage.position,
         length=lost,
         offset=cursor.heads.cell(kernel.LAST_OFFSET, 0),
@@ -109,7 +112,7 @@ def _length_finding(damage: Damage, cursor: Cursor, lost: int | None) -> Finding
 
 
 def _mismatch(damage: Damage, cursor: Cursor) -> Chunk:
-    """A batch whose checksum is not that of its bytes."""
+    """A batch whose CRC does not match its bytes."""
     here, size, is_old = damage.position, damage.size, magic_of(damage.head) < 2
     if damage.is_decoded:
         data = bytearray(cursor.source.read(here, size))
@@ -124,7 +127,8 @@ def _mismatch(damage: Damage, cursor: Cursor) -> Chunk:
     chunk.findings.append(
         cursor.finding(
             "crc-mismatch",
-            f"the batch ending at offset {offset} says its checksum is {stored}, its bytes have {computed}",
+            f"the CRC of the batch that ends at offset {offset} does not match: stored {stored:#010x},"
+            f" computed {computed:#010x}",
             position=here,
             length=size,
             offset=offset,
@@ -136,7 +140,7 @@ def _mismatch(damage: Damage, cursor: Cursor) -> Chunk:
     if last is not None and offset > last:
         following = cursor.resync.whole(here + size)
         if following is not None and following.base_offset is not None:
-            cursor.order.reach(min(offset, following.base_offset - 1))  # what the damaged batch can have held at most
+            cursor.order.reach(min(offset, following.base_offset - 1))  # its highest possible offset
     return chunk
 
 
@@ -150,16 +154,16 @@ def _checksum(cursor: Cursor, start: int, stop: int, *, is_old: bool) -> int:
 
 
 def _torn(damage: Damage, cursor: Cursor) -> Chunk:
-    """The part of a batch that the file ends in; no finding where the reader asked for that end."""
+    """The part of a batch that the file ends in; no finding if the reader asked for that end."""
     chunk = cursor.chunk()
     if cursor.source.is_cut:
         return chunk
     last = cursor.order.last_offset
-    behind = "" if last is None else f" behind offset {last}"
+    after = "" if last is None else f" after offset {last}"
     chunk.findings.append(
         cursor.finding(
             "batch-truncated",
-            f"the file ends inside a batch{behind}: {damage.declared} bytes needed, {damage.size} there",
+            f"the file ends inside a batch{after}: {damage.declared} bytes are needed, the file has {damage.size}",
             position=damage.position,
             length=damage.size,
             needed=damage.declared,
@@ -184,15 +188,16 @@ def _preallocated(damage: Damage, cursor: Cursor) -> Chunk:
 
 
 def _no_batch(damage: Damage, cursor: Cursor) -> Chunk:
-    """Bytes that are no batch."""
+    """Bytes that belong to no batch."""
     is_zero = damage.wrong is Wrong.ZEROS
     what = "zero bytes" if is_zero else "bytes that are no batch"
-    then = "to the end of the file" if damage.before is None else f"before the batch at offset {damage.before}"
+    before = damage.before
+    where = "at the end of the file" if before is None else f"before the batch that ends at offset {before}"
     chunk = cursor.chunk()
     chunk.findings.append(
         cursor.finding(
             "bytes-zero" if is_zero else "bytes-unreadable",
-            f"{damage.size} {what} {then}",
+            f"{damage.size} {what}, {where}",
             position=damage.position,
             length=damage.size,
             needed="a batch",
@@ -203,12 +208,13 @@ def _no_batch(damage: Damage, cursor: Cursor) -> Chunk:
 
 
 def _crowded(damage: Damage, cursor: Cursor) -> Chunk:
-    """Bytes that are no batch, in a file of much damage."""
+    """Bytes that belong to no batch, in a file with much damage."""
     chunk = cursor.chunk()
     chunk.findings.append(
         cursor.finding(
             "bytes-unreadable",
-            f"{damage.size} bytes that are no batch, in a file of so many damaged places that each is not looked at",
+            f"{damage.size} bytes that are no batch; the file has so many damaged places that this one was not examined"
+            " closely",
             position=damage.position,
             length=damage.size,
             needed="a batch",
@@ -218,13 +224,13 @@ def _crowded(damage: Damage, cursor: Cursor) -> Chunk:
 
 
 def _take(cursor: Cursor, data: bytearray, position: int) -> None:
-    """Put the header of the one batch in `data` into the table, whether its checksum holds or not."""
+    """Put the header of the one batch in `data` into the table, whether its CRC matches or not."""
     batch_headers.read(data, 0, len(data), position, cursor.heads.cells, cursor.heads.capacity, 0)
     cursor.heads.count = 1
 
 
 def _header_row(damage: Damage, cursor: Cursor) -> None:
-    """Put the header's facts into the table although its batch is not whole: the checksum does not hold."""
+    """Put the header's fields into the table although the batch is not whole; the row says that its CRC is wrong."""
     padded = bytearray(damage.head.ljust(RECORD_BATCH.size, b"\0"))
     smallest = smallest_size(magic_of(padded))
     set_size(padded, smallest)

@@ -1,7 +1,7 @@
-"""Read-only sources of bytes: files, here or in an object store, and bytes at hand.
+"""Read-only sources of bytes: files, local or in an object store, and bytes in memory.
 
 Evidence is opened for reading only, never mapped, never waited for (a FIFO named like a segment must not hang), and its
-access time is left alone where the system allows that. A file is what it was at opening: its size then is its end.
+access time does not change if the system allows that. A file ends where it ended when it was opened.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from kafkalog.log.names import is_remote, local_path
 
 __all__ = ["BytesSource", "FileSource", "SizedSource", "Source", "open_source", "read_small"]
 
-_SMALL: Final = 64 << 20  # side files above this are read no further
+_SMALL: Final = 64 << 20  # bytes of a side file that are read at most
 
 
 class Source(Protocol):
     """Bytes that can be read at any position, in any order, up to `size`; None while a stream's end is unknown."""
 
     name: str
-    is_cut: bool  # whether the end is one that the reader asked for
+    is_cut: bool  # whether the reader asked for an end before the file's own
 
     @property
     def size(self) -> int | None: ...
 
     def read_into(self, position: int, view: memoryview, least: int, /) -> int:
-        """Fill `view` with the bytes from `position` on, or as much of it as is there without waiting.
+        """Fill `view` with the bytes from `position` on, or with those that are there without waiting.
 
-        Answers how many these are: fewer than `least` only at the end.
+        Returns how many these are: fewer than `least` only at the end.
         """
 
     def read(self, position: int, size: int) -> bytes:
         """Return the bytes from `position` on, fewer than `size` only at the end."""
 
     def release(self, position: int) -> None:
-        """Say that no byte before `position` will be read again."""
+        """Declare that no byte before `position` will be read again."""
 
     def close(self) -> None: ...
 
     def changes(self) -> str | None:
-        """Say in words what happened to the file since it was opened, None where nothing did."""
+        """Say in words what happened to the file since it was opened, None if nothing did."""
 
 
 class SizedSource(Source, Protocol):
-    """A source whose end is known from the beginning."""
+    """A source whose end is known from the start."""
 
     @property
     def size(self) -> int: ...
 
 
 class BytesSource:
-    """Bytes at hand."""
+    """Bytes in memory."""
 
     is_cut = False
 
@@ -95,7 +95,7 @@ def _open(name: str) -> tuple[int, os.stat_result]:
     try:
         try:
             descriptor = os.open(path, flags | getattr(os, "O_NOATIME", 0))
-        except PermissionError:  # only a file's owner may leave its access time alone
+        except PermissionError:  # only the owner may leave the access time unchanged
             descriptor = os.open(path, flags)
     except OSError as error:
         what = "a socket" if error.errno == errno.ENXIO else (error.strerror or str(error)).lower()
@@ -105,7 +105,7 @@ def _open(name: str) -> tuple[int, os.stat_result]:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        what = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "no regular file")
+        what = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "not a regular file")
         raise UnreadableError(f"{name}: {what}")
     return descriptor, status
 
@@ -113,7 +113,7 @@ def _open(name: str) -> tuple[int, os.stat_result]:
 class FileSource:
     """A regular file, read with ``preadv`` up to its size at opening.
 
-    Raises UnreadableError where it can't be opened, is no regular file, or a read fails.
+    Raises UnreadableError if it can't be opened, is not a regular file, or a read fails.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, max_bytes: int | None = None) -> None:
@@ -134,7 +134,9 @@ class FileSource:
             try:
                 got = os.preadv(self._descriptor, [view[done:] if done else view], position + done)
             except OSError as error:
-                raise UnreadableError(f"{self.name}: reading at {position + done}: {error.strerror}") from error
+                raise UnreadableError(
+                    f"{self.name}: cannot read at position {position + done}: {error.strerror}"
+                ) from error
             if not got:
                 break
             done += got
@@ -153,7 +155,7 @@ class FileSource:
             self._descriptor = -1
 
     def state(self) -> str:
-        """Say in a word what became of the file since it was opened."""
+        """Say in one word what happened to the file since it was opened."""
         now = os.fstat(self._descriptor)
         if now.st_size != self._status.st_size:
             return "grew" if now.st_size > self._status.st_size else "shrank"
@@ -177,20 +179,20 @@ class FileSource:
 def open_source(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> SizedSource:
     """Open a file by its path or its URI; with `max_bytes` it ends there at the latest.
 
-    Raises UnreadableError where it can't be opened or is no regular file.
+    Raises UnreadableError if it can't be opened or is not a regular file.
     """
     name = os.fspath(path)
     if not is_remote(name):
         return FileSource(name, max_bytes=max_bytes)
-    from kafkalog.log.remote import RemoteSource  # pyarrow, which local files need not
+    from kafkalog.log.remote import RemoteSource  # pyarrow, which local files do not need
 
     return RemoteSource(name, max_bytes=max_bytes)
 
 
 def read_small(path: str | os.PathLike[str]) -> bytes:
-    """Read a side file whole, at most 64 MiB of it.
+    """Read a whole side file, at most 64 MiB of it.
 
-    Raises UnreadableError where it can't be opened or read, or is no regular file.
+    Raises UnreadableError if it can't be opened or read, or is not a regular file.
     """
     source = open_source(path, max_bytes=_SMALL)
     try:

@@ -1,4 +1,4 @@
-"""A source whose bytes are hashed while somebody reads them: one read gives the data and its checksum."""
+"""A source whose bytes are hashed while they are read: one read gives the data and its hash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PIECE: Final = 1 << 20
 
 
 class HashedSource:
-    """Passes on what a file's source gives. Bytes are hashed in order, those that a reader jumps over too."""
+    """A source around a file's source. All bytes are hashed in order, also those that a reader skips."""
 
     def __init__(self, source: SizedSource, name: str) -> None:
         self.name = source.name
@@ -48,9 +48,9 @@ class HashedSource:
         return self.source.changes()
 
     def hexdigest(self) -> str:
-        """Return the checksum of all bytes; those that nobody asked for are read now.
+        """Return the hash of all bytes; those that were not read yet are read now.
 
-        Raises UnreadableError where they can't be.
+        Raises UnreadableError if they can't be read.
         """
         while data := self.source.read(self._hashed, _PIECE):
             self._digest.update(data)

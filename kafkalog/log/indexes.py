@@ -1,8 +1,7 @@
 """Index files compared with the segment beside them by kafka-dump-log's rule: each entry names the end of a batch.
 
-Brokers also write entries that break this rule and serve readers well; whether an index leads readers astray is what a
-verification asks (``index-mismatch``, ``time-index-mismatch``). Zeros that a broker allocated in advance are never
-compared with anything.
+Brokers also write entries that break this rule and do no harm; whether an index misleads readers is what `verify`
+checks (``index-mismatch``, ``time-index-mismatch``). Zeros that a broker preallocated are never compared with anything.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ __all__ = ["OffsetIndexCheck", "TimeIndexCheck", "TimeIndexErrors", "check_offse
 class OffsetIndexCheck:
     """An offset index and how it agrees with its segment.
 
-    `slots` counts the file's entries with the preallocated ones, `listed` are those that kafka-dump-log lists,
+    `slots` counts the file's entries and the preallocated ones, `listed` are those that kafka-dump-log lists,
     `mismatches` pairs of an entry's offset and the last offset of the batch at its position; `sane` says whether a
-    broker would take the file as it is.
+    broker would accept the file as it is.
     """
 
     slots: int
@@ -44,7 +43,7 @@ class OffsetIndexCheck:
 
 @dataclass(frozen=True, slots=True)
 class TimeIndexErrors:
-    """What of a time index does not agree, as pairs: (in the index, in the log or in the entry before)."""
+    """Where a time index disagrees, as pairs: (in the index, in the log or in the entry before)."""
 
     mismatches: list[tuple[int, int]] = field(default_factory=list)
     out_of_order: list[tuple[int, int]] = field(default_factory=list)
@@ -65,7 +64,7 @@ class TimeIndexCheck:
 def _base_offset(path: str) -> int:
     offset = parse_name(os.path.basename(path)).offset
     if offset is None:
-        raise UnreadableError(f"{path}: the name begins with no offset")
+        raise UnreadableError(f"{path}: the name does not begin with an offset")
     return offset
 
 
@@ -77,11 +76,12 @@ def _segment(path: str) -> str:
 def _shape(file: str, entries: Entries[OffsetEntry] | Entries[TimeEntry], size: int) -> list[Finding]:
     findings = []
     if entries.zeros:
+        noun = "entry" if len(entries.rows) == 1 else "entries"
         findings.append(
             Finding.of(
                 "index-preallocated",
                 file,
-                f"{entries.zeros} zero bytes behind {len(entries.rows)} entries",
+                f"{entries.zeros} zero bytes after {len(entries.rows)} {noun}",
                 position=(entries.slots * size) - entries.zeros,
                 found=entries.zeros,
             )
@@ -91,7 +91,7 @@ def _shape(file: str, entries: Entries[OffsetEntry] | Entries[TimeEntry], size: 
             Finding.of(
                 "index-truncated",
                 file,
-                f"{entries.rest} bytes behind the last entry, an entry has {size}",
+                f"{entries.rest} bytes after the last entry; an entry has {size} bytes",
                 position=entries.slots * size,
                 needed=size,
                 found=entries.rest,
@@ -101,10 +101,10 @@ def _shape(file: str, entries: Entries[OffsetEntry] | Entries[TimeEntry], size: 
 
 
 def check_offset_index(path: str | os.PathLike[str], max_message_size: int | None = None) -> OffsetIndexCheck:
-    """Read an offset index and hold its entries against the segment beside it.
+    """Read an offset index and compare its entries with the segment beside it.
 
-    `max_message_size` is kafka-dump-log's: a batch above it can't be looked at. Raises UnreadableError where the index
-    can't be read.
+    `max_message_size` is kafka-dump-log's: a batch above it is not read. Raises UnreadableError if the index can't be
+    read.
     """
     file = os.fspath(path)
     base = _base_offset(file)
@@ -125,7 +125,7 @@ def check_offset_index(path: str | os.PathLike[str], max_message_size: int | Non
         return OffsetIndexCheck(entries.slots, listed, sane, mismatches, findings)
     try:
         if not entries.rows and entries.slots and log.size >= RECORD_BATCH.size:
-            listed = [OffsetEntry(base, 0)]  # the tool lists the first zeros, if the segment has a batch to look at
+            listed = [OffsetEntry(base, 0)]  # the tool lists the first zeros if the segment has a batch to read
         for number, entry in enumerate(entries.rows[: len(listed)]):
             at = number * OFFSET_INDEX_ENTRY.size
             there = _last_offset(log, entry.position, max_message_size)
@@ -134,7 +134,7 @@ def check_offset_index(path: str | os.PathLike[str], max_message_size: int | Non
                     Finding.of(
                         "index-entry-not-last-offset",
                         file,
-                        f"no batch of the segment can be read at position {entry.position}",
+                        f"the entry has position {entry.position}, where no batch can be read in the segment",
                         position=at,
                         offset=entry.offset,
                         needed="a batch",
@@ -146,7 +146,7 @@ def check_offset_index(path: str | os.PathLike[str], max_message_size: int | Non
                     Finding.of(
                         "index-entry-not-last-offset",
                         file,
-                        f"the entry says offset {entry.offset}, the batch at {entry.position} ends at {there}",
+                        f"the entry has offset {entry.offset}, the batch at position {entry.position} ends at {there}",
                         position=at,
                         offset=entry.offset,
                         needed=there,
@@ -176,9 +176,9 @@ def _last_offset(log: SizedSource, position: int, limit: int | None) -> int | No
 
 
 def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
-    """Read a time index and hold its entries against the segment beside it, in one pass over that.
+    """Read a time index and compare its entries with the segment beside it, in one pass over the segment.
 
-    Raises UnreadableError where the index can't be read.
+    Raises UnreadableError if the index can't be read.
     """
     file = os.fspath(path)
     base = _base_offset(file)
@@ -207,12 +207,13 @@ def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
             if before >= entry.timestamp:
                 errors.out_of_order.append((entry.timestamp, before))
         if last != entry.offset or timestamp != entry.timestamp or before >= entry.timestamp:
+            earlier = f"; the entry before has timestamp {before}" if number else ""
             findings.append(
                 Finding.of(
                     "time-index-entry-unlike-batch",
                     file,
-                    f"the entry says {entry.timestamp} up to offset {entry.offset}; in the log the batch that ends at"
-                    f" {last} has {timestamp}, the entry before says {before}",
+                    f"the entry has timestamp {entry.timestamp} for offset {entry.offset};"
+                    f" {_in_log(entry, last, timestamp)}{earlier}",
                     position=number * TIME_INDEX_ENTRY.size,
                     offset=entry.offset,
                     needed=timestamp,
@@ -223,10 +224,17 @@ def check_time_index(path: str | os.PathLike[str]) -> TimeIndexCheck:
     return TimeIndexCheck(entries.slots, listed, sane, errors, findings)
 
 
-def _batches_at(segment: str, offsets: list[int]) -> dict[int, tuple[int, int]]:
-    """Find for each offset the first batch that ends at or behind it: its last offset and its records' newest time.
+def _in_log(entry: TimeEntry, last: int, timestamp: int) -> str:
+    """Say what the log has at an entry's offset: the batch that ends there, else the next one, -1 if there is none."""
+    if last == entry.offset:
+        return f"the batch that ends there has {timestamp}"
+    return "no batch ends there or later" if last == -1 else f"no batch ends there, the next one ends at offset {last}"
 
-    The time is looked for only where the batch ends exactly at the offset.
+
+def _batches_at(segment: str, offsets: list[int]) -> dict[int, tuple[int, int]]:
+    """Find for each offset the first batch that ends at or after it: its last offset and its newest timestamp.
+
+    Timestamps are read only if the batch ends exactly at the offset.
     """
     found: dict[int, tuple[int, int]] = {}
     at = 0
@@ -247,7 +255,7 @@ def _batches_at(segment: str, offsets: list[int]) -> dict[int, tuple[int, int]]:
 
 
 def _newest(chunk: Chunk, rows: Iterable[int]) -> dict[int, int]:
-    """Return the newest timestamp of each row's records, -1 for those without records."""
+    """Return the newest timestamp of each row's records, -1 for a row without records."""
     newest = dict.fromkeys(rows, -1)
     for row in range(chunk.heads.count):
         if row not in newest:

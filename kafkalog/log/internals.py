@@ -1,4 +1,4 @@
-"""Records of internal topics: what each says, as rows, and what is wrong with it."""
+"""Records of internal topics: their contents, as rows, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ TOPICS: Final = {
 
 
 class Written(NamedTuple):
-    """A record of an internal topic: where it stands, in which batch, and what it says.
+    """A record of an internal topic: where it is, facts of its batch, and its content.
 
-    `content` is None where its type or version is not known; `type` is its number, `kind` its name where the type is
-    known, `version` the value's, None in a tombstone.
+    `content` is None if its type or version is not known; `type` is the type's number, `kind` its name if it is known,
+    `version` the value's version, None in a tombstone.
     """
 
     file: str
@@ -45,7 +45,7 @@ class Written(NamedTuple):
 
 
 def read_internal(file: str, batch: Batch, record: Record, internal: Internal) -> Iterator[Written | Finding]:
-    """Yield what a record of an internal topic says, unless it can't be read, and what is wrong with it."""
+    """Yield the content of a record of an internal topic, unless it can't be read, and what is wrong with it."""
     where = (
         file, record.offset, record.timestamp, batch.partition_leader_epoch, batch.is_transactional, batch.producer_id,
     )  # fmt: skip
@@ -63,7 +63,7 @@ def read_internal(file: str, batch: Batch, record: Record, internal: Internal) -
 
 
 def internal_findings(file: str, batch: Batch, record: Record, internal: Internal) -> list[Finding]:
-    """Say what is wrong with a record that should be one of `internal`, or not known."""
+    """Return what is wrong with a record that should be one of `internal`."""
     return [item for item in read_internal(file, batch, record, internal) if isinstance(item, Finding)]
 
 

@@ -1,8 +1,8 @@
-"""Files and directories that a broker had put aside, and what its loader would do with each at its next start.
+"""Files and directories that a broker put aside, and what it would do with each at its next start.
 
-The loader's order (LogLoader): ``.deleted`` files go first; then the ``.cleaned`` ones, with every ``.swap`` at or
-above the lowest of them; each ``.log.swap`` that is left replaces all files of the offsets that it holds. Here that is
-said, never done.
+The order (LogLoader): first it deletes ``.deleted`` files; then ``.cleaned`` files, and every ``.swap`` file at or
+above the lowest of them; each remaining ``.log.swap`` replaces all files with the same offsets. This is reported, never
+done.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from kafkalog.log.storage import open_tree
 __all__ = ["left_over", "put_aside"]
 
 _ASIDE = {
-    "-delete": "its topic was deleted: the broker removes it a minute after its next start",
-    "-future": "a replica on its way to another log directory: the broker goes on copying, and gives it the plain name"
-    " when it has caught up",
-    "-stray": "not in the cluster's metadata: the broker leaves it, and never deletes it",
+    "-delete": "the topic was deleted; the broker deletes this directory one minute after its next start",
+    "-future": "the replica is being moved to this log directory; the broker continues to copy it, and renames it when"
+    " the copy is complete",
+    "-stray": "the cluster's metadata does not have this replica; the broker never deletes the directory",
 }
+_UNFINISHED = "left by an interrupted write; the broker reads the files without .tmp"
 
 Named = list[tuple[str, FileName]]
 
 
 def left_over(where: LogDirectory | PartitionDirectory) -> Iterator[Finding]:
-    """Yield a finding for each kind of file that a broker's loader would treat on its own, and each directory."""
+    """Yield a finding for each kind of file that a broker treats specially when it loads a log, and each directory."""
     if isinstance(where, LogDirectory):
         for directory in where.partitions:
             yield from left_over(directory)
@@ -45,19 +46,20 @@ def left_over(where: LogDirectory | PartitionDirectory) -> Iterator[Finding]:
         parsed = parse_name(name)
         names.setdefault(parsed.removed, []).append((name, parsed))
     if deleted := names.get(".deleted"):
-        yield _of(where, "files-deleted", deleted, "the loader deletes them first of all")
+        yield _of(where, "files-deleted", deleted, "the broker deletes them first at its next start")
     lowest = _lowest(names.get(".cleaned", []))
     if cleaned := names.get(".cleaned"):
         yield _of(
-            where, "files-cleaned", cleaned, "an interrupted cleaning, no part of the log: the loader deletes them"
-        )
+            where, "files-cleaned", cleaned,
+            "left by an interrupted cleaning, not part of the log; the broker deletes them at its next start",
+        )  # fmt: skip
     yield from _swaps(where, names.get(".swap", []), lowest)
     if unfinished := names.get(".tmp"):
-        yield _of(where, "files-unfinished", unfinished, "interrupted writes of the files without .tmp, which count")
+        yield _of(where, "files-unfinished", unfinished, _UNFINISHED)
 
 
 def put_aside(directory: PartitionDirectory) -> Finding:
-    """Say of a directory with a suffix what the broker does with it."""
+    """Report a directory with a suffix, and what the broker does with it."""
     return Finding.of(
         "directory-put-aside", directory.log, f"{directory.suffix}: {_ASIDE[directory.suffix]}",
         log=directory.log, topic=directory.topic, partition=directory.partition,
@@ -65,11 +67,11 @@ def put_aside(directory: PartitionDirectory) -> Finding:
 
 
 def _swaps(where: PartitionDirectory, swaps: Named, lowest_cleaned: int | None) -> Iterator[Finding]:
-    """Say of ``.swap`` files which are deleted, and which replace what."""
+    """Report which ``.swap`` files are deleted, and which replace other files."""
     undone = [pair for pair in swaps if lowest_cleaned is not None and (pair[1].offset or 0) >= lowest_cleaned]
     if undone:
-        words = f"from offset {lowest_cleaned} on, where .cleaned files are: the loader deletes them"
-        yield _of(where, "files-swap", undone, words)
+        words = f"at or above offset {lowest_cleaned}, the lowest .cleaned file"
+        yield _of(where, "files-swap", undone, f"{words}; the broker deletes them at its next start")
     kept = [pair for pair in swaps if pair not in undone]
     logs = [pair for pair in kept if pair[1].kind is FileKind.LOG and pair[1].offset is not None]
     if logs:
@@ -78,22 +80,23 @@ def _swaps(where: PartitionDirectory, swaps: Named, lowest_cleaned: int | None) 
         replaced = [segment for segment in where.segments if low <= segment.base_offset < high]
         yield _of(
             where, "files-swap", kept,
-            f"the loader puts them in the place of all files of offsets {low} to {high - 1}:"
-            f" {len(replaced)} segments here",
+            f"at its next start the broker replaces all files of offsets {low}-{high - 1} with them:"
+            f" {len(replaced)} segment{'s' * (len(replaced) != 1)} here",
         )  # fmt: skip
     elif kept:
-        yield _of(where, "files-swap", kept, "their segment is in place already: the loader takes the suffix off")
+        words = "their segment is already in place; the broker removes the suffix at its next start"
+        yield _of(where, "files-swap", kept, words)
 
 
 def _end(path: str, base: int) -> int:
-    """Return the offset behind a segment's last batch."""
+    """Return the offset after a segment's last batch."""
     end = base
     try:
         for chunk in segment_chunks(path):
             if chunk.heads.count:
                 end = max(end, chunk.heads.cell(kernel.LAST_OFFSET, chunk.heads.count - 1) + 1)
     except UnreadableError:
-        pass  # it is told when the file itself is read
+        pass  # reported when the file itself is read
     return end
 
 
@@ -111,12 +114,12 @@ def _of(where: PartitionDirectory, code: str, named: Sequence[tuple[str, FileNam
 
 
 def _interrupted(home: str) -> Iterator[Finding]:
-    """Tell of a root's checkpoints whose writing was interrupted."""
+    """Report checkpoints of a log directory whose writing was interrupted."""
     try:
         entries = open_tree(home, deep=False).entries(home)
     except UnreadableError:
         return
     names = sorted(entry.name for entry in entries if entry.name.endswith(".tmp"))
     if names:
-        message = f"{', '.join(names[:5])}: interrupted writes of the files without .tmp, which count"
+        message = f"{', '.join(names[:5])}: {_UNFINISHED}"
         yield Finding.of("files-unfinished", home, message, found=len(names))

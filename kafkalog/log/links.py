@@ -1,4 +1,4 @@
-"""Symbolic links in evidence: followed inside the directory that was named, and reported where they lead elsewhere."""
+"""Symbolic links in evidence: followed inside the given directory, and reported if they lead out of it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ __all__ = ["leaving"]
 
 
 def leaving(entry: DirectoryEntry, root: str) -> Finding | None:
-    """Return the finding for a symbolic link that leads out of `root` or nowhere; None where it may be followed."""
+    """Return the finding for a symbolic link that leads out of `root` or to nothing; None if it may be followed."""
     path, top = local_path(entry.path), os.path.realpath(local_path(root))
     target = os.path.realpath(path)
     if os.path.commonpath([target, top]) != top:
-        return Finding.of("link-leaves", entry.path, f"a symbolic link to {target}, which lies elsewhere")
+        message = f"a symbolic link to {target}, which is outside {root}; it was not followed"
+        return Finding.of("link-leaves", entry.path, message)
     if not os.path.exists(path):
         return Finding.of("link-leaves", entry.path, f"a symbolic link to {target}, which does not exist")
     return None

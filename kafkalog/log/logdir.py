@@ -1,7 +1,7 @@
-"""A broker's log directories: which partitions and segments lie in them, and what the files beside them say.
+"""A broker's log directories: their partitions and segments, and what the files beside these say.
 
-Nothing here opens a segment. What a broker leaves beside its partitions (meta.properties, checkpoints, the mark of a
-clean stop) is read; what can't be read is a finding.
+No segment is opened here. The files that a broker keeps beside its partitions (meta.properties, checkpoints, the mark
+of a clean stop) are read; a file that can't be read is a finding.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Segment:
 class PartitionDirectory:
     """A partition's directory. `log` is its path as a user would type it; `suffix` is that of a directory put aside.
 
-    Segments are in the order of their offsets. `snapshots` are paths by offset, `left_over` files that a broker's
-    loader would treat on its own, `orphans` offsets of index files without a segment, `txn_indexes` those that have a
-    transaction index. `checkpoints` are the root's
-    offsets for this partition, by ``log_start``, ``high_watermark``, ``recovery_point`` and ``cleaner``. `running` says
-    that the broker ran, or had been killed: its lock is there, its mark of a clean stop is not; `clean_shutdown` that
-    the mark is there. Where both are False nothing tells.
+    Segments are in the order of their offsets. `snapshots` are paths by offset, `left_over` files that a broker treats
+    specially when it loads the log, `orphans` offsets of index files without a segment, `txn_indexes` offsets that have
+    a transaction index. `checkpoints` are the log directory's offsets for this partition, by ``log_start``,
+    ``high_watermark``, ``recovery_point`` and ``cleaner``. `running` says that the broker was running or was killed:
+    its lock is there, its mark of a clean stop is not; `clean_shutdown` that the mark is there. If both are False, it
+    is not known.
     """
 
     log: str
@@ -69,11 +69,11 @@ class PartitionDirectory:
 
 @dataclass(frozen=True, slots=True)
 class LogDirectory:
-    """One argument: a log directory of a broker, or a partition's alone.
+    """One argument: a log directory of a broker, or one partition's directory.
 
-    Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also where
-    the argument is a partition's. `directory_id` is what the metadata knows it by, where brokers have more than one.
-    `all_checkpoints` are all offsets by kind, also of partitions that are not here.
+    Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also if
+    the argument is a partition's. `directory_id` is its id in the cluster's metadata, if brokers have several.
+    `all_checkpoints` are all offsets by kind, also those of partitions that are not here.
     """
 
     path: str
@@ -89,19 +89,19 @@ class LogDirectory:
 
     @property
     def alone(self) -> bool:
-        """Say whether one partition's directory was named, without the log directory that it lies in."""
+        """Say whether one partition's directory was given, not the log directory that contains it."""
         return self.home != self.path
 
     @property
     def running(self) -> bool:
-        """Say whether the broker ran, or had been killed, when this was read or copied."""
+        """Say whether the broker was running, or had been killed, when this was read or copied."""
         return self.locked and not self.clean_shutdown
 
 
 def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -> LogDirectory:
-    """List what lies in a log directory, or in one partition's directory; `tree` is one that holds it already.
+    """List a log directory or one partition's directory; `tree` is a tree that contains it, if one is open already.
 
-    Raises UnreadableError where it is no directory or can't be listed.
+    Raises UnreadableError if it is not a directory or can't be listed.
     """
     root = os.fspath(path)
     tree = tree or open_tree(root)
@@ -121,8 +121,8 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
             Finding.of(
                 "read-while-running",
                 home,
-                "the broker's .lock is here, its .kafka_cleanshutdown is not; segments are read up to the sizes that"
-                " they had when they were listed",
+                "the directory has the broker's .lock but no .kafka_cleanshutdown; each segment is read up to the size"
+                " that it had when it was listed",
             )
         )
     checkpoints = {
@@ -142,7 +142,7 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
 
 
 class Place(NamedTuple):
-    """What the names around a partition's directory say: whose it is, and by meta.properties on which node."""
+    """What the names around a partition's directory say: its topic and partition, and its node by meta.properties."""
 
     topic: str
     partition: int
@@ -150,7 +150,7 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, home: str) -> Place | None:
-        """Look at the directory `home`; None where it is no partition's."""
+        """Look at the directory `home`; None if it is not a partition's."""
         path = _absolute(home)
         found = partition_name(os.path.basename(path))
         if found is None or found.suffix:
@@ -161,12 +161,12 @@ class Place(NamedTuple):
 
 
 def nested(path: str) -> Finding:
-    """Say that a log directory inside another one is not read with it."""
-    return Finding.of("log-directory-inside", path, "a log directory inside another one: it was not read")
+    """Report a log directory inside another one, which is not read with it."""
+    return Finding.of("log-directory-inside", path, "a log directory inside another log directory; it was not read")
 
 
 def _names(path: str, findings: list[Finding]) -> set[str]:
-    """List the directory that a partition's lies in; it may be closed where the partition's is not."""
+    """List the parent of a partition's directory; it may be unreadable although the partition's directory is not."""
     try:
         return {entry.name for entry in open_tree(path, deep=False).entries(path)}
     except UnreadableError as error:
@@ -179,14 +179,14 @@ def _absolute(path: str) -> str:
 
 
 def _is_directory(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:
-    """Say whether an entry is a directory to walk into; a symbolic link is followed inside the root only."""
+    """Say whether an entry is a directory to read; a symbolic link is followed only inside the root."""
     if not entry.is_link:
         return entry.is_directory
     return _is_inside(entry, root, findings) and os.path.isdir(local_path(entry.path))
 
 
 def _is_inside(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:
-    """Say whether an entry is no symbolic link that leads out of the root or nowhere; one that does is reported."""
+    """Say whether an entry is inside the root; a symbolic link that leads out or to nothing is reported."""
     if not entry.is_link:
         return True
     finding = leaving(entry, root)
@@ -219,9 +219,9 @@ def _partition(
     checkpoints: dict[str, dict[tuple[str, int], int]],
     node: LogDirectory,
 ) -> tuple[PartitionDirectory | None, list[Finding]]:
-    """List a partition's directory, None where it is none; say what is wrong with its small files.
+    """List a partition's directory, and say what is wrong with its small files; None if it is not a partition's.
 
-    An empty directory of such a name is a partition's: a broker makes it before the first segment.
+    An empty directory with a partition's name is a partition's: a broker creates it before the first segment.
     """
     findings: list[Finding] = []
     named = partition_name(name)

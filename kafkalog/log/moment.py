@@ -8,13 +8,13 @@ __all__ = ["Moment"]
 
 
 class Moment(NamedTuple):
-    """What was written up to an offset, or up to a time in ms, both included; without either, all of it."""
+    """All records up to and including an offset, or a time in ms; without either, all records."""
 
     offset: int | None = None
     timestamp: int | None = None
 
     def holds(self, offset: int, timestamp: int) -> bool:
-        """Say whether a record was there at this moment."""
+        """Say whether a record was written by this moment."""
         if self.offset is not None and offset > self.offset:
             return False
         return self.timestamp is None or timestamp <= self.timestamp

@@ -1,8 +1,8 @@
-"""What a file's name says: where it lies, its kind, its offset, and what was done to it.
+"""What a file's name says: where it is, its kind, its offset, and what a broker did to it.
 
-A path is a string that stands in every output as the user wrote it: a local one, or a URI of an object store. Digits
-may be any locale's decimal digits, as brokers write them under some JVM locales; names that a broker gave a suffix
-before removing or swapping a file in (``.deleted``, ``.cleaned``, ``.swap``) are read like what they were.
+Paths are kept as the user wrote them, local or URI. Digits may be the decimal digits of any locale, because brokers
+write them so under some JVM locales; a suffix that a broker gives a file before it deletes it or swaps it in
+(``.deleted``, ``.cleaned``, ``.swap``) is read apart from the rest of the name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
     "sibling",
 ]
 
-# Internal topics, by what a broker calls their directories.
+# Internal topics, as in the names of their directories.
 METADATA_TOPIC: Final = "__cluster_metadata"
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 SHARE_TOPIC: Final = "__share_group_state"
@@ -42,7 +42,7 @@ def is_remote(path: str) -> bool:
 
 
 def local_path(path: str) -> str:
-    """Return what the operating system knows a local path by: all of it, but for ``file://``."""
+    """Return a local path for the operating system, without ``file://``."""
     return path.removeprefix(_LOCAL)
 
 
@@ -69,7 +69,7 @@ class FileKind(Enum):
 
 
 class FileName(NamedTuple):
-    """A file's kind, the offset in its name (segments, snapshots), a KRaft snapshot's epoch, and a removed suffix.
+    """A file's kind, the offset in its name (segments, snapshots), a KRaft snapshot's epoch, and its extra suffix.
 
     The offset is None where the name has none, or one that Kafka's 64 bits cannot hold.
     """
@@ -110,7 +110,7 @@ _HIGHEST_EPOCH: Final = 2**31 - 1
 
 
 def parse_name(name: str) -> FileName:
-    """Say what a file is by `name`, which is the last part of its path."""
+    """Say what a file is by `name`, the last part of its path."""
     removed = ""
     for suffix in _REMOVED:
         if name.endswith(suffix):

@@ -19,7 +19,7 @@ _EPOCH_DECREASING: Final = 2
 
 
 class BatchOrder:
-    """What the batches so far ask of the next."""
+    """What the batches so far require of the next one."""
 
     # Cells of the kernel's state; see batch_headers.order.
     _LAST, _EPOCH, _LOW, _HIGH, _GAPS, _MISSING, _FIRST_GAP = range(7)
@@ -35,11 +35,11 @@ class BatchOrder:
         return None if last == kernel.NONE else last
 
     def reach(self, offset: int) -> None:
-        """Take `offset` as read although its batch could not be, where it is above all before."""
+        """Count `offset` as read, although its batch could not be, if it is above all before."""
         self._state[self._LAST] = max(self._state[self._LAST], offset)
 
     def broken(self, file: str, heads: CellTable) -> list[Finding]:
-        """Hold the batches of `heads` against those before, and return a finding for each that breaks the order."""
+        """Compare the batches of `heads` with those before, and return a finding for each that breaks the order."""
         findings: list[Finding] = []
         row = 0
         while row < heads.count:
@@ -61,7 +61,7 @@ class BatchOrder:
             return Finding.of(
                 "offset-not-increasing",
                 file,
-                f"the batch begins at offset {first}, the one before it ends at {before}",
+                f"the batch begins at offset {first}, but the batch before it ends at offset {before}",
                 position=position,
                 length=size,
                 offset=first,
@@ -73,7 +73,7 @@ class BatchOrder:
             return Finding.of(
                 "leader-epoch-decreasing",
                 file,
-                f"the batch's leader epoch is {now}, before it was {epoch}",
+                f"the batch has leader epoch {now}, but the batch before it has {epoch}",
                 position=position,
                 length=size,
                 offset=first,
@@ -84,7 +84,7 @@ class BatchOrder:
         return Finding.of(
             "offset-outside-segment",
             file,
-            f"the batch holds offsets {first} to {last}, the segment may hold {low} to {high}",
+            f"the batch begins at offset {first} and ends at {last}; the segment may contain offsets {low}-{high}",
             position=position,
             length=size,
             offset=first,
@@ -93,7 +93,7 @@ class BatchOrder:
         )
 
     def gaps(self, file: str) -> Finding | None:
-        """Return the finding about all gaps between batches, None where there is none."""
+        """Return the finding about all gaps between batches, None if there are no gaps."""
         gaps, missing, position = self._state[self._GAPS], self._state[self._MISSING], self._state[self._FIRST_GAP]
         if not gaps:
             return None

@@ -1,7 +1,7 @@
-"""The library's front: what is in a file, row by row or as columns.
+"""The library's functions for one file: its contents, row by row or as columns.
 
-What is wrong with a file is a Finding, handed to `on_finding`; without one, warnings and errors become Python warnings
-(FindingWarning). Only what the program cannot do at all raises: UnreadableError.
+What is wrong with a file is a Finding and goes to `on_finding`; without that, warnings and errors become Python
+warnings (FindingWarning). A file that can't be read at all raises UnreadableError.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ OnFinding = Callable[[Finding], object]
 
 
 class FindingWarning(UserWarning):
-    """A finding that nobody asked for by `on_finding`."""
+    """A finding for which no `on_finding` was given."""
 
 
 def _warn(finding: Finding) -> None:
@@ -72,7 +72,7 @@ def _warn(finding: Finding) -> None:
 def batches(path: PathLike, *, limits: Limits | None = None, on_finding: OnFinding | None = None) -> Iterator[Batch]:
     """Yield each batch header of a segment or KRaft snapshot (RecordBatch), in file order.
 
-    Raises UnreadableError where the file can't be opened or read.
+    Raises UnreadableError if the file can't be opened or read.
     """
     report = on_finding or _warn
     for chunk in segment_chunks(path, limits=limits):
@@ -87,7 +87,7 @@ def records(
 ) -> Iterator[Record]:
     """Yield each record of a segment or KRaft snapshot, control records included, in file order.
 
-    `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
+    `max_bytes` makes the file end there. Raises UnreadableError if the file can't be opened or read.
     """
     report = on_finding or _warn
     for chunk in segment_chunks(path, limits=limits, max_bytes=max_bytes):
@@ -106,7 +106,7 @@ def control_records(
 ) -> Iterator[tuple[Batch, Record, ControlRecord]]:
     """Yield each control record with its batch and its raw record; other batches' records are not decoded.
 
-    Raises UnreadableError where the file can't be opened or read.
+    Raises UnreadableError if the file can't be opened or read.
     """
     report = on_finding or _warn
     for chunk in segment_chunks(path, limits=limits):
@@ -128,7 +128,7 @@ def control_records(
 
 
 def control_finding(file: str, batch: Batch, record: Record, error: MalformedError) -> Finding:
-    """Make the finding for a control record whose key or value is not what its type needs."""
+    """Make the finding for a control record whose key or value does not fit its type."""
     return Finding.of(
         error.code,
         file,
@@ -140,7 +140,7 @@ def control_finding(file: str, batch: Batch, record: Record, error: MalformedErr
 
 
 def key_undecodable(file: str, batch: Batch, offset: int, what: str, size: int) -> Finding:
-    """Make the finding for a key or value that the decoder asked for cannot read."""
+    """Make the finding for a key or value that the chosen decoder can't read."""
     return Finding.of(
         "key-undecodable",
         file,
@@ -157,7 +157,7 @@ def batch_columns(
 ) -> dict[str, NDArray[np.int64]]:
     """Return every batch header of a segment as NumPy columns of int64, named as Batch's fields.
 
-    A cell without a value is -2**63. Raises UnreadableError where the file can't be opened or read.
+    A cell without a value is -2**63. Raises UnreadableError if the file can't be opened or read.
     """
     return _columns(path, kernel.BATCH_COLUMNS[: kernel.SECTION_START], limits, on_finding or _warn, decode=False)
 
@@ -167,7 +167,7 @@ def record_columns(
 ) -> dict[str, NDArray[np.int64]]:
     """Return every record of a segment as NumPy columns of int64: offset, timestamp, sequence, sizes, header count.
 
-    Keys and values are not copied; `records` yields them. Raises UnreadableError where the file can't be read.
+    Keys and values are not copied; `records` yields them. Raises UnreadableError if the file can't be read.
     """
     names = ("offset", "timestamp", "sequence", "key_size", "value_size", "headers_count", "size")
     return _columns(path, names, limits, on_finding or _warn, decode=True)
@@ -198,14 +198,14 @@ def _report_all(findings: list[Finding], on_finding: OnFinding | None) -> None:
 
 
 def offset_index(path: PathLike, *, on_finding: OnFinding | None = None) -> list[OffsetEntry]:
-    """Return the entries of a ``.index``, held against the segment beside it (OffsetIndex)."""
+    """Return the entries of a ``.index``, compared with the segment beside it (OffsetIndex)."""
     check = check_offset_index(path)
     _report_all(check.findings, on_finding)
     return check.listed
 
 
 def time_index(path: PathLike, *, on_finding: OnFinding | None = None) -> list[TimeEntry]:
-    """Return the entries of a ``.timeindex``, held against the segment beside it (TimeIndex)."""
+    """Return the entries of a ``.timeindex``, compared with the segment beside it (TimeIndex)."""
     check = check_time_index(path)
     _report_all(check.findings, on_finding)
     return check.listed
@@ -218,12 +218,12 @@ def read_aborted_transactions(path: PathLike, *, on_finding: OnFinding | None = 
     findings = []
     if odd:
         number, version = odd[0]
-        more = f", and {len(odd) - 1} more are not" if len(odd) > 1 else ""
-        message = f"an entry's version is {version}, not 0{more}"
+        more = f"; {len(odd) - 1} more entries have a version other than 0" if len(odd) > 1 else ""
+        message = f"the entry has version {version}, not 0{more}"
         findings.append(_simple(path, "version-unknown", number * ABORTED_TXN.size, message))
     if entries.rest:
         position = entries.slots * ABORTED_TXN.size
-        message = f"{entries.rest} bytes behind the last entry, an entry has {ABORTED_TXN.size}"
+        message = f"{entries.rest} bytes after the last entry; an entry has {ABORTED_TXN.size} bytes"
         findings.append(_simple(path, "index-truncated", position, message))
     _report_all(findings, on_finding)
     return entries.rows
@@ -237,7 +237,7 @@ def read_snapshot(path: PathLike, *, on_finding: OnFinding | None = None) -> lis
 
 
 def read_checkpoint(path: PathLike, *, on_finding: OnFinding | None = None) -> Checkpoint:
-    """Return a leader-epoch-checkpoint's or a root checkpoint's rows, by the file's name."""
+    """Return the rows of a leader-epoch-checkpoint or of a log directory's checkpoint, by the file's name."""
     read = (
         leader_epochs
         if parse_name(os.path.basename(path)).kind is FileKind.LEADER_EPOCH_CHECKPOINT

@@ -1,6 +1,6 @@
-"""What a directory is, by what is in it: a broker's log directory, a partition's directory, or neither.
+"""What a directory is, by its contents: a broker's log directory, a partition's directory, or neither.
 
-A name alone proves nothing: ``data-0`` and ``broker-1`` are named like partitions and often hold log directories.
+A name alone proves nothing: ``data-0`` and ``broker-1`` look like partitions and often contain log directories.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DirectoryKind(Enum):
 
 
 class PartitionName(NamedTuple):
-    """What the name of a partition's directory says; `suffix` is that of one put aside."""
+    """What the name of a partition's directory says; `suffix` is that of a directory put aside."""
 
     topic: str
     partition: int
@@ -45,7 +45,7 @@ class PartitionName(NamedTuple):
 
 
 def partition_name(name: str) -> PartitionName | None:
-    """Read the name of a partition's directory, None where it can't be one's."""
+    """Read the name of a partition's directory, None if it can't be one."""
     suffix = ""
     if match := _SUFFIXED.fullmatch(name):
         name, suffix = match["name"], match["suffix"]
@@ -54,14 +54,14 @@ def partition_name(name: str) -> PartitionName | None:
 
 
 def is_marked(names: Iterable[str]) -> bool:
-    """Say whether a directory has a file that brokers keep in log directories only."""
+    """Say whether a directory has a file that brokers keep only in log directories."""
     return not _MARKS.isdisjoint(names)
 
 
 def recognized(tree: Tree, name: str, entries: Sequence[DirectoryEntry]) -> DirectoryKind:
-    """Say what the directory called `name` is, which holds `entries`.
+    """Say what the directory `name` with these `entries` is.
 
-    Directories in it are listed only where its own files do not answer, and up to the first that is a partition's.
+    Its subdirectories are listed only if its own files do not decide it, and only up to the first partition.
     """
     names = {entry.name for entry in entries}
     if is_marked(names):
@@ -84,7 +84,7 @@ def _is_partition(tree: Tree, entry: DirectoryEntry) -> bool:
 
 
 def _holds_a_log(names: Iterable[str]) -> bool:
-    """Say whether a partition's files are among the names: segments, what goes with them, its small files."""
+    """Say whether files of a partition are among the names: segments, their indexes, its small files."""
     for name in names:
         parsed = parse_name(name)
         if parsed.offset is not None or parsed.kind in _OF_A_PARTITION:

@@ -1,4 +1,4 @@
-"""The records of a chunk's batches, decompressed and decoded some thousand at a time."""
+"""The records of a chunk's batches, decompressed and decoded a thousand at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkalog.format.record_errors import RECORD_ERRORS
 
 __all__ = ["Decoder", "RecordBlock", "decode_records"]
 
-_ROOM: Final = 1048  # as many as of batches in a chunk, for the same reason
+_ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
 _ENOUGH: Final = 1 << 18  # decompressed bytes that are decoded at once
 
 
@@ -22,7 +22,7 @@ class RecordBlock:
     """Decoded records: `recs` is the kernel's table of them, `buf` the bytes that their positions are in.
 
     `heads` are their batches. For the messages inside a wrapper of magic 0 or 1 these are the inner messages, and
-    `outer` is the wrapper's row in the chunk; else `outer` is None. The buffers are used again for the next block.
+    `outer` is the wrapper's row in the chunk; otherwise `outer` is None. The next block uses the same buffers.
     """
 
     __slots__ = ("buf", "findings", "heads", "outer", "recs")
@@ -52,7 +52,7 @@ class RecordBlock:
         return tuple(_headers(self.buf, start, count))
 
     def record(self, number: int, position: int | None = None) -> Record:
-        """Make one record readable; `position` is that of its batch where it lies in a wrapper."""
+        """Make one Record; `position` is that of its batch if it is inside a wrapper."""
         row, offset, timestamp, sequence, key, key_size, value, value_size, headers, count, size = self.recs.row(number)
         buf = self.buf
         magic = self.heads.cell(kernel.MAGIC, row)
@@ -89,7 +89,7 @@ def _headers(buf: bytes | bytearray | memoryview, position: int, count: int) -> 
 
 
 def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
-    """Read a varint that the kernel has read before: the value, and what follows."""
+    """Read a varint that the kernel has checked: the value, and the position after it."""
     value = shift = 0
     while True:
         byte = buf[position]
@@ -102,7 +102,7 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
 
 
 def decode_records(file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int) -> Iterator[RecordBlock]:
-    """Decode the records of the batches in `heads`, whose bytes are `buf`, but of rows whose section starts below 0."""
+    """Decode the records of the batches in `heads`, whose bytes are `buf`; skips rows whose section starts below 0."""
     return Decoder(file, heads, max_decompressed_bytes).blocks(buf)
 
 
@@ -152,44 +152,45 @@ class Decoder:
         block = RecordBlock(buf, heads, self.recs, outer)
         for row in rows:
             error = heads.cell(kernel.ERROR, row)
-            told = row if outer is None else outer
-            if error > 0 and self.heads.cell(kernel.VALID, told):
+            batch = row if outer is None else outer
+            if error > 0 and self.heads.cell(kernel.VALID, batch):
                 number = heads.cell(kernel.DECODED, row)
                 count = heads.cell(kernel.COUNT, row)
                 code, words = RECORD_ERRORS[error]
-                block.findings.append(self.finding(code, told, f"record {number} of {count}: {words}"))
+                block.findings.append(self.finding(code, batch, f"record {number} of {count}: {words}"))
             if error > 0:
-                heads.set(kernel.ERROR, row, -1)  # told
+                heads.set(kernel.ERROR, row, -1)  # reported
         return block
 
     def finding(self, code: str, row: int, message: str) -> Finding:
         cell = self.heads.cell
         offset = cell(kernel.LAST_OFFSET, row)
-        text = f"in the batch ending at offset {offset}: {message}"
+        text = f"in the batch that ends at offset {offset}: {message}"
         position, size = cell(kernel.POSITION, row), cell(kernel.SIZE, row)
         return Finding.of(code, self.file, text, position=position, length=size, offset=offset)
 
     def unpack(self, payload: memoryview, row: int, magic: int) -> bytes | bytearray | Finding | None:
-        """Decompress a batch's records; what keeps that from happening is a finding, if the checksum holds."""
+        """Decompress a batch's records; if that fails and the CRC matches, return a finding."""
         codec = self.heads.cell(kernel.ATTRIBUTES, row) & CODEC_MASK
         if codec >= len(CODECS):
-            found: Finding = self.finding("codec-unknown", row, f"no codec has number {codec}")
+            found: Finding = self.finding("codec-unknown", row, f"codec {codec} does not exist")
         else:
             try:
                 return decompress(codec, payload, self.limit, magic=magic)
             except OverLimitError:
                 found = self.finding(
                     "decompression-over-limit", row,
-                    f"{CODECS[codec]}: more than --max-decompressed-bytes {self.limit} in {len(payload)} bytes",
+                    f"{len(payload)} bytes of {CODECS[codec]} decompress to more than --max-decompressed-bytes"
+                    f" {self.limit}",
                 )  # fmt: skip
             except DecompressionError as error:
                 found = self.finding(error.code, row, str(error))
         return found if self.heads.cell(kernel.VALID, row) else None
 
     def packed(self, buf: memoryview, first: int) -> Generator[RecordBlock, None, int]:
-        """Decode the compressed records of the magic 2 batches from row `first` on, some at once; answer what follows.
+        """Decode the compressed records of the magic 2 batches from row `first` on, several at once.
 
-        A call for each batch would cost more than its records.
+        Returns the next row. One call for each batch would cost more than its records.
         """
         starts, stops, counts, attributes, magics, errors_of = (
             self.heads.column(number)
@@ -270,11 +271,11 @@ class Decoder:
         position, stop = self.heads.cell(kernel.SECTION_START, row), self.heads.cell(kernel.SECTION_STOP, row)
         for what in ("key", "value"):
             if stop - position < 4:
-                return self.finding("wrapper-too-short", row, f"the {what}'s size runs past the message")
+                return self.finding("wrapper-too-short", row, f"the {what}'s size runs past the end of the message")
             size = int.from_bytes(buf[position : position + 4], "big", signed=True)
             position += 4
             if size > stop - position:
-                return self.finding("wrapper-past-end", row, f"the {what} runs past the message")
+                return self.finding("wrapper-past-end", row, f"the {what} runs past the end of the message")
             if what == "key":
                 position += max(size, 0)
         return buf[position : position + max(size, 0)]
@@ -294,14 +295,15 @@ class _Inner:
             if heads.count:
                 self.last_offset = heads.cell(kernel.LAST_OFFSET, heads.count - 1)
                 if any(attributes & CODEC_MASK for attributes in heads.column(kernel.ATTRIBUTES)):
-                    self.code, self.wrong = "wrapper-nested", "a message inside the wrapper is compressed itself"
+                    self.code, self.wrong = "wrapper-nested", "a message inside the wrapper is itself compressed"
         if not self.count:
-            self.code, self.wrong = "wrapper-empty", "no message inside the wrapper"
+            self.code, self.wrong = "wrapper-empty", "the wrapper has no message inside"
         elif self.end < len(data):
-            self.code, self.wrong = "wrapper-rest", f"{len(data) - self.end} bytes inside the wrapper are no message"
+            rest = len(data) - self.end
+            self.code, self.wrong = "wrapper-rest", f"the last {rest} bytes inside the wrapper are not a message"
 
     def heads(self) -> Iterator[CellTable]:
-        """Yield the messages' headers, up to the first that is none; their own checksums are not judged here."""
+        """Yield the messages' headers, up to the first that is not valid; their own CRCs are not checked here."""
         heads = CellTable(len(kernel.BATCH_COLUMNS), _ROOM)
         at, row = 0, 0
         while True:
@@ -320,6 +322,6 @@ class _Inner:
             row = 0
 
     def is_message(self, at: int) -> bool:
-        """Say whether a message that failed its checksum at least has its bytes."""
+        """Say whether a message whose CRC does not match at least has all its bytes."""
         magic = magic_of(self.data, at)
         return magic < 2 and smallest_size(magic) <= size_of(self.data, at) <= len(self.data) - at

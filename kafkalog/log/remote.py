@@ -1,7 +1,7 @@
 """Files in object stores, through pyarrow's file systems: listed once, read in blocks.
 
-A request costs more than what it brings: a block of 8 MiB is one, and the header that says how long a batch is costs
-none of its own. Nothing of this is imported for local files.
+A request costs more than its bytes: a block of 8 MiB is one request, and reading a batch's header costs no request of
+its own. Local files import nothing of this.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ["RemoteSource", "RemoteTree", "kind_of"]
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 _BLOCK: Final = 8 << 20
-_KEPT: Final = 2  # blocks: a batch may lie across an edge, and a reader goes back a little
+_KEPT: Final = 2  # blocks: a batch may cross an edge, and a reader goes back a little
 _AT_ONCE: Final = 16  # requests for side files
 
-# File systems of this process; a child of it must make its own.
+# File systems of this process; a child process must make its own.
 _systems: dict[tuple[int, str, StorageOptions], Any] = {}
 
 
@@ -38,12 +38,12 @@ class _Where(NamedTuple):
 def _where(path: str) -> _Where:
     """Find the file system of a URI.
 
-    Raises UnreadableError where that can't be made: for want of pyarrow, too.
+    Raises UnreadableError if it can't be made, also if pyarrow is not installed.
     """
     scheme, _, rest = path.partition("://")
     authority, _, key = rest.partition("/")
     if "@" in authority and not scheme.startswith("abfs"):
-        raise UnreadableError("a URI with credentials in it: it would stand in every output; the environment has them")
+        raise UnreadableError("a URI with credentials, which every output would show: set them in the environment")
     options = storage_options()
     cached = (os.getpid(), f"{scheme}://{authority}", options)
     if cached not in _systems:
@@ -56,7 +56,7 @@ def _where(path: str) -> _Where:
 
 
 def _system(scheme: str, authority: str, options: StorageOptions) -> tuple[Any, str]:
-    """Make a file system; the second value is what its names begin with."""
+    """Make a file system; the second value is the prefix of its names."""
     fs = _pyarrow_fs()
     plain, endpoint = "https", options.endpoint
     if scheme == "s3":
@@ -92,7 +92,7 @@ def _pyarrow_errors() -> tuple[type[Exception], ...]:
 
 
 def _words(error: Exception) -> str:
-    """Say in one line what pyarrow says in several."""
+    """Return a pyarrow error on one line."""
     if isinstance(error, FileNotFoundError):
         return "no such file or directory"
     text = " ".join(str(error).split())
@@ -102,12 +102,12 @@ def _words(error: Exception) -> str:
 class RemoteSource:
     """An object, read in blocks up to its size at opening.
 
-    Opening costs one request, each block one. Raises UnreadableError where it can't be opened or read.
+    Opening costs one request, each block one. Raises UnreadableError if it can't be opened or read.
     """
 
     def __init__(self, path: str, *, max_bytes: int | None = None) -> None:
         self.name = path
-        self._file, self._whole, self._told = _open(path)
+        self._file, self._whole, self._version = _open(path)
         self._size = self._whole if max_bytes is None else min(self._whole, max_bytes)
         self.is_cut = self._size < self._whole
         self._blocks: dict[int, memoryview] = {}
@@ -141,7 +141,7 @@ class RemoteSource:
             try:
                 data = self._file.read_at(min(_BLOCK, self._size - start), start)
             except _pyarrow_errors() as error:
-                raise UnreadableError(f"{self.name}: reading at {start}: {_words(error)}") from error
+                raise UnreadableError(f"{self.name}: cannot read at position {start}: {_words(error)}") from error
             self._fetched += 1
             while len(self._blocks) >= _KEPT:
                 del self._blocks[next(iter(self._blocks))]
@@ -155,32 +155,32 @@ class RemoteSource:
         self._file.close()
 
     def changes(self) -> str | None:
-        if self._fetched <= 1:  # what was read is of one moment
+        if self._fetched <= 1:  # all of it is from one moment
             return None
         try:
-            now, size, told = _open(self.name)
+            now, size, version = _open(self.name)
         except UnreadableError:
             return "vanished while it was read"
         now.close()
         if size != self._whole:
             verb = "grew" if size > self._whole else "shrank"
             return f"{verb} from {self._whole} to {size} bytes while it was read"
-        return None if told == self._told else "was replaced while it was read"
+        return None if version == self._version else "was replaced while it was read"
 
 
 def _open(path: str) -> tuple[Any, int, dict[str, Any]]:
-    """Open an object: itself, its size, and what its store says of this version of it."""
+    """Open an object: itself, its size, and what identifies this version of it in the store."""
     system, key = _where(path)
     try:
         file = system.open_input_file(key)
-        told = file.metadata() or {}
-        return file, file.size(), {name: told[name] for name in ("ETag", "Last-Modified") if name in told}
+        known = file.metadata() or {}
+        return file, file.size(), {name: known[name] for name in ("ETag", "Last-Modified") if name in known}
     except _pyarrow_errors() as error:
         raise UnreadableError(f"{path}: {_words(error)}") from error
 
 
 class _RemoteEntry(NamedTuple):
-    """An object, or a directory that names of objects make up."""
+    """An object, or a directory, which exists only in the names of objects."""
 
     name: str
     path: str
@@ -193,7 +193,7 @@ class _RemoteEntry(NamedTuple):
 
 
 class RemoteTree:
-    """All that lies below a directory, from one listing."""
+    """Everything below a directory, from one listing."""
 
     def __init__(self, root: str, *, deep: bool) -> None:
         fs = _pyarrow_fs()
@@ -209,7 +209,7 @@ class RemoteTree:
                 self._add(info.path, info.size or 0, is_directory=info.type == fs.FileType.Directory)
 
     def _add(self, key: str, size: int, *, is_directory: bool) -> None:
-        """Enter an object and the directories above it."""
+        """Add an object and the directories above it."""
         path = f"{self._root}/{key[len(self._key) :].strip('/')}"
         folder, _, name = path.rpartition("/")
         if is_directory:
@@ -230,7 +230,7 @@ class RemoteTree:
 
 
 def kind_of(path: str) -> str:
-    """Say what lies there: ``file``, ``directory``, or nothing that can be seen."""
+    """Say what is there: ``file``, ``directory``, or an empty string if nothing can be seen."""
     fs = _pyarrow_fs()
     try:
         system, key = _where(path)

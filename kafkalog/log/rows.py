@@ -1,4 +1,4 @@
-"""Files as rows of the tables that ``tables.py`` declares, findings among them."""
+"""Files as rows of the tables in ``tables``, findings among them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 Row = tuple[Any, ...]
 
-# The tables that a file of each kind can give, its first being the default.
+# The tables that a file of each kind can give; the first is the default.
 TABLES_OF: Final[dict[FileKind, tuple[Table, ...]]] = {
     FileKind.LOG: (tables.BATCHES, tables.CONTROL, tables.RECORDS, INTERNAL),
     FileKind.KRAFT_SNAPSHOT: (tables.BATCHES, tables.CONTROL, tables.RECORDS, INTERNAL),
@@ -79,13 +79,13 @@ _ID: Final = FINDINGS.names.index("id")
 
 
 class DistinctIds:
-    """Counts findings that would share an id apart: the second of them gets one of its own, always the same."""
+    """Gives findings that would share an id different ones: the second gets one of its own, always the same."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
 
     def __call__(self, row: Row) -> Row:
-        """Give a row of the table ``findings`` the id that no row before has."""
+        """Give a row of the table ``findings`` an id that no row before it has."""
         plain = row[_ID]
         number = self._seen[plain]
         self._seen[plain] += 1
@@ -93,7 +93,7 @@ class DistinctIds:
 
 
 def finding_rows(findings: Iterable[Finding], node: str | None = None) -> Iterator[Row]:
-    """Make the findings about one thing, a broker's log or the like, rows with an id each."""
+    """Make the findings about one thing, for example a broker's log, rows with different ids."""
     return map(DistinctIds(), (finding_row(finding, node) for finding in findings))
 
 
@@ -107,7 +107,7 @@ def _listed(block: CellTable) -> Callable[[int], list[int]]:
 
 
 class _RecordRows:
-    """Makes the records of one chunk rows; what they have of their batches is made once for each batch."""
+    """Makes the records of one chunk rows; the cells of their batches are made once for each batch."""
 
     def __init__(self, file: str, heads: CellTable) -> None:
         self.file = file
@@ -115,7 +115,7 @@ class _RecordRows:
         self._message = _made(values.MESSAGE, heads)
 
     def of(self, block: RecordBlock, numbers: Sequence[int]) -> Iterator[Row]:
-        """Yield a row for each record of these numbers; its texts are made when it is asked for."""
+        """Yield a row for each of these records; its texts are made when the row is needed."""
         listed = _listed(block.recs)
         if len(numbers) == block.recs.count:
             column = listed
@@ -171,14 +171,14 @@ def segment_rows(
 ) -> Iterator[tuple[Table, Row] | Finding]:
     """Yield the selected rows of the tables named in `wanted` as (table, row), and every finding on the way.
 
-    Records are decoded only where a table or the selection needs them; `internal` says what those of the table
-    ``internal`` are.
+    Records are decoded only if a table or the selection needs them; `internal` says which internal topic they belong
+    to.
     """
     everything = selection.everything
     records = bool({"records", "internal"} & wanted) or selection.looks_at_records
     reads = records or "control" in wanted
     for chunk in chunks:
-        numbers = range(chunk.heads.count if reads or not everything else 0)  # whose headers are looked at one by one
+        numbers = range(chunk.heads.count if reads or not everything else 0)  # whose headers are read one by one
         batches = [Batch.of(chunk.heads, number) for number in numbers]
         selected = repeat(True) if everything else [selection.may_hold(batch) for batch in batches]
         for number, batch, is_selected in zip(numbers, batches, selected, strict=False):
@@ -198,16 +198,16 @@ def _record_rows(
 ) -> Iterator[tuple[Table, Row] | Finding]:  # fmt: skip
     decoded = _internal_rows(file, internal) if "internal" in wanted else None
     record_rows = _RecordRows(file, chunk.heads) if "records" in wanted else None
-    told = -1  # the last batch whose row was given because a record of it is selected
+    newest = -1  # the last batch whose row was yielded because one of its records is selected
     for block in chunk.records():
         numbers = range(block.recs.count) if selection.everything else list(selection.numbers(block))
         rows = repeat(()) if record_rows is None else record_rows.of(block, numbers)
         for number, row in zip(numbers, rows, strict=False):
             at = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
             batch = batches[at]
-            if batch_rows and selection.looks_at_records and at != told:
+            if batch_rows and selection.looks_at_records and at != newest:
                 yield tables.BATCHES, batch_rows[at]
-                told = at
+                newest = at
             is_control = batch.is_control
             if is_control and "control" in wanted:
                 yield _control_row(file, batch, block.record(number, batch.position))
@@ -221,13 +221,13 @@ def _record_rows(
 def _internal_rows(
     file: str, internal: Internal | None
 ) -> Callable[[Batch, Record], Iterator[tuple[Table, Row] | Finding]] | None:
-    """Make what gives the rows of a record of an internal topic, by the topic's and the directory's name."""
+    """Make the function that yields a record of an internal topic as rows; log and partition are the directory's."""
     if internal is None:
         return None
     from kafkalog.log.internals import TOPICS, internal_row, read_internal
 
     log = os.path.dirname(file)
-    topic = next(name for name, held in TOPICS.items() if held is internal)
+    topic = next(name for name, kind in TOPICS.items() if kind is internal)
     directory = os.path.basename(log)
     number = directory.removeprefix(f"{topic}-")
     partition = int(number) if number != directory and number.isdecimal() else None
@@ -240,9 +240,9 @@ def _internal_rows(
 
 
 def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tuple[Table, Row] | Finding]:
-    """Yield the rows of a file that is no segment, and every finding.
+    """Yield the rows of a side file, and every finding.
 
-    Raises UnreadableError where the file can't be read.
+    Raises UnreadableError if the file can't be read.
     """
     from kafkalog.log import readers
     from kafkalog.log.indexes import check_offset_index, check_time_index
@@ -272,7 +272,7 @@ def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tup
 
 
 def _entry_rows(table: Table, file: str, entries: Sequence[Any]) -> Iterator[Row]:
-    """Yield the entries of a side file: a column has the name of their field, of a time with its unit."""
+    """Yield the entries of a side file: a column has the name of the field, and a time also its unit."""
     columns: dict[str, Iterable[Any]] = {"file": repeat(file, len(entries)), "entry": range(len(entries))}
     for name in table.names:
         if name not in columns:

@@ -1,4 +1,4 @@
-"""Copying of a segment what is provably whole: batches as they are, never renumbered, never compressed anew."""
+"""Copying the provably whole batches of a segment, byte for byte: never renumbered, never recompressed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ from kafkalog.tables.salvage import STRETCHES
 
 __all__ = ["TAKEN", "Salvaged", "salvage"]
 
-TAKEN: Final = frozenset({"anchored", "chained"})  # the grades that are copied unless others are asked for
+TAKEN: Final = frozenset({"anchored", "chained"})  # the grades that are copied by default
+_SUPPORT: Final = {
+    "index-entry": "the segment's index has an entry at this position",
+    "expected-offset": "the header of the damaged batch leads to the first offset here",
+    "neighbours-met": "the offsets fit those before and after",
+    "offsets-go-on": "the offsets continue from batch to batch",
+    "no-witness": "nothing but the CRC shows that it belongs to the log",
+}
 
 
 class Salvaged(NamedTuple):
@@ -52,10 +59,10 @@ def salvage(
     limits: Limits | None = None,
     grades: Collection[str] = TAKEN,
 ) -> Iterator[Salvaged | Finding]:
-    """Give the stretches of a segment in file order, and the findings; those of `grades` go to `write`, byte for byte.
+    """Yield the stretches of a segment in file order, and the findings; those of `grades` go to `write`, byte for byte.
 
-    The stretches have the file's size together. Every checksum is taken again of what is written. Raises
-    UnreadableError where the file can't be read, or changes in between.
+    The sizes of the stretches add up to the file's size. Every CRC is computed again before its batch is written.
+    Raises UnreadableError if the file can't be read, or changes in between.
     """
     name = parse_name(Path(path).name)
     base_offset = name.offset if name.kind is FileKind.LOG else None
@@ -70,15 +77,15 @@ def salvage(
             taken = item.grade in grades
             if taken:
                 _copy(source, item, write, limits)
-            if finding := _told(source.name, item):
+            if finding := _finding(source.name, item):
                 yield finding
             yield Salvaged(item, taken)
     finally:
         source.close()
 
 
-def _told(file: str, stretch: Stretch) -> Finding | None:
-    """Make the finding for a stretch that was found again behind damage."""
+def _finding(file: str, stretch: Stretch) -> Finding | None:
+    """Make the finding for a stretch that was found after damage."""
     if stretch.grade is None or stretch.reason in ("file-start", "believed-end"):
         return None
     code = "stretch-isolated" if stretch.grade == "isolated" else "stretch-regained"
@@ -86,7 +93,8 @@ def _told(file: str, stretch: Stretch) -> Finding | None:
     return Finding.of(
         code,
         file,
-        f"{what} behind damage, up to offset {stretch.last_offset}: {stretch.grade} ({stretch.reason})",
+        f"{what} after damage, up to offset {stretch.last_offset}: {stretch.grade}, because {_SUPPORT[stretch.reason]}"
+        f" ({stretch.reason})",
         position=stretch.position,
         length=stretch.size,
         offset=stretch.first_offset,
@@ -96,7 +104,7 @@ def _told(file: str, stretch: Stretch) -> Finding | None:
 
 
 def _copy(source: Source, stretch: Stretch, write: Callable[[memoryview], object], limits: Limits | None) -> None:
-    """Write a stretch's bytes, read once more, as the batches that they were when it was graded."""
+    """Read a stretch again and write it; raise if it no longer has the batches that it had when it was graded."""
     batches = 0
     for chunk in scan_source(_Part(source, stretch.position, stretch.size), limits=limits):
         if chunk.resumed is not None or 0 in chunk.heads.column(kernel.VALID):
@@ -105,11 +113,11 @@ def _copy(source: Source, stretch: Stretch, write: Callable[[memoryview], object
         if chunk.heads.count:
             write(_bytes_of(chunk))
     if batches != stretch.batches:
-        raise UnreadableError(f"{source.name}: changed while it was read, at {stretch.position}")
+        raise UnreadableError(f"{source.name}: the file changed while it was read, at position {stretch.position}")
 
 
 def _bytes_of(chunk: Chunk) -> memoryview:
-    """Return the bytes of a chunk's batches, which lie behind one another."""
+    """Return the bytes of a chunk's batches, which are consecutive."""
     last = chunk.heads.count - 1
     start = chunk.heads.cell(kernel.POSITION, 0) - chunk.position
     stop = chunk.heads.cell(kernel.POSITION, last) + chunk.heads.cell(kernel.SIZE, last) - chunk.position

@@ -1,4 +1,4 @@
-"""The log directories that a path stands for: itself, or those below it."""
+"""The log directories of a path: the path itself, or those below it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["DEPTH", "Search", "search"]
 
 DEPTH: Final = 4  # levels below a path
 _SHOWN: Final = 5
-_NOT_KAFKA_S: Final = "lost+found"  # a file system's own, at its root, and closed to all but the superuser
+_NOT_KAFKA_S: Final = "lost+found"  # of the file system, at its root; only root can read it
 
 
 @dataclass(slots=True)
 class Search:
-    """What was found at or below a path: log directories or a partition's, and what is wrong on the way.
+    """What was found at or below a path: log directories or a partition's directory, and findings about the rest.
 
-    Without `places`, `message` says what was seen instead.
+    Without `places`, `message` says what was found instead.
     """
 
     places: list[str] = field(default_factory=list)
@@ -34,10 +34,10 @@ class Search:
 
 
 def search(tree: Tree, root: str) -> Search:
-    """Find the log directories at `root`, or else up to `DEPTH` levels below; nothing is looked for inside of one.
+    """Find the log directories at `root`, or else up to `DEPTH` levels below; a log directory itself is not searched.
 
-    Symbolic links are not followed: one that leads inside is found by its own path, one that leaves is reported.
-    Raises UnreadableError where `root` can't be listed.
+    Symbolic links are not followed: the target is found by its own path if it is inside, else the link is reported.
+    Raises UnreadableError if `root` can't be listed.
     """
     found = Search()
     entries = _sorted(tree.entries(root))
@@ -61,7 +61,7 @@ def search(tree: Tree, root: str) -> Search:
     found.places.sort()
     if found.places:
         if len(found.places) > 1:
-            message = f"{len(found.places)} log directories below were read: {', '.join(found.places)}"
+            message = f"{len(found.places)} log directories below it were read: {', '.join(found.places)}"
             found.findings.append(Finding.of("log-directories-below", root, message, found=len(found.places)))
     else:
         found.message = _nothing(root, entries, found.findings, level)
@@ -77,7 +77,7 @@ def _own_name(root: str) -> str:
 
 
 def _below(entries: Sequence[DirectoryEntry], root: str, found: Search) -> list[DirectoryEntry]:
-    """Return the directories among the entries of one that is no log directory; a link to a file is none of them."""
+    """Return the subdirectories of a directory that is not a log directory, and report links that lead out."""
     links = (leaving(entry, root) for entry in entries if entry.is_link and not os.path.isfile(local_path(entry.path)))
     found.findings += [finding for finding in links if finding is not None]
     return [entry for entry in entries if entry.is_directory and not entry.is_link and entry.name != _NOT_KAFKA_S]
@@ -86,22 +86,22 @@ def _below(entries: Sequence[DirectoryEntry], root: str, found: Search) -> list[
 def _nothing(
     root: str, entries: Sequence[DirectoryEntry], findings: Sequence[Finding], deeper: Sequence[DirectoryEntry]
 ) -> str:
-    """Say what was seen where no log directory is, and what to try."""
+    """Say what was found instead of log directories, and what to try."""
     folders = [entry.name for entry in entries if entry.is_directory]
     files = [entry.name for entry in entries if not entry.is_directory]
     segments = [
         name for name in files if (parsed := parse_name(name)).kind is FileKind.LOG and parsed.offset is not None
     ]
     seen = [_named(what, names) for what, names in (("directory", folders), ("file", files)) if names]
-    parts = [f"it holds {' and '.join(seen)}" if seen else "it is empty"]
+    parts = [f"it contains {' and '.join(seen)}" if seen else "it is empty"]
     if deeper:
         verb = "directory {} levels down was" if len(deeper) == 1 else "directories {} levels down were"
         parts.append(f"{len(deeper)} {verb.format(DEPTH + 1)} not opened")
     parts += [f"{finding.message} ({finding.code})" for finding in findings[:_SHOWN]]
     if segments:
-        advice = "read its segments with `kafkalog dump FILE` or `kafkalog verify FILE`, or name it like its partition"
+        advice = "read its segments with `kafkalog dump FILE` or `kafkalog verify FILE`, or name it TOPIC-PARTITION"
     else:
-        advice = "name a directory of the broker's log.dirs, or one above it"
+        advice = "give a directory of the broker's log.dirs, or one above it"
     return f"{root}: no log directory in it or up to {DEPTH} levels below: {'; '.join(parts)}; {advice}"
 
 

@@ -16,7 +16,7 @@ from kafkalog.log.names import FileKind, parse_name, sibling
 
 __all__ = ["batch_positions", "chunks_of_source", "scan", "scan_source", "segment_chunks"]
 
-_INDEX_BYTES: Final = 16 << 20  # of an offset index that are looked at; a broker's has 10 MiB
+_INDEX_BYTES: Final = 16 << 20  # of an offset index that are read; a broker's has 10 MiB
 
 
 def scan(
@@ -28,8 +28,8 @@ def scan(
 ) -> Iterator[Chunk]:
     """Read a segment, given by path or as bytes, in chunks; with `records` also decode every record on the way.
 
-    Damage is told in the chunks' `findings`. `base_offset`, where known, is the lowest offset that belongs here.
-    Raises UnreadableError where the file can't be opened or read.
+    Damage is reported in the chunks' `findings`. `base_offset`, if known, is the lowest offset that belongs here.
+    Raises UnreadableError if the file can't be opened or read.
     """
     source: Source = BytesSource(file) if isinstance(file, bytes) else open_source(file)
     try:
@@ -76,13 +76,13 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
             break
         if why != batch_headers.FULL:
             before = window.here
-            from kafkalog.log.damage_chunks import next_damage  # which a whole segment can do without
+            from kafkalog.log.damage_chunks import next_damage  # a whole segment does not need it
 
             chunk = next_damage(cursor)
             yield chunk
             if chunk.resumed is not None:
                 window.go_to(chunk.resumed.position)
-            if window.here <= before:  # the bytes went away under the reader: go on behind those it had
+            if window.here <= before:  # the file shrank meanwhile: go on after what was read
                 window.go_to(window.position + window.stop)
                 if window.here <= before:
                     break
@@ -90,7 +90,7 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
 
 
 def _closing(cursor: Cursor) -> Iterator[Chunk]:
-    """Tell what only the whole file shows."""
+    """Report what only the whole file shows."""
     cursor.heads.count = 0
     chunk = cursor.chunk()
     if gaps := cursor.order.gaps(cursor.source.name):
@@ -99,7 +99,7 @@ def _closing(cursor: Cursor) -> Iterator[Chunk]:
         chunk.findings.append(
             cursor.finding(
                 "search-over-budget",
-                f"{cursor.passed_over} headers of big batches were not looked at: too many of them behind damage",
+                f"{cursor.passed_over} headers of large batches in damaged bytes were not examined: there are too many",
                 found=cursor.passed_over,
             )
         )
@@ -114,7 +114,7 @@ def segment_chunks(
 ) -> Iterator[Chunk]:
     """Read a segment or KRaft snapshot in chunks, with what its name and the index beside it say.
 
-    `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
+    `max_bytes` makes the file end there. Raises UnreadableError if the file can't be opened or read.
     """
     source = open_source(os.fspath(path), max_bytes=max_bytes)
     try:
@@ -132,7 +132,7 @@ def chunks_of_source(source: Source, path: str | os.PathLike[str], *, limits: Li
 
 
 def batch_positions(path: str | os.PathLike[str]) -> list[int]:
-    """Return where batches begin by the offset index beside a segment, nothing where there is none."""
+    """Return where batches begin by the offset index beside a segment; an empty list if there is no index."""
     file = os.fspath(path)
     name = os.path.basename(file)
     if parse_name(name).kind is not FileKind.LOG:

@@ -1,4 +1,4 @@
-"""What of a segment is asked for: batches that cannot hold it are passed over before their records are decompressed."""
+"""Which records are selected: batches that can't contain any are skipped before they are decompressed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Selection"]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A batch or record is selected where it meets all that is set. Both ends of a range belong to it."""
+    """A batch or record is selected if it meets every condition that is set. Both ends of a range belong to it."""
 
     first_offset: int | None = None
     last_offset: int | None = None
@@ -26,16 +26,16 @@ class Selection:
 
     @property
     def everything(self) -> bool:
-        """Say whether nothing is left out."""
+        """Say whether everything is selected."""
         return self == Selection()
 
     @property
     def looks_at_records(self) -> bool:
-        """Say whether only the records can tell whether a batch holds any that is selected."""
+        """Say whether the records must be read to know whether a batch has a selected one."""
         return self.key is not None or self.until_ms is not None or self.since_ms is not None
 
     def may_hold(self, batch: Batch) -> bool:
-        """Say whether the batch's header leaves it open that a record is selected."""
+        """Say whether, by its header, the batch may contain a selected record."""
         if self.first_offset is not None and batch.last_offset < self.first_offset:
             return False
         if self.last_offset is not None and batch.base_offset is not None and batch.base_offset > self.last_offset:
@@ -44,7 +44,7 @@ class Selection:
             return False
         if self.control_only and not batch.is_control:
             return False
-        # Only an append time is each record's own: the broker sets it, and the records' deltas are ignored.
+        # A LogAppendTime in the header applies to every record: their timestamp deltas are ignored.
         return batch.timestamp_type != "log_append_time" or self._in_time(batch.max_timestamp)
 
     def _in_time(self, timestamp: int) -> bool:
@@ -53,9 +53,9 @@ class Selection:
         )
 
     def numbers(self, block: RecordBlock) -> Iterator[int]:
-        """Yield the numbers of the selected records in a block of batches that may hold some.
+        """Yield the numbers of the selected records in a block of batches that may contain some.
 
-        Looks at the kernel's table: a record that is not selected is never made.
+        Uses the kernel's table: no Record is made for one that is not selected.
         """
         first = -(2**63) if self.first_offset is None else self.first_offset
         last = 2**63 - 1 if self.last_offset is None else self.last_offset

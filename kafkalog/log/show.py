@@ -19,7 +19,7 @@ _SEGMENTS = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 
 
 class Shown(NamedTuple):
-    """A field of a file, and whether the position that was asked for lies in it."""
+    """A field of a file, and whether it contains the position that was asked for."""
 
     file: str
     field: Field
@@ -49,10 +49,10 @@ def show(
     offset: int | None = None,
     limits: Limits | None = None,
 ) -> Iterator[Shown]:
-    """Yield the fields of what stands at a byte `position` of a file, or of the batch that holds the log `offset`.
+    """Yield the fields of the structure at a byte `position` of a file, or of the batch that contains the log `offset`.
 
-    Raises UnreadableError where the file can't be read or nothing stands there, UnsupportedError for an offset in a
-    file that is no segment.
+    Raises UnreadableError if the file can't be read or has nothing there, UnsupportedError for an offset in a file that
+    is not a segment.
     """
     file, kind = os.fspath(path), parse_name(Path(path).name).kind
     if kind in _SEGMENTS or kind is FileKind.UNKNOWN:
@@ -60,7 +60,7 @@ def show(
 
         found = show_batch(file, position, offset, limits or Limits())
     elif position is None:
-        raise UnsupportedError(f"{file}: offsets are looked up in segments only; name a position")
+        raise UnsupportedError(f"{file}: only segments can be searched for an offset; give a position")
     else:
         from kafkalog.log.show_side import show_entry
 

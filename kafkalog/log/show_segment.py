@@ -1,4 +1,4 @@
-"""The batch of a segment that a position or an offset lies in, field by field."""
+"""The batch of a segment that contains a position or an offset, field by field."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.files import Source, open_source
 from kafkalog.log.names import parse_name
 from kafkalog.log.segment import segment_chunks
-from kafkalog.log.show_words import held, outside
+from kafkalog.log.show_words import compared, outside
 
 __all__ = ["show_batch"]
 
 _PIECE: Final = 1 << 20
-_RAW: Final = 64  # bytes that are shown of what is no batch
+_RAW: Final = 64  # bytes that are shown outside batches
 _HEADERS: Final = 100  # of a record that are shown
-_CONTROL_RECORDS: Final = 16  # of a batch that are shown without being asked for
+_CONTROL_RECORDS: Final = 16  # of a control batch that are shown without being asked for
 
 
 @dataclass(slots=True)
 class _Found:
-    """What lies at a place: a batch with the records that are to be shown, or bytes that are none."""
+    """What is at a position: a batch with the records to show, or bytes outside batches."""
 
     position: int
     size: int
@@ -52,7 +52,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A record's bytes, and where they lie in the file; None where they were compressed."""
+    """A record's bytes and their position in the file, None if they were compressed."""
 
     number: int
     offset: int
@@ -61,9 +61,9 @@ class _Record:
 
 
 def show_batch(file: str, position: int | None, offset: int | None, limits: Limits) -> Iterator[tuple[str, Field]]:
-    """Yield (file, field) of the batch at `position`, or of that which holds `offset`.
+    """Yield (file, field) of the batch at `position`, or of the batch that contains `offset`.
 
-    Raises UnreadableError where there is none.
+    Raises UnreadableError if there is none.
     """
     with contextlib.closing(open_source(file)) as source:
         if position is not None and not 0 <= position < source.size:
@@ -101,7 +101,7 @@ def _find(file: str, position: int | None, offset: int | None, limits: Limits) -
         if chunk.heads.count:
             before = chunk.heads.cell(kernel.LAST_OFFSET, chunk.heads.count - 1)
     if offset is not None:
-        raise UnreadableError(f"{file}: no batch that can be read holds offset {offset}")
+        raise UnreadableError(f"{file}: no batch that can be read contains offset {offset}")
     raise UnreadableError(f"{file}: nothing can be read at position {position}")
 
 
@@ -113,7 +113,7 @@ def _row_at(chunk: Chunk, position: int | None) -> int | None:
 
 
 def _size(chunk: Chunk, row: int) -> int:
-    """Return how many bytes a batch has, by the finding where its length is wrong."""
+    """Return how many bytes a batch has, by the finding if its length is wrong."""
     start = chunk.heads.cell(kernel.POSITION, row)
     for finding in chunk.findings:
         if finding.code == "batch-length-wrong" and finding.position == start and isinstance(finding.needed, int):
@@ -122,7 +122,7 @@ def _size(chunk: Chunk, row: int) -> int:
 
 
 def _row_of(chunk: Chunk, offset: int, before: int | None) -> int | None:
-    """Return the row that holds `offset`; a wrapper of magic 0 or 1 begins behind the batch before it."""
+    """Return the row that contains `offset`; a wrapper of magic 0 or 1 begins after the batch before it."""
     for row, last in enumerate(chunk.heads.column(kernel.LAST_OFFSET)):
         first = chunk.heads.cell(kernel.BASE_OFFSET, row)
         if first == kernel.NONE:
@@ -178,15 +178,15 @@ def _batch(source: Source, found: _Found) -> Iterator[Field]:
     stop = min(found.position + found.size, source.size or 0)
     computed = str(_checksum(source, found.position + first, stop, legacy=old))
     for field in fields_of(layout, structure, head, found.position):
-        under = f"the bytes {found.position + first} to {stop - 1}"
-        yield held(field, computed, under) if field.name == "crc" else field
-    behind = found.position + len(head)
+        under = f"bytes {found.position + first}-{stop - 1}"
+        yield compared(field, computed, under) if field.name == "crc" else field
+    after = found.position + len(head)
     if old:
-        yield from fields_of(MESSAGE_CONTENT, structure, source.read(behind, min(stop - behind, _PIECE)), behind)
-    elif stop > behind:
-        data = source.read(behind, min(_RAW, stop - behind))
+        yield from fields_of(MESSAGE_CONTENT, structure, source.read(after, min(stop - after, _PIECE)), after)
+    elif stop > after:
+        data = source.read(after, min(_RAW, stop - after))
         yield Field(
-            structure, "records", position=behind, size=stop - behind, data=data, value=None, meaning=_said(found.batch)
+            structure, "records", position=after, size=stop - after, data=data, value=None, meaning=_said(found.batch)
         )
 
 
@@ -197,7 +197,7 @@ def _said(batch: Batch) -> str:
 
 
 def _record(record: _Record, batch: Batch | None) -> Iterator[Field]:
-    """Show a record, and what a control record's key and value say."""
+    """Show a record, and for a control record what its key and value mean."""
     structure = f"record {record.number}, offset {record.offset}"
     at = 0
     for field in fields_of(RECORD, structure, record.data, record.position):
@@ -221,7 +221,7 @@ def _record(record: _Record, batch: Batch | None) -> Iterator[Field]:
 
 
 def _raw(source: Source, found: _Found, position: int | None) -> Iterator[Field]:
-    """Show bytes that are no batch: what would be a header, and what lies at the position."""
+    """Show bytes outside batches: what would be a header, or the bytes at the position."""
     head = source.read(found.position, min(RECORD_BATCH.size, found.size))
     (finding,) = found.findings
     if finding.code in ("batch-truncated", "batch-length-wrong") and len(head) >= SIZE_UP_TO_MAGIC:
@@ -238,7 +238,7 @@ def _raw(source: Source, found: _Found, position: int | None) -> Iterator[Field]
             size=len(data),
             data=data,
             value=None,
-            meaning=f"of {found.size} bytes from {found.position} on",
+            meaning=f"of {found.size} bytes from position {found.position} on",
         )
 
 

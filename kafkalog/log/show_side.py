@@ -1,4 +1,4 @@
-"""The entry or line of a side file that a position lies in, field by field."""
+"""The entry or line of a side file that contains a position, field by field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafkalog.format.layout import (
 )
 from kafkalog.log.files import open_source, read_small
 from kafkalog.log.names import FileKind, parse_name, sibling
-from kafkalog.log.show_words import held, outside
+from kafkalog.log.show_words import compared, outside
 
 __all__ = ["show_entry"]
 
@@ -32,7 +32,7 @@ _ENTRIES: Final = {
     FileKind.TIME_INDEX: (TIME_INDEX_ENTRY, "TimeIndex"),
     FileKind.TXN_INDEX: (ABORTED_TXN, "AbortedTxn"),
 }
-_LONGEST_LINE: Final = 256  # bytes of a line's part that are shown
+_LONGEST_LINE: Final = 256  # bytes that are shown of a part of a line
 
 Found = Iterator[tuple[str, Field]]
 
@@ -40,7 +40,7 @@ Found = Iterator[tuple[str, Field]]
 def show_entry(file: str, kind: FileKind, position: int) -> Found:
     """Yield (file, field) of the entry at `position`.
 
-    Raises UnreadableError where there is none.
+    Raises UnreadableError if the file does not have that position.
     """
     data = read_small(file)
     if not 0 <= position < len(data):
@@ -59,7 +59,7 @@ def _index_entry(file: str, data: bytes, position: int, layout: Layout, structur
     at = number * layout.size
     entry = data[at : at + layout.size]
     if len(entry) < layout.size:
-        meaning = f"no entry: it needs {layout.size} bytes"
+        meaning = f"not a whole entry, which has {layout.size} bytes"
         yield file, Field(structure, "rest", position=at, size=len(entry), data=entry, value=None, meaning=meaning)
         return
     base = parse_name(os.path.basename(file)).offset
@@ -67,7 +67,7 @@ def _index_entry(file: str, data: bytes, position: int, layout: Layout, structur
     for field in fields_of(layout, structure, entry, at):
         said = field.meaning
         if preallocated:
-            said = "zeros to the file's end: allocated in advance"
+            said = "zeros up to the end of the file: preallocated"
         elif field.name == "relative_offset" and base is not None:
             said = f"offset {base + int(field.value or 0)}"
         elif field.name == "position":
@@ -78,7 +78,7 @@ def _index_entry(file: str, data: bytes, position: int, layout: Layout, structur
 
 
 def _batch_there(index: str, position: int) -> Found:
-    """Show the header that an entry points at, if the segment is beside the index."""
+    """Show the header at the position of an entry, if the segment is beside the index."""
     segment = sibling(index, os.path.basename(index).partition(".")[0] + ".log")
     with contextlib.suppress(UnreadableError), contextlib.closing(open_source(segment)) as source:
         head = source.read(position, RECORD_BATCH.size) if position >= 0 else b""
@@ -90,7 +90,7 @@ def _batch_there(index: str, position: int) -> Found:
 def _snapshot_entry(file: str, data: bytes, position: int) -> Found:
     computed = str(checksums.crc32c(data, PRODUCER_SNAPSHOT.position("entries_count"), len(data)))
     for field in fields_of(PRODUCER_SNAPSHOT, "ProducerSnapshot", data[: PRODUCER_SNAPSHOT.size], 0):
-        yield file, held(field, computed, "everything behind it") if field.name == "crc" else field
+        yield file, compared(field, computed, "all bytes after it") if field.name == "crc" else field
     number, _ = divmod(position - PRODUCER_SNAPSHOT.size, PRODUCER_STATE_ENTRY.size)
     if number >= 0:
         at = PRODUCER_SNAPSHOT.size + number * PRODUCER_STATE_ENTRY.size
@@ -105,7 +105,7 @@ def _snapshot_entry(file: str, data: bytes, position: int) -> Found:
                     size=len(entry),
                     data=entry[:64],
                     value=None,
-                    meaning="no whole entry",
+                    meaning="not a whole entry",
                 ),
             )
             return

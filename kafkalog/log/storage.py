@@ -1,7 +1,7 @@
-"""What lies in a directory, on a disk or in an object store: names, kinds and sizes.
+"""The entries of directories, on a disk or in an object store: names, kinds and sizes.
 
-A local directory is listed when it is asked for. A tree in an object store is listed once, whole: one request for a
-thousand names, however many directories they lie in.
+A local directory is listed when it is needed. A tree in an object store is listed once, completely: one request gives
+a thousand names, in however many directories they are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAGIC: Final = frozenset("*?[")
 
 
 class _LocalEntry:
-    """What ``os.scandir`` tells."""
+    """An entry of ``os.scandir``."""
 
     __slots__ = ("_entry", "name", "path")
 
@@ -57,7 +57,7 @@ class _LocalTree:
             with os.scandir(local_path(path)) as entries:
                 return [_LocalEntry(path, entry) for entry in entries]
         except NotADirectoryError as error:
-            raise UnreadableError(f"{path}: no directory: did you mean `kafkalog dump {path}`?") from error
+            raise UnreadableError(f"{path}: not a directory: did you mean `kafkalog dump {path}`?") from error
         except OSError as error:
             raise UnreadableError(f"{path}: {(error.strerror or str(error)).lower()}") from error
 
@@ -66,9 +66,9 @@ class _LocalTree:
 
 
 def open_tree(path: str, *, deep: bool = True) -> Tree:
-    """Open a directory for listing; without `deep` nothing below its own names is needed.
+    """Open a directory for listing; without `deep`, only its own entries are needed.
 
-    Raises UnreadableError where an object store can't be asked.
+    Raises UnreadableError if an object store can't be reached.
     """
     if not is_remote(path):
         return _LocalTree()
@@ -78,12 +78,12 @@ def open_tree(path: str, *, deep: bool = True) -> Tree:
 
 
 def exists(path: str) -> bool:
-    """Say whether anything lies there; of what can't be asked nothing is known to."""
+    """Say whether anything is there; False if the store can't be reached."""
     return os.path.lexists(local_path(path)) if not is_remote(path) else _remote_kind(path) != ""
 
 
 def is_directory(path: str) -> bool:
-    """Say whether a directory lies there."""
+    """Say whether a directory is there."""
     return os.path.isdir(local_path(path)) if not is_remote(path) else _remote_kind(path) == "directory"
 
 
@@ -94,7 +94,7 @@ def _remote_kind(path: str) -> str:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return the paths that a pattern of ``*``, ``?`` and ``[…]`` stands for; itself where it stands for none."""
+    """Return the paths that match a pattern of ``*``, ``?`` and ``[…]``; the pattern itself if nothing matches."""
     if not _MAGIC & set(pattern) or exists(pattern):
         return [pattern]
     if not is_remote(pattern):
@@ -113,6 +113,6 @@ def _matching(folder: str, part: str) -> list[str]:
         return [f"{folder}/{part}"]
     try:
         entries = open_tree(folder, deep=False).entries(folder)
-    except UnreadableError:  # whoever reads the pattern itself is told
+    except UnreadableError:  # reported when the pattern itself is read as a path
         return []
     return sorted(entry.path for entry in entries if fnmatch.fnmatchcase(entry.name, part))

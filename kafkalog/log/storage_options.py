@@ -1,4 +1,4 @@
-"""How object stores are reached: one choice for the process, like the environment that it completes."""
+"""How object stores are reached: options of the whole process, which complete the environment."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["StorageOptions", "set_storage_options", "storage_options"]
 
 @dataclass(frozen=True, slots=True)
 class StorageOptions:
-    """How an object store is reached, where the environment does not say it; never a secret.
+    """How an object store is reached, as far as the environment does not say; never a secret.
 
-    `endpoint` is the URL of a server that speaks S3 or stands for Google's, `anonymous` means that nothing is signed.
+    `endpoint` is the URL of a server with the API of S3 or of Google's store, `anonymous` means unsigned requests.
     """
 
     endpoint: str | None = None
@@ -20,7 +20,7 @@ class StorageOptions:
 
 
 def set_storage_options(options: StorageOptions) -> None:
-    """Make `options` this process's own for every path from now on."""
+    """Use `options` for every path of this process from now on."""
     global _options  # noqa: PLW0603  # one for the process, like the environment that they complete
     _options = options
 

@@ -1,4 +1,4 @@
-"""A pipe as a source: read forward as asked for; what may be asked for again is kept, little of it in memory."""
+"""A pipe as a source: read forward as needed; bytes that may be needed again are kept, few of them in memory."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kafkalog.errors import UnreadableError
 
 __all__ = ["StreamSource"]
 
-_LEAST: Final = 1 << 16  # asked of the stream at once, whatever is needed
+_LEAST: Final = 1 << 16  # bytes per read at least, however few are needed
 _MOST: Final = 1 << 20
-_IN_MEMORY: Final = 4 << 20  # what stays there of the bytes kept when the older ones go to the file
-_BLOCK: Final = 1 << 16  # a hole in the file where all of it is zero
-_FORGOTTEN: Final = 64 << 20  # bytes in the file that nobody needs any more and that may stay there all the same
+_IN_MEMORY: Final = 4 << 20  # bytes that stay in memory when the older ones go to the file
+_BLOCK: Final = 1 << 16  # written as a hole in the file if all of it is zero
+_FORGOTTEN: Final = 64 << 20  # bytes that may stay in the file although no reader needs them any more
 
 
 class StreamSource:
     """A pipe. What was not released is kept: some MiB in memory, older bytes in a temporary file without a name.
 
-    Where the stream has nothing for now, `before_waiting` is called. Raises UnreadableError where a read fails or the
-    temporary file can't be written; ``TMPDIR`` says where that lies, ``/tmp`` if it is not set.
+    `before_waiting` is called before a read that has to wait. Raises UnreadableError if a read fails or the temporary
+    file can't be written; that is in ``TMPDIR``, or in ``/tmp`` if this is not set.
     """
 
     size: int | None = None
@@ -47,7 +47,7 @@ class StreamSource:
 
     @property
     def _stop(self) -> int:
-        """Return the position behind the last byte read."""
+        """Return the position after the last byte read."""
         return self._start + len(self._kept)
 
     def read_into(self, position: int, view: memoryview, least: int, /) -> int:
@@ -63,7 +63,7 @@ class StreamSource:
         return bytes(data)
 
     def _reach(self, least: int, most: int) -> None:
-        """Read on to the position `least`, and as far as `most` where there is nothing to wait for."""
+        """Read on to the position `least`, and up to `most` as far as no read has to wait."""
         while self.size is None and (self._stop < least or (self._stop < most and self._is_ready())):
             self._read_on(most - self._stop)
 
@@ -77,7 +77,7 @@ class StreamSource:
             data = self._read_some(max(_LEAST, min(wanted, _MOST)))
         except OSError as error:
             raise UnreadableError(f"{self.name}: {error.strerror}") from error
-        if data is None:  # nothing yet from a stream that does not wait
+        if data is None:  # a non-blocking stream has nothing yet
             if self._poll is not None:
                 self._poll.poll()
             return
@@ -105,8 +105,8 @@ class StreamSource:
 
     def _no_room(self, error: OSError) -> UnreadableError:
         return UnreadableError(
-            f"{self.name}: a part of the stream that must be looked at again does not go into a temporary file in"
-            f" {_folder()} (TMPDIR names another): {error.strerror}"
+            f"{self.name}: part of the stream must be read again, but a temporary file for it can't be written in"
+            f" {_folder()}: {error.strerror}; set TMPDIR to another directory"
         )
 
     def _copy(self, position: int, view: memoryview) -> None:
@@ -138,15 +138,15 @@ class StreamSource:
 
 
 def _reader(stream: BinaryIO) -> Callable[[int], bytes | None]:
-    """Return what reads once: b"" is the end, None nothing for now."""
+    """Return a function that reads once: b"" is the end, None means nothing yet."""
     read1: Callable[[int], bytes] | None = getattr(stream, "read1", None)
     if read1 is None:
         return stream.read
-    return lambda size: read1(size) or stream.read(1)  # to read1 nothing for now is b"", too
+    return lambda size: read1(size) or stream.read(1)  # read1 also returns b"" for nothing yet
 
 
 def _poll(stream: BinaryIO) -> select.poll | None:
-    """Return what says whether there is anything to read, None for what is no file of the system's."""
+    """Return a poll that says whether there are bytes to read, None if the stream has no file descriptor."""
     try:
         descriptor = stream.fileno()
     except (AttributeError, OSError):
@@ -164,14 +164,14 @@ class _Spill:
     """Bytes of a stream from `start` on, in a file that has no name."""
 
     def __init__(self, start: int) -> None:
-        import tempfile  # only few streams need it
+        import tempfile  # few streams need it
 
-        # The folder is named: left to itself, tempfile may fall back on the working directory, where evidence may lie.
+        # With a folder: otherwise tempfile may use the working directory, which may contain evidence.
         self._file = tempfile.TemporaryFile(buffering=0, dir=_folder())  # noqa: SIM115  # closed by close
         self._start = self._stop = start
 
     def add(self, data: memoryview) -> None:
-        """Write `data` behind what is there; zeros are left out, so that a file's hole stands for them."""
+        """Append `data`; blocks of zeros are not written but become holes in the file."""
         descriptor = self._file.fileno()
         at = 0
         while at < len(data):
@@ -187,7 +187,7 @@ class _Spill:
             done += os.preadv(self._file.fileno(), [view[done:]], position - self._start + done)
 
     def released(self, position: int) -> _Spill:
-        """Return what is left from `position` on: this file, or a new one where most of this is needed no more."""
+        """Return the bytes from `position` on: this file, or a new one if most of this one is no longer needed."""
         if position - self._start <= max(_FORGOTTEN, self._stop - position):
             return self
         rest = _Spill(position)

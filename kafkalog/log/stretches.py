@@ -1,7 +1,7 @@
-"""A segment as stretches: whole batches that lie behind one another, each graded by what vouches for it, and the rest.
+"""A segment as stretches: consecutive whole batches, graded by what shows that they belong to the log, and the rest.
 
-Whole is a batch whose checksum holds. Behind damage that alone does not make it the log's: a producer's bytes may be a
-batch in all. So a stretch that was found again needs a witness; without one it is ``isolated``.
+A batch is whole if its CRC matches. After damage that is not enough: a producer's record may contain the bytes of a
+whole batch. So a stretch after damage needs other support; without any it is ``isolated``.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from kafkalog.log.chunk import Chunk, Resumed
 
 __all__ = ["Stretch", "stretches"]
 
-_HELD: Final = 4096  # parts that wait until it is known which offsets go back; then the ones before are believed
+_HELD: Final = 4096  # parts that wait until it is known which offsets go back; with more, the earlier ones are believed
 _BACK: Final = "offset-not-increasing"
 
 
 class Stretch(NamedTuple):
-    """Batches that lie behind one another, or bytes that are none (`batches` is 0).
+    """Consecutive batches, or bytes outside batches (`batches` is 0).
 
-    `records` is None where wrappers of magic 0 or 1 would have to be decompressed for it, `first_offset` where the
-    first batch is one. `grade` is ``anchored``, ``chained`` or ``isolated``, None where nothing is whole; `reason` says
-    what vouches for the stretch, or is the code of the finding that speaks against it.
+    `records` is None if wrappers of magic 0 or 1 would have to be decompressed to count them, `first_offset` if the
+    first batch is a wrapper. `grade` is ``anchored``, ``chained`` or ``isolated``, None if nothing is whole; `reason`
+    says what supports the stretch, or is the code of the finding against it.
     """
 
     position: int
@@ -43,7 +43,7 @@ class Stretch(NamedTuple):
 
 @dataclass(slots=True)
 class _Piece:
-    """A part of the file: batches whose offsets follow each other without a hole, or with `against` something else."""
+    """A part of the file: batches whose offsets continue without a gap; or, with `against`, something else."""
 
     position: int
     size: int
@@ -52,7 +52,7 @@ class _Piece:
     first: int | None = None
     last: int = 0
     resumed: Resumed | None = None
-    goes_back: bool = False  # behind the highest offset before it
+    goes_back: bool = False  # from the highest offset before it
     against: str = ""
 
     @property
@@ -64,7 +64,7 @@ class _Piece:
         return self.position + self.size
 
     def join(self, piece: _Piece) -> None:
-        """Take in the piece behind it."""
+        """Add the piece after it."""
         self.size += piece.size
         self.batches += piece.batches
         self.records = None if self.records is None or piece.records is None else self.records + piece.records
@@ -82,10 +82,10 @@ class _Piece:
 def stretches(
     chunks: Iterator[Chunk], *, size: int, base_offset: int | None = None, hints: Sequence[int] = ()
 ) -> Iterator[Stretch | Finding]:
-    """Cut a segment of `size` bytes into stretches, in file order and without a hole; findings come as they are met.
+    """Cut a segment of `size` bytes into stretches, in file order and without a hole; findings come in between.
 
-    `base_offset` is the lowest offset that belongs there, if known, `hints` are positions where batches begin by the
-    index beside the segment.
+    `base_offset` is the lowest offset that belongs there, if known; `hints` are the positions of batches by the index
+    beside the segment.
     """
     findings: deque[Finding] = deque()
     pieces = _filled(_pieces_of(chunks, findings.append, _allowed(base_offset)), size)
@@ -98,21 +98,21 @@ def stretches(
 
 
 class _Allowed(NamedTuple):
-    """The lowest and the highest offset that a segment may hold."""
+    """The lowest and the highest offset that a segment may contain."""
 
     lowest: int
     highest: int
 
 
 def _allowed(base_offset: int | None) -> _Allowed:
-    """Return which offsets may be in a segment by its name."""
+    """Return which offsets a segment may contain by its name."""
     if base_offset is None:
         return _Allowed(-(2**63), 2**63 - 1)
     return _Allowed(base_offset, min(base_offset + 2**31 - 1, 2**63 - 1))
 
 
 def _pieces_of(chunks: Iterator[Chunk], report: Callable[[Finding], object], allowed: _Allowed) -> Iterator[_Piece]:
-    """Cut the batches into pieces, with what is none in between; neighbours of two chunks are not joined yet."""
+    """Cut the chunks into pieces of batches and pieces of other bytes; those of two chunks are not joined yet."""
     resumed: Resumed | None = None
     top = max(allowed.lowest - 1, -(2**63))
     for chunk in chunks:
@@ -133,12 +133,12 @@ def _pieces_of(chunks: Iterator[Chunk], report: Callable[[Finding], object], all
 
 
 def _is_lost(finding: Finding) -> bool:
-    """Say whether a finding is about bytes that hold no whole batch."""
+    """Say whether a finding is about bytes that are not a whole batch."""
     return finding.bytes in (Bytes.LOST, Bytes.SUSPECT) and finding.length is not None
 
 
 def _is_unfit(finding: Finding) -> bool:
-    """Say whether a batch is whole by its checksum, and yet no reader takes it as it is, or it was not read."""
+    """Say whether a batch with a matching CRC can't be taken: no reader accepts it as it is, or it was not read."""
     return finding.bytes is Bytes.WHOLE or (finding.bytes is Bytes.LOST and finding.length is None)
 
 
@@ -178,11 +178,11 @@ def _pieces(chunk: Chunk, unfit: str, allowed: _Allowed, top: int) -> Iterator[_
 
 
 def _filled(pieces: Iterator[_Piece], size: int) -> Iterator[_Piece]:
-    """Join pieces that go on, and fill what a file that changed under the reader leaves open."""
+    """Join pieces that continue, and fill the holes that a file leaves that changed while it was read."""
     held: _Piece | None = None
     at = 0
     for piece in pieces:
-        if piece.stop <= at:  # bytes that another finding is about, too
+        if piece.stop <= at:  # another finding is about the same bytes
             continue
         if piece.position > at:
             if held is not None:
@@ -211,38 +211,38 @@ def _goes_on(held: _Piece, piece: _Piece) -> bool:
 
 
 def _in_order(pieces: Iterator[_Piece], before: int | None) -> Iterator[_Piece]:
-    """Rule out batches whose offsets go back; those that belong here lie behind the offset `before`.
+    """Rule out batches whose offsets go back; those that belong here have offsets above `before`.
 
-    Where two pieces contradict each other, the one of more batches is believed; of two alike the first if its offset
-    follows what came before, else the second.
+    If two pieces contradict each other, the one with more batches is believed; with equally many, the first one if its
+    offset follows what came before, otherwise the second.
     """
-    last = before  # of what is believed for good
+    last = before  # offset that is believed for good
     newest: _Piece | None = None  # believed until something contradicts it
-    behind: list[_Piece] = []  # what was ruled out behind it
+    after: list[_Piece] = []  # what was ruled out after it
     for piece in pieces:
         if not piece.batches or piece.against:
-            behind.append(piece)
+            after.append(piece)
         elif (last is not None and piece.low <= last) or (
             newest is not None and piece.low <= newest.last and not _outweighs(piece, newest, last)
         ):
             piece.against = _BACK
-            behind.append(piece)
+            after.append(piece)
         else:
             if newest is not None and piece.low <= newest.last:
                 newest.against = _BACK
             elif newest is not None:
                 last = newest.last
-            yield from [newest, *behind] if newest is not None else behind
-            newest, behind = piece, []
-        if len(behind) > _HELD:
+            yield from [newest, *after] if newest is not None else after
+            newest, after = piece, []
+        if len(after) > _HELD:
             last = newest.last if newest is not None else last
-            yield from [newest, *behind] if newest is not None else behind
-            newest, behind = None, []
-    yield from [newest, *behind] if newest is not None else behind
+            yield from [newest, *after] if newest is not None else after
+            newest, after = None, []
+    yield from [newest, *after] if newest is not None else after
 
 
 def _outweighs(piece: _Piece, newest: _Piece, last: int | None) -> bool:
-    """Say whether `piece` is believed where it contradicts the one before it, which comes behind the offset `last`."""
+    """Say whether `piece` is believed and not `newest`, which it contradicts; `last` is the offset before both."""
     if piece.batches != newest.batches:
         return piece.batches > newest.batches
     return last is not None and newest.low != last + 1
@@ -257,29 +257,29 @@ def _graded(pieces: Iterator[_Piece], before: int | None, hints: frozenset[int],
 
 
 class _Grade(NamedTuple):
-    """How far whole batches are believed, and what vouches for them."""
+    """How far whole batches are believed, and what supports that."""
 
     word: str
     reason: str
 
 
 class _Grader:
-    """Holds the newest stretch, and what lies behind it, until the next one is met."""
+    """Keeps the newest stretch, and what comes after it, until the next one is met."""
 
     def __init__(self, before: int | None, hints: frozenset[int], size: int) -> None:
-        self.before = before  # the last offset of what came before and has a witness
+        self.before = before  # the last offset before, of batches that have support
         self.hints = hints
         self.size = size
         self.open: _Piece | None = None
-        self.behind: list[_Piece] = []
+        self.after: list[_Piece] = []
         self.stop = 0  # of the whole batches so far
-        self.grade: _Grade | None = _Grade("anchored", "file-start")  # theirs, None where nothing vouches for them
+        self.grade: _Grade | None = _Grade("anchored", "file-start")  # theirs, None if nothing supports them
 
     def take(self, piece: _Piece) -> Iterator[Stretch]:
-        """Take in the next piece; gives the stretches that it decides."""
+        """Add the next piece; yields the stretches that it decides."""
         if not piece.batches or piece.against:
-            self.behind.append(piece)
-            if len(self.behind) > _HELD:
+            self.after.append(piece)
+            if len(self.after) > _HELD:
                 yield from self.decided(None)
             return
         if self.open is not None and piece.resumed is None and piece.position == self.open.stop:
@@ -289,21 +289,21 @@ class _Grader:
         self.open = piece
 
     def decided(self, following: int | None) -> Iterator[Stretch]:
-        """Give the stretch that is held, and what lies behind it; the next one begins at the offset `following`."""
+        """Yield the stretch that is kept, and what comes after it; the next one begins at the offset `following`."""
         if self.open is not None:
             self.grade = self._grade(self.open, following)
             self.stop = self.open.stop
             if self.grade.word != "isolated":
                 self.before = self.open.last
             yield self.open.stretch(*self.grade)
-        for piece in self.behind:
+        for piece in self.after:
             if piece.batches and piece.resumed is not None:
                 self.grade = _Grade("anchored", "believed-end") if piece.resumed.is_proved else None
             elif piece.batches and piece.position != self.stop:
                 self.grade = None
             self.stop = piece.stop if piece.batches else self.stop
             yield piece.stretch(None, piece.against)
-        self.open, self.behind = None, []
+        self.open, self.after = None, []
 
     def _grade(self, piece: _Piece, following: int | None) -> _Grade:
         if piece.resumed is None and piece.position == self.stop and self.grade is not None:
@@ -314,7 +314,7 @@ class _Grader:
             return _Grade("anchored", "index-entry")
         if piece.resumed is not None and piece.first is not None and piece.first == piece.resumed.expected:
             return _Grade("anchored", "expected-offset")
-        is_last = not self.behind and piece.stop == self.size
+        is_last = not self.after and piece.stop == self.size
         meets = following == piece.last + 1 or (following is None and is_last)
         if meets and self.before is not None and piece.first == self.before + 1:
             return _Grade("anchored", "neighbours-met")

@@ -1,4 +1,4 @@
-"""What a directory is to those who list it, on a disk or in an object store."""
+"""A directory and its entries as an interface, the same for a disk and for an object store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Out = TypeVar("_Out")
 
 
 class DirectoryEntry(Protocol):
-    """A name in a directory. What is neither a file, a directory nor a link is none of them."""
+    """An entry of a directory: a file, a directory, a link or something else."""
 
     @property
     def name(self) -> str: ...
@@ -28,7 +28,7 @@ class DirectoryEntry(Protocol):
 
     @property
     def size(self) -> int:
-        """Return a file's size in bytes, 0 where it vanished."""
+        """Return a file's size in bytes, 0 if it vanished."""
 
 
 class Tree(Protocol):
@@ -37,8 +37,8 @@ class Tree(Protocol):
     def entries(self, path: str, /) -> list[DirectoryEntry]:
         """List a directory: the tree's root or one below it.
 
-        Raises UnreadableError where it is none or can't be listed.
+        Raises UnreadableError if it is not a directory or can't be listed.
         """
 
     def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
-        """Call a function that reads files of the tree for each item, side by side where waiting is all it costs."""
+        """Call a function that reads files of the tree for each item; in an object store several at once."""

@@ -1,8 +1,8 @@
-"""What each column of the tables ``batches`` and ``records`` is made of, written once for rows and for Arrow.
+"""How each column of the tables ``batches`` and ``records`` is computed, written once for rows and for Arrow.
 
-A value is a rule over columns of the kernel's tables. A rule has only operators, so that it takes the cells of one row
-as well as whole arrays: `cells` makes values of plain Python, without NumPy, and ``log.arrow`` makes arrays. The order
-of the columns is that of their declaration in ``tables.dump``, whatever it is here.
+A value is a rule over columns of the kernel's tables. A rule uses only operators, so that it works on the cells of one
+row and on whole arrays: `cells` makes plain Python values, without NumPy, and ``log.arrow`` makes arrays. The order of
+the columns is that of their declaration in ``tables.dump``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["BATCH", "MESSAGE", "OF_BATCH", "RECORD", "Value", "cells", "texts"]
 
 
 class Value(NamedTuple):
-    """A column's value: what `rule` makes of the cells of the columns `of`, or without a rule the first cell.
+    """A column's value: the result of `rule` for the cells of the columns `of`; without a rule, the first cell.
 
-    `none` says of the same cells whether there is no value. `words` are what the number stands for.
+    `none` says for the same cells whether there is no value. `words` are the words for the numbers.
     """
 
     of: tuple[int, ...]
@@ -45,13 +45,13 @@ def _is_old(_: Any, magic: Any) -> Any:
     return magic < 2
 
 
-def _untold(cell: Any, magic: Any, *_: Any) -> Any:
-    """Say whether a wrapper of magic 0 or 1 does not tell."""
+def _unknown(cell: Any, magic: Any, *_: Any) -> Any:
+    """Say whether the value is unknown, as the header of a wrapper of magic 0 or 1 does not have it."""
     return (cell == kernel.NONE) & (magic < 2)
 
 
 def _bit(bit: int) -> Callable[[Any, Any], Any]:
-    """Return whether an attribute is set that came with magic 2."""
+    """Return a rule for an attribute that exists since magic 2."""
     return lambda attributes, magic: (magic > 1) & (attributes & bit != 0)
 
 
@@ -59,12 +59,12 @@ def _bit(bit: int) -> Callable[[Any, Any], Any]:
 BATCH: Final[dict[str, Value]] = {
     "position": Value((kernel.POSITION,)),
     "size_bytes": Value((kernel.SIZE,)),
-    "base_offset": Value((kernel.BASE_OFFSET, kernel.MAGIC), none=_untold),
+    "base_offset": Value((kernel.BASE_OFFSET, kernel.MAGIC), none=_unknown),
     "last_offset": Value((kernel.LAST_OFFSET,)),
     "last_offset_delta": Value(
-        (kernel.BASE_OFFSET, kernel.MAGIC, kernel.LAST_OFFSET), lambda base, _, last: last - base, _untold
+        (kernel.BASE_OFFSET, kernel.MAGIC, kernel.LAST_OFFSET), lambda base, _, last: last - base, _unknown
     ),
-    "count": Value((kernel.COUNT, kernel.MAGIC), none=_untold),
+    "count": Value((kernel.COUNT, kernel.MAGIC), none=_unknown),
     "magic": Value((kernel.MAGIC,)),
     "crc": Value((kernel.CRC,)),
     "crc_holds": Value((kernel.VALID,), _holds),
@@ -104,7 +104,7 @@ RECORD: Final[dict[str, Value]] = {
     "value_size": Value((kernel.VALUE_SIZE,), lambda size: (size >= 0) * (size + 1) - 1),
     "headers_count": Value((kernel.HEADERS_COUNT,), lambda count: (count > 0) * count),
 }
-# Of a record's batch; of the messages inside a wrapper of magic 0 or 1 that is the wrapper.
+# Of a record's batch; for a message inside a wrapper of magic 0 or 1, of the wrapper.
 OF_BATCH: Final[dict[str, Value]] = {
     **{
         name: BATCH[name]
@@ -121,7 +121,7 @@ MESSAGE: Final[dict[str, Value]] = {
 
 
 def cells(value: Value, column: Callable[[int], Sequence[int]]) -> Iterable[Any]:
-    """Make a value of each row; `column` gives the rows' cells of a column of the kernel."""
+    """Compute a value for each row; `column` returns the rows' cells of a column of the kernel."""
     columns = [column(number) for number in value.of]
     made: Iterable[Any] = columns[0] if value.rule is None else map(value.rule, *columns)
     if value.words:
@@ -133,7 +133,7 @@ def cells(value: Value, column: Callable[[int], Sequence[int]]) -> Iterable[Any]
 
 
 def texts(block: RecordBlock, numbers: Sequence[int]) -> dict[str, Iterator[Any]]:
-    """Make the keys, values and headers of the records of these numbers, each when it is asked for."""
+    """Make the keys, values and headers of these records, each when it is needed."""
     keys = tee(map(_text_cells, map(block.key, numbers)))
     values = tee(map(_text_cells, map(block.value, numbers)))
     text, coded = itemgetter(0), itemgetter(1)
@@ -147,7 +147,7 @@ def texts(block: RecordBlock, numbers: Sequence[int]) -> dict[str, Iterator[Any]
 
 
 def _text_cells(data: bytes | None) -> tuple[str | None, str | None]:
-    """Split bytes into a text column and a base64 column, of which one is null."""
+    """Split bytes into a text column and a base64 column, one of them null."""
     if data is None:
         return None, None
     try:

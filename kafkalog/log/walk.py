@@ -1,4 +1,4 @@
-"""Every file of a log directory; links are followed inside it only."""
+"""Every file of a log directory; links are followed only inside it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Found", "walk"]
 
 
 class Found(NamedTuple):
-    """A file; `is_outside` says that it is a symbolic link that leads out or nowhere, and is not followed."""
+    """A file; `is_outside` says that it is a symbolic link that leads out or to nothing, and is not followed."""
 
     path: str
     size: int
@@ -27,9 +27,9 @@ class Found(NamedTuple):
 
 
 def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
-    """Yield every file below `root` that is no directory, in the order of names.
+    """Yield every file below `root`, in the order of names.
 
-    A directory that links lead to twice is walked once; a log directory inside this one is reported and passed over.
+    A directory that several links lead to is walked once; a log directory inside this one is reported and skipped.
     """
     tree = open_tree(root)
     top = os.path.realpath(local_path(root))

@@ -12,7 +12,7 @@ __all__ = ["WINDOW", "Window"]
 
 WINDOW: Final = 1 << 20
 _SMALLEST: Final = 64
-_SLACK: Final = 1 << 16  # read behind a big batch, so that the next header is there without a copy
+_SLACK: Final = 1 << 16  # read after a large batch, so that the next header is there without a copy
 
 
 class Window:
@@ -34,7 +34,7 @@ class Window:
         return self.position + self.start
 
     def next_size(self) -> int:
-        """Return the size that the next header declares, 0 where not enough of it is there."""
+        """Return the size that the next header declares, 0 if too little of it is there."""
         if self.stop - self.start < SIZE_UP_TO_MAGIC:
             return 0
         return size_of(self.buffer, self.start)
@@ -50,7 +50,7 @@ class Window:
         )
         rest = memoryview(self.buffer)[self.start : self.stop]
         if want > len(self.buffer):
-            self.buffer = bytearray(want)  # a new one: somebody may still look at the old
+            self.buffer = bytearray(want)  # a new one: a reader may still use the old one
         view = memoryview(self.buffer)
         view[:kept] = rest
         self.position += self.start
