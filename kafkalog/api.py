@@ -1,6 +1,6 @@
 """Whole directories in one call: audit, verify, transactions, groups, metadata, with typed results.
 
-Thin over the doors of ``kafkalog.auditing``: the rows are those of the commands of the same names, column by column.
+The rows are those of the commands of the same names, column by column.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Result:
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         """Yield a table's rows as dictionaries by column name, in the order of columns; an absent value is None.
 
-        Raises KeyError for a table that this result has not.
+        Raises KeyError for a table that this result does not have.
         """
         names = self._table(table).names
         return (dict(zip(names, row, strict=True)) for row in self._rows(table))
@@ -58,7 +58,7 @@ class Result:
     def arrow(self, table: str) -> ArrowTable:
         """Return a table as Arrow, typed as ``kafkalog schema`` says. Needs pyarrow.
 
-        Raises KeyError for a table that this result has not.
+        Raises KeyError for a table that this result does not have.
         """
         from kafkalog.tables.arrow import arrow_schema, arrow_table
 
@@ -66,7 +66,7 @@ class Result:
 
     def _table(self, name: str) -> Table:
         if name not in self.tables:
-            raise KeyError(f"there is no table {name!r} in this result: it has {', '.join(self.tables)}")
+            raise KeyError(f"this result has no table {name!r}: it has {', '.join(self.tables)}")
         return TABLES[name]
 
 
@@ -82,9 +82,9 @@ def audit(
     transaction_max_timeout_ms: int = 900_000, transaction_state_partitions: int | None = None, jobs: int = 1,
     limits: Limits | None = None,
 ) -> Judged:  # fmt: skip
-    """Say what happened to every transaction and offset under log directories, like ``kafkalog txn-audit``.
+    """Report what happened to every transaction and offset under log directories, like ``kafkalog txn-audit``.
 
-    `now` is ms since 1970 or ISO-8601. What could not be read at all is a finding, too: nothing is raised for it.
+    `now` is ms since 1970 or ISO-8601. An input that could not be read is a finding, and raises nothing.
     """
     from kafkalog.auditing.pipeline import audit as run
     from kafkalog.auditing.transactions import AuditOptions, Summary, audit_batches, audit_rows
@@ -102,10 +102,10 @@ def verify(
     paths: Paths, *, depth: Literal["frame", "records"] = "records", hashed: Literal["sha256"] | None = None,
     replicas: bool = False, jobs: int = 1, limits: Limits | None = None,
 ) -> Judged:  # fmt: skip
-    """Say whether log directories, partitions and single files are whole, like ``kafkalog verify``.
+    """Report whether log directories, partitions and single files are whole, like ``kafkalog verify``.
 
-    `hashed` takes every file's checksum, `replicas` compares the partitions that several directories share. What could
-    not be read at all is a finding, too: nothing is raised for it.
+    `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share. An input
+    that could not be read is a finding, and raises nothing.
     """
     from kafkalog.auditing.verification import VerifyOptions
     from kafkalog.auditing.verification import verify as run
@@ -121,7 +121,7 @@ def transactions(
 ) -> Result:  # fmt: skip
     """Show each step of each transactional id, like ``kafkalog transactions``.
 
-    With an `offset` or a `time` only the step that each id was in then.
+    With an `offset` or a `time`, only the step that each id was in then.
     """
     from kafkalog.auditing.topics import transition_rows
 
@@ -132,7 +132,7 @@ def groups(
     paths: Paths, *, offset: int | None = None, time: int | str | None = None, group: str | None = None,
     tables: Sequence[str] = (GROUPS.name, COMMITTED.name, SHARE_OFFSETS.name), limits: Limits | None = None,
 ) -> Result:  # fmt: skip
-    """Show groups and the offsets they had committed, like ``kafkalog groups``; one `group`, or as it was then."""
+    """Show groups and their committed offsets, like ``kafkalog groups``; one `group`, or as of a moment."""
     from kafkalog.auditing.topics import group_rows
 
     return _result(group_rows(_paths(paths), _moment(offset, time), limits, group, tables), tables)
@@ -143,7 +143,7 @@ def metadata(
     tables: Sequence[str] = (BROKERS.name, FEATURES.name, TOPICS.name, CONFIGS.name, LEADERSHIP.name),
     limits: Limits | None = None,
 ) -> Result:  # fmt: skip
-    """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; of one `topic`, or as it was then."""
+    """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; one `topic`, or as of a moment."""
     from kafkalog.auditing.topics import metadata_view
 
     return _result(metadata_view(_paths(paths), _moment(offset, time), limits, topic, tables), tables)

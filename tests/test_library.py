@@ -90,7 +90,7 @@ def test_times_are_numbers_or_iso() -> None:
 def test_a_table_that_is_not_there_is_named() -> None:
     """With those that are; a heavy one is asked for."""
     found = kafkalog.groups(TOPICS)
-    with pytest.raises(KeyError, match="no table 'offsets' in this result: it has groups, committed"):
+    with pytest.raises(KeyError, match="this result has no table 'offsets': it has groups, committed"):
         found.rows("offsets")
 
     assert list(kafkalog.groups(OFFSETS, tables=["offsets"]).rows("offsets"))

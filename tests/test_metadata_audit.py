@@ -42,7 +42,7 @@ def test_a_partition_that_was_removed_is_told(copied: Path) -> None:
 
     assert f"{row['topic']}-{row['partition']}" == removed.name
     assert row["severity"] == "warning"
-    assert "by the checkpoints it had reached offset" in row["message"]
+    assert "Its checkpoint last recorded offset" in row["message"]
 
 
 def test_it_is_a_note_where_nothing_can_be_lost(copied: Path) -> None:

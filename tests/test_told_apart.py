@@ -101,7 +101,7 @@ def test_a_pending_marker_is_not_hanging() -> None:
 
 
 def test_a_partition_that_had_no_leader_hangs() -> None:
-    """Where the coordinator completed without this partition nobody sends the marker; ending a committed one loses data."""
+    """Where the coordinator completed without this partition nobody sends the marker; aborting a committed one loses data."""
     found = audited("k4-f-marker-leaderless")
     messages = [finding.message for finding in found.findings() if finding.remedy]
 
@@ -109,7 +109,7 @@ def test_a_partition_that_had_no_leader_hangs() -> None:
         ("hanging", "marker-missing", 1, 9),
         ("hanging", "marker-missing", 1, 10),
     ]
-    assert ["ending it loses data" in message for message in messages] == [True, False]
+    assert ["Aborting it now loses data" in message for message in messages] == [True, False]
 
 
 def test_a_fork_after_an_unclean_election() -> None:

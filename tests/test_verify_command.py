@@ -228,7 +228,7 @@ def test_another_file_is_no_provenance(said: str, tmp_path: Path) -> None:
     ended = kafkalog("verify", WHOLE, "--against", tmp_path / "p.json")
 
     assert ended.status == 2
-    assert "no provenance.json of kafkalog verify" in ended.err
+    assert "not a provenance.json of kafkalog verify" in ended.err
 
 
 def test_names_that_are_no_utf8_come_back(copy: Path) -> None:

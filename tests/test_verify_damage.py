@@ -80,7 +80,7 @@ def test_a_segment_that_was_moved_is_told(tmp_path: Path) -> None:
 
     assert told == {("segment-foreign", LOG), ("offset-gap-lost", other.name)}
     (finding,) = [one for one in verified(root).findings() if one.code == "segment-foreign"]
-    assert f"fill the hole in {other.name} from offset" in finding.message
+    assert f"fill the gap of {other.name} at offset" in finding.message
 
 
 def test_two_partitions_alike_are_told_where_nothing_says_which(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_wrong_base_offset_is_told_by_its_neighbours(case: str, log: str | Non
     finding = only(serious(verified(root)), "base-offset-wrong")
 
     assert (finding.position, finding.needed) == (batch.position, batch.base_offset)
-    assert f"the batch before it ends at {rows[len(rows) // 2 - 1].last_offset}" in finding.message
+    assert f"the batch before it ends at offset {rows[len(rows) // 2 - 1].last_offset}" in finding.message
 
 
 @pytest.mark.parametrize(("case", "log"), FLIPPED)

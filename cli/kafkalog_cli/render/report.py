@@ -1,11 +1,11 @@
-"""An audit for eyes: the verdict, who blocks what, what is not in order, and how to see more."""
+"""The report that a person reads: the verdict, who blocks what, what is not in order, and how to see more."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
-from kafkalog.auditing.transactions import Audit, Summary, audit_rows, unsettled_rows
+from kafkalog.auditing.transactions import Audit, Summary, audit_rows, count_of, unsettled_rows
 from kafkalog.format.times import iso
 from kafkalog.tables import TABLES, Table
 from kafkalog_cli.escape import escape
@@ -33,11 +33,15 @@ def write_report(
     for log, held in summary.blocked():
         if not partitions((log.log, log.topic, log.partition)):
             continue
-        who = escape(held.transactional_id) if held.transactional_id is not None else "an unknown transactional id"
+        who = (
+            f"A transaction of producer {held.producer_id} (no transactional id known)"
+            if held.transactional_id is None
+            else f"Transaction of {escape(held.transactional_id)} (producer {held.producer_id})"
+        )
         lines.append(
-            f"{escape(log.topic)}-{log.partition}: read_committed consumers stop at offset"
-            f" {log.last_stable_offset}, {log.behind} before the end, since {iso(held.since_ms)}:"
-            f" producer {held.producer_id} ({who}) is {held.state}"
+            f"{escape(log.topic)}-{log.partition}: consumers with read_committed stop at offset"
+            f" {log.last_stable_offset}, {count_of(log.behind, 'offset')} before the end, since {iso(held.since_ms)}."
+            f" {who} is {held.state}."
         )
     stream.write(("\n".join(lines).rstrip() + "\n\n").encode("utf-8", "surrogateescape"))
     _table(unsettled_rows(audit), stream, "transactions", _TRANSACTIONS, test_of, color=color, width=width)
@@ -72,5 +76,5 @@ def write_findings(rows: Iterable[Sequence[Any]], stream: BinaryIO) -> None:
         where = finding["file"] if finding["position"] is None else f"{finding['file']}@{finding['position']}"
         text = f"{finding['severity']}: {finding['code']}: {escape(where)}\n    {escape(finding['message'])}\n"
         if finding["remedy"]:
-            text += f"    to end it: {escape(finding['remedy'])}\n"
+            text += f"    to end it, run: {escape(finding['remedy'])}\n"
         stream.write(text.encode("utf-8", "surrogateescape") + b"\n")

@@ -6,7 +6,7 @@ It answers: what is in this log, where is it damaged, which offsets are missing 
 from __future__ import annotations
 
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.auditing.partition.findings import file_of, located, log_findings
+from kafkalog.auditing.partition.findings import file_of, located, log_findings, offset_range
 from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.lost_offsets import LostOffsets
 from kafkalog.auditing.partition.marker_rules import marker_findings
@@ -26,6 +26,7 @@ __all__ = [
     "located",
     "log_findings",
     "marker_findings",
+    "offset_range",
     "reach",
     "read_extents",
     "read_log",

@@ -1,4 +1,4 @@
-"""Bytes of a log that hold no whole batch, placed between the offsets around them."""
+"""Bytes of a log that are no whole batch, placed between the offsets around them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding
 
 
 def _zeros(scan: SegmentScan, tail: Finding) -> Finding:
-    message = f"{tail.length} zero bytes to the end of a segment that is not the last"
+    message = f"{tail.length} zero bytes at the end of a segment that is not the last one"
     return Finding.of("bytes-zero", scan.segment.path, message, position=tail.position, length=tail.length)
 
 
@@ -60,7 +60,7 @@ def _torn(active: SegmentScan) -> Iterator[Finding]:
 
 
 def _goes_on(scan: SegmentScan, position: int) -> bool:
-    """Say whether what is there of a batch's header has the next offset and a magic that exists."""
+    """Say whether the written part of a batch's header has the next offset and a magic that exists."""
     last = scan.stretch.last_offset
     wanted = (scan.segment.base_offset if last is None else last + 1).to_bytes(8, "big")
     try:

@@ -1,31 +1,43 @@
-"""What is reported about a log whoever wrote in it: damage, gaps, leftovers."""
+"""Findings about a log as a whole: damage, gaps, leftovers."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import Final
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.findings import Finding
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import PartitionDirectory
 
-__all__ = ["file_of", "located", "log_findings"]
+__all__ = ["file_of", "located", "log_findings", "offset_range"]
+
+_WHY: Final = {
+    ("damage", "lost-segment"): "a segment is lost",
+    ("damage", "missing-batches"): "batches are lost, and the topic was never compacted",
+    ("unexplained", "missing-batches"): "the available files show no legal cause, and do not rule one out",
+}
 
 
 def log_findings(audit: PartitionAudit) -> list[Finding]:
-    """Return what is to be said of a log, whoever wrote in it."""
+    """Return the findings about a log as a whole, not about single producers."""
     found = [*audit.findings, *left_over(audit.directory), *_gaps(audit)]
     return [located(finding, audit.directory) for finding in found]
 
 
 def located(finding: Finding, directory: PartitionDirectory) -> Finding:
-    """Return a finding with the log that it is about."""
+    """Return a finding with its log."""
     return finding._replace(log=directory.log, topic=directory.topic, partition=directory.partition)
 
 
+def offset_range(first: int, last: int) -> str:
+    """Write a range of offsets as messages have it."""
+    return f"offset {first}" if first == last else f"offsets {first}-{last}"
+
+
 def file_of(directory: PartitionDirectory, offset: int) -> str:
-    """Return the segment that holds an offset, the directory where there is none."""
+    """Return the path of the segment with an offset, of the directory where no segment has it."""
     segments = directory.segments
     number = bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1
     return segments[number].path if number >= 0 else directory.log
@@ -36,10 +48,12 @@ def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
         if gap.kind == "legal" or gap.cause == "unreadable-bytes":  # the bytes have their own finding
             continue
         code = "offset-gap-lost" if gap.kind == "damage" else "offset-gap-unexplained"
+        missing = offset_range(gap.first_offset, gap.last_offset).capitalize()
+        verb = "is" if gap.first_offset == gap.last_offset else "are"
         yield Finding.of(
             code,
             gap.file,
-            f"offsets {gap.first_offset} to {gap.last_offset} are missing: {gap.cause}",
+            f"{missing} {verb} missing: {_WHY[gap.kind, gap.cause]} ({gap.cause}).",
             position=gap.position,
             offset=gap.first_offset,
             last_offset=gap.last_offset,

@@ -16,7 +16,7 @@ from kafkalog.log.logdir import PartitionDirectory
 __all__ = ["Evidence", "Gap", "MissingOffsets", "classify", "holes"]
 
 _BY_CLEANER: Final = frozenset({"compaction", "removed-marker", "cleaned-aborted-data"})
-_NOT_SEEN: Final = frozenset({"lost-segment", "missing-batches"})  # what it is where no sign of the cleaner is left
+_NOT_SEEN: Final = frozenset({"lost-segment", "missing-batches"})  # the causes where no sign of the cleaner is left
 
 
 class MissingOffsets(NamedTuple):
@@ -47,8 +47,8 @@ class Gap(NamedTuple):
 class Evidence:
     """What a log's files say that bears on its gaps.
 
-    `cleaned_to` is the offset below which the cleaner may have been, -1 where no file says that it was there; `aborted`
-    are first and last offsets of aborted transactions by the ``.txnindex`` files.
+    `cleaned_to` is the offset below which the cleaner may have been, -1 where no file shows that it was there;
+    `aborted` are first and last offsets of aborted transactions by the ``.txnindex`` files.
     """
 
     directory: PartitionDirectory
@@ -83,8 +83,8 @@ def classify(hole: MissingOffsets, evidence: Evidence, policies: Collection[str 
 
     `policies` are the values of cleanup.policy in the topic's whole life. A topic that was never compacted has no gap
     by the cleaner. One that is compacted may have gaps although no other file shows the cleaner, but not in the last
-    segment, which the cleaner never reads. Where the set is empty, or None is in it (the brokers' default held, which
-    is not known), the files alone decide.
+    segment, which the cleaner never reads. Where the set is empty, or None is in it (the brokers' default applied,
+    which is not known), the files alone decide.
     """
     kind, cause = _by_files(hole, evidence)
     if policies and None not in policies:

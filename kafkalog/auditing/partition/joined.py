@@ -71,7 +71,7 @@ def join(
 
 
 def _joined(seed: Columns, stretches: Sequence[FoldedLog]) -> FoldedLog:
-    """Join stretches behind transactions that were open before them; one alone is what it is."""
+    """Join stretches after transactions that were open before them; one alone needs no joining."""
     if len(stretches) == 1 and not len(seed):
         return stretches[0]
     fold = Fold()
@@ -91,7 +91,7 @@ def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:
 
 
 def _cleaned_to(directory: PartitionDirectory, scans: Sequence[SegmentScan], log_end: int) -> int:
-    """Return the offset below which the cleaner may have been: the end of the segment that holds its checkpoint.
+    """Return the offset below which the cleaner may have been: the end of the segment with its checkpoint.
 
     Where the checkpoint is missing and batches show that they were cleaned, it is the end of the last one that does.
     """
@@ -121,7 +121,7 @@ def _txn_entries(
 
 
 def _seams(scans: Sequence[SegmentScan]) -> Iterator[Finding]:
-    """Compare each segment's end with the next one's begin: offsets and leader epochs only rise."""
+    """Compare each segment's end with the next one's start: offsets and leader epochs only rise."""
     whole = [scan for scan in scans if scan.stretch.first_offset is not None]
     for before, after in pairwise(whole):
         last, first = before.stretch.last_offset, after.stretch.first_offset
@@ -129,7 +129,7 @@ def _seams(scans: Sequence[SegmentScan]) -> Iterator[Finding]:
             yield Finding.of(
                 "offset-not-increasing",
                 after.segment.path,
-                f"the segment begins at offset {first}, the one before it ends at {last}",
+                f"the segment begins at offset {first}, but the segment before it ends at offset {last}",
                 position=0,
                 offset=first,
                 needed=last + 1,
@@ -140,7 +140,7 @@ def _seams(scans: Sequence[SegmentScan]) -> Iterator[Finding]:
             yield Finding.of(
                 "leader-epoch-decreasing",
                 after.segment.path,
-                f"the segment begins in leader epoch {new}, the one before it ends in {old}",
+                f"the segment begins in leader epoch {new}, but the segment before it ends in leader epoch {old}",
                 position=0,
                 offset=first,
                 needed=old,

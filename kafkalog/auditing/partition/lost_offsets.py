@@ -1,4 +1,4 @@
-"""The offsets that are missing in a log: which they are, and below which offset something is missing."""
+"""The offsets that are missing in a log, and the offset below which some are missing."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ class LostOffsets:
         return at >= 0 and offset < self._ends[at]
 
     def end_before(self, offset: int) -> int:
-        """Return the end of the last gap that begins in front of an offset, 0 where there is none."""
+        """Return the end of the last gap that begins before an offset, 0 where there is none."""
         at = bisect_left(self._firsts, offset) - 1
         return self._ends[at] if at >= 0 else 0

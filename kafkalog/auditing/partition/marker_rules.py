@@ -1,4 +1,4 @@
-"""What a transaction's marker says, held against the data that it ends and the producer's markers before it."""
+"""A transaction's marker, compared with the data that it ends and the producer's markers before it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,20 @@ __all__ = ["marker_findings"]
 
 _NAMES: Final = ("producer_id", "first_offset", "last_epoch", "marker_offset", "marker_epoch", "coordinator_epoch")
 
+_WORDS: Final = {
+    "marker_epoch": ("producer epoch", "the data that it ends"),
+    "coordinator_epoch": ("coordinator epoch", "the producer's marker before it"),
+}
+
 
 def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
-    """Yield the markers that no leader would have taken: of an older epoch than the data, of an older coordinator."""
+    """Yield the markers that a leader refuses: of an older epoch than the data, of an older coordinator."""
     columns = {name: audit.transactions[name] for name in _NAMES}
     marked = np.flatnonzero(columns["marker_offset"] != NONE)
     rows = {name: column[marked] for name, column in columns.items()}
     older = (rows["first_offset"] != NONE) & (rows["last_epoch"] >= 0) & (rows["marker_epoch"] < rows["last_epoch"])
     for row in np.flatnonzero(older).tolist():
-        yield _of("marker-epoch-wrong", audit, rows, row, "epoch", "marker_epoch", int(rows["last_epoch"][row]))
+        yield _of("marker-epoch-wrong", audit, rows, row, "marker_epoch", int(rows["last_epoch"][row]))
     known = np.flatnonzero(rows["coordinator_epoch"] >= 0)
     order = known[np.lexsort((rows["marker_offset"][known], rows["producer_id"][known]))]
     before, after = order[:-1], order[1:]
@@ -41,20 +46,20 @@ def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
             audit,
             rows,
             int(after[at]),
-            "coordinator epoch",
             "coordinator_epoch",
             needed,
         )
 
 
 def _of(
-    code: str, audit: PartitionAudit, rows: dict[str, NDArray[np.int64]], row: int, what: str, name: str, needed: int
+    code: str, audit: PartitionAudit, rows: dict[str, NDArray[np.int64]], row: int, name: str, needed: int
 ) -> Finding:
+    what, before = _WORDS[name]
     offset, producer, found = (int(rows[key][row]) for key in ("marker_offset", "producer_id", name))
     return Finding.of(
         code,
         file_of(audit.directory, offset),
-        f"the marker of producer {producer} at offset {offset} has {what} {found}, before it was {needed}",
+        f"the marker of producer {producer} at offset {offset} has {what} {found}, {before} has {needed}",
         offset=offset,
         producer_id=producer,
         needed=needed,

@@ -15,7 +15,7 @@ __all__ = ["ReadLog", "read_log"]
 
 
 class ReadLog(NamedTuple):
-    """A log's facts, and the scans of its segments that they were joined of."""
+    """A log's facts, and the scans of its segments that were joined to them."""
 
     partition: PartitionAudit
     scans: list[SegmentScan]

@@ -1,4 +1,4 @@
-"""Replicas of one partition in several brokers' directories: where their histories part."""
+"""Replicas of one partition in several brokers' directories: where their histories diverge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reach(partition: PartitionAudit) -> tuple[int, int]:
 
 
 def replica_forks(partitions: Sequence[PartitionAudit]) -> Iterator[Finding]:
-    """Yield a finding for each two replicas that hold batches of different leader epochs at the same offset."""
+    """Yield a finding for each pair of replicas with batches of different leader epochs at the same offset."""
     replicas: dict[tuple[str, int], list[PartitionAudit]] = {}
     for partition in partitions:
         replicas.setdefault((partition.directory.topic, partition.directory.partition), []).append(partition)
@@ -33,7 +33,7 @@ def replica_forks(partitions: Sequence[PartitionAudit]) -> Iterator[Finding]:
             yield Finding.of(
                 "replicas-fork",
                 one.directory.log,
-                f"at offset {offset} this replica is in leader epoch {epoch}, {other.directory.log} in {other_epoch}",
+                f"at offset {offset} this replica has leader epoch {epoch}, {other.directory.log} has {other_epoch}",
                 offset=offset,
                 needed=epoch,
                 found=other_epoch,
@@ -44,7 +44,7 @@ def replica_forks(partitions: Sequence[PartitionAudit]) -> Iterator[Finding]:
 
 
 def _fork(one: PartitionAudit, other: PartitionAudit) -> tuple[int, int, int] | None:
-    """Return the first offset that both hold in different leader epochs, with the two epochs."""
+    """Return the first offset that both have in different leader epochs, with the two epochs."""
     low = max(one.log_start_offset, other.log_start_offset)
     high = min(one.log_end_offset, other.log_end_offset)
     for offset in sorted({max(low, first) for _, first in (*one.epochs, *other.epochs)}):
@@ -59,7 +59,7 @@ def _epoch_at(partition: PartitionAudit, offset: int) -> int | None:
 
 
 def state_differences(taken: Sequence[Entry], other: Sequence[Entry]) -> Iterator[Finding]:
-    """Yield a finding where two replicas of a state partition hold different records at the same offset."""
+    """Yield a finding where two replicas of a state partition have different records at the same offset."""
     by_offset = {entry.offset: entry for entry in taken}
     for entry in other:
         mine = by_offset.get(entry.offset)
@@ -67,8 +67,8 @@ def state_differences(taken: Sequence[Entry], other: Sequence[Entry]) -> Iterato
             yield Finding.of(
                 "state-replicas-differ",
                 entry.log,
-                f"at offset {entry.offset} this replica speaks of {entry.record.transactional_id}, the one taken of"
-                f" {mine.record.transactional_id}, or in another way",
+                f"at offset {entry.offset} this replica has another record than the replica that was used: of"
+                f" {entry.record.transactional_id} here, of {mine.record.transactional_id} there",
                 offset=entry.offset,
                 log=entry.log,
                 topic=STATE_TOPIC,

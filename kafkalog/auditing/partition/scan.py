@@ -23,7 +23,7 @@ __all__ = ["DamagedBytes", "SegmentScan", "scan_segment"]
 
 
 class DamagedBytes(NamedTuple):
-    """An extent of a file's bytes that holds no whole batch; `last_offset` is that of the batch before it, if any."""
+    """An extent of a file's bytes that is no whole batch; `last_offset` is that of the batch before it, if any."""
 
     file: str
     position: int
@@ -32,7 +32,7 @@ class DamagedBytes(NamedTuple):
 
 
 class LogName(Protocol):
-    """Whatever says which log a segment is of: its directory's path, its topic and partition."""
+    """Names the log of a segment: its directory's path, its topic and partition."""
 
     @property
     def log(self) -> str: ...
@@ -73,14 +73,14 @@ def scan_segment(
 ) -> SegmentScan:
     """Read a segment once, headers and transaction markers only; one of the state topic with its records.
 
-    `chunks` are the segment's own where somebody else reads it.
+    `chunks` are the segment's own where the caller reads it.
     """
     fold = Fold()
-    told = _Told(segment.path)
+    reported = _Reported(segment.path)
     types, coordinator_epochs = array("q"), array("q")
     try:
         for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
-            told.of_chunk(chunk, fold.last_offset)
+            reported.of_chunk(chunk, fold.last_offset)
             heads = chunk.heads
             if not heads.count:
                 continue
@@ -90,12 +90,12 @@ def scan_segment(
                 chunk.open_wrappers()
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:
-        told.findings.append(Finding.of("file-unreadable", segment.path, str(error)))
-        told.damaged.append(DamagedBytes(segment.path, 0, segment.size, fold.last_offset))
+        reported.findings.append(Finding.of("file-unreadable", segment.path, str(error)))
+        reported.damaged.append(DamagedBytes(segment.path, 0, segment.size, fold.last_offset))
     stretch = fold.result()
-    told.of_markers(stretch)
+    reported.of_markers(stretch)
     scan = SegmentScan(
-        segment, stretch, told.damaged, told.zero_tail, told.findings,
+        segment, stretch, reported.damaged, reported.zero_tail, reported.findings,
         len(stretch.finished) + len(stretch.opened), _oldest(stretch),
     )  # fmt: skip
     if log.topic == STATE_TOPIC:
@@ -111,11 +111,11 @@ def _oldest(stretch: FoldedLog) -> int:
 
 
 def _read_entries(log: LogName, scan: SegmentScan, limits: Limits | None) -> None:
-    """Read what a coordinator wrote."""
+    """Read a coordinator's records."""
     path = scan.segment.path
     try:
         size = scan.segment.size
-        for record in records(path, limits=limits, on_finding=lambda _: None, max_bytes=size):  # the scan told them
+        for record in records(path, limits=limits, on_finding=lambda _: None, max_bytes=size):  # the scan reported them
             try:
                 state = state_record(record.key, record.value)
             except MalformedError as error:
@@ -135,8 +135,8 @@ def _read_entries(log: LogName, scan: SegmentScan, limits: Limits | None) -> Non
             scan.findings.append(Finding.of("file-unreadable", path, str(error)))
 
 
-class _Told:
-    """What a scan's findings come to."""
+class _Reported:
+    """A scan's findings, and the bytes that they make damaged."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -145,7 +145,7 @@ class _Told:
         self.findings: list[Finding] = []
 
     def of_chunk(self, chunk: Chunk, last_offset: int | None) -> None:
-        """Keep a chunk's findings; the table of gaps tells of gaps."""
+        """Keep a chunk's findings, except gaps: these are rows of the table of gaps."""
         for finding in chunk.findings:
             if finding.code == "tail-preallocated":
                 self.zero_tail = finding
@@ -156,7 +156,7 @@ class _Told:
                 self.findings.append(finding)
 
     def of_markers(self, stretch: FoldedLog) -> None:
-        """Tell of the markers that can't be read."""
+        """Report the markers that can't be read."""
         for offset, position, size in stretch.unreadable_markers:
             message = f"the transaction marker at offset {offset} can't be read"
             self.findings.append(

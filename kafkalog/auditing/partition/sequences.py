@@ -1,4 +1,4 @@
-"""Sequence numbers that no leader would have accepted, where nothing excuses or explains them."""
+"""Sequence numbers that a leader would have refused, where nothing excuses or explains them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
         if before < audit.cleaned_to or offset <= audit.log_start_offset:
             continue
         if found.next_timestamp - found.last_timestamp > _EXPIRATION_MS:
-            continue  # a leader has forgotten the producer: it may go on with any sequence
+            continue  # a leader has forgotten the producer: it may continue with any sequence
         if any(before < first <= offset for _, first in audit.epochs):
-            continue  # a new leader knows what was replicated, no more
+            continue  # a new leader knows only what was replicated
         kind, needed = judge(found)
         explained = any(before < gap.first_offset and gap.last_offset < offset for gap in audit.gaps)
         if kind == "hole" and explained:
@@ -38,8 +38,8 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
         yield Finding.of(
             "sequence-broken",
             audit.directory.log,
-            f"producer {found.producer_id}: {kind} between offsets {before} and {offset}:"
-            f" sequence {needed} needed, {found.first_sequence} there",
+            f"producer {found.producer_id}'s sequence breaks between offsets {before} and {offset} ({kind}):"
+            f" sequence {needed} was needed, {found.first_sequence} was found",
             offset=before,
             last_offset=offset,
             producer_id=found.producer_id,

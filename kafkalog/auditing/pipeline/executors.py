@@ -1,4 +1,4 @@
-"""What runs the stages: this process, or this one with a pool of others that scan. Spark's is in ``kafkalog_spark``."""
+"""Executors of the stages: this process, or this one with a pool that scans. Spark's is in ``kafkalog_spark``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MESSAGE_ROWS: Final = 1 << 16  # transactions, some 30 bytes each
 
 
 class Scanned(Protocol):
-    """What the scans gave, wherever it is kept."""
+    """The results of the scans, wherever they are kept."""
 
     def clock(self, cluster: int) -> Clock:
         """Return the newest times in a cluster's logs."""
@@ -37,7 +37,7 @@ JudgedT_co = TypeVar("JudgedT_co", covariant=True)
 
 
 class Executor(Protocol[ScannedT, JudgedT_co]):
-    """Runs the stages that are many tasks. What it gives is there as long as its context."""
+    """Runs the stages that are many tasks. Its results last as long as its context."""
 
     def scan(self, logs: Sequence[LogPlace]) -> AbstractContextManager[ScannedT]:
         """Scan the segments of all logs."""
@@ -45,11 +45,11 @@ class Executor(Protocol[ScannedT, JudgedT_co]):
     def judge(
         self, logs: Sequence[LogPlace], scanned: ScannedT, around: Mapping[int, Surroundings]
     ) -> AbstractContextManager[JudgedT_co]:
-        """Judge every partition, then partitions against each other; `around` is by the clusters' numbers."""
+        """Judge every partition, then compare partitions with each other; `around` is by the clusters' numbers."""
 
 
 class ScansHere:
-    """Scans that this process holds. A log's scans are given away when they are asked for to be judged."""
+    """Scans in this process. `give` hands a log's scans out once, to be judged, and forgets them."""
 
     def __init__(self, scans: dict[int, dict[int, SegmentScan]], clocks: dict[int, Clock]) -> None:
         self._scans = scans
@@ -70,7 +70,7 @@ class ScansHere:
 
 
 class JudgedLogs:
-    """The audits of all logs by their numbers, and of each cluster what is about no single log."""
+    """The audits of all logs by their numbers, and each cluster's findings that are about no single log."""
 
     def __init__(self) -> None:
         self.logs: dict[int, LogAudit] = {}
@@ -142,7 +142,7 @@ def _received(messages: list[bytes]) -> SegmentScan:
 
 
 def executor_for(logs: Sequence[LogPlace], limits: Limits, jobs: int) -> InProcess:
-    """Return what runs an audit of these logs on this machine: a pool of processes where that pays."""
+    """Return the executor of an audit on this machine: with a pool of processes where that pays."""
     if jobs == 1 or sum(log.directory.size for log in logs) < _POOL_BYTES:
         return InProcess(limits)
     return ProcessPool(limits, jobs)

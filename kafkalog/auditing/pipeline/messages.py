@@ -1,4 +1,4 @@
-"""What crosses between an audit's stages beside scans, as bytes with a schema and a version."""
+"""The messages between an audit's stages, other than scans, as bytes with a schema and a version."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ Codes = Counter[tuple[str, Severity]]
 
 
 def write_place(place: LogPlace) -> bytes:
-    """Write where a log is and what its listing said; of its node without other partitions and findings."""
+    """Write where a log is, its listing, and its node without other partitions and findings."""
     log, node = place.directory, place.node
     return write_message(
         _PLACE,
@@ -176,7 +176,7 @@ def read_counts(data: bytes) -> tuple[Codes, Counter[str]]:
 
 
 def write_keys(keys: Packed) -> bytes:
-    """Write rows by which partitions are held against each other."""
+    """Write the rows that partitions are compared by."""
     return write_message(_KEYS, {"keys": keys})
 
 
@@ -186,7 +186,7 @@ def read_keys(data: bytes) -> Packed:
 
 
 def write_conflict(one: Mapping[str, int], other: Mapping[str, int]) -> bytes:
-    """Write two transactions that are one and ended in different ways."""
+    """Write the two rows of one transaction that ended in different ways."""
     return write_message(_CONFLICT, {"pair": [tuple(row[name] for name in KEY_COLUMNS) for row in (one, other)]})
 
 

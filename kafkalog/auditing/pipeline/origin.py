@@ -1,4 +1,4 @@
-"""Where an audit's tables come from, and how it ended: what stands beside them in files."""
+"""Where an audit's tables come from, and how it ended: the files beside them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PIECE: Final = 1 << 20
 def provenance(
     summary: Summary, files: Iterable[dict[str, Any]], arguments: Sequence[str], started: float, engine: str
 ) -> dict[str, Any]:
-    """Return what made an audit of which files; `started` is in seconds, a file has its path, size and more."""
+    """Return an audit's versions, options and files; `started` is in seconds, a file has its path, size and more."""
     return {
         "kafkalog": VERSION,
         "kernel": form(),
@@ -48,7 +48,7 @@ def provenance(
 
 
 def verdict_of(summary: Summary, status: Exit) -> dict[str, Any]:
-    """Return how an audit ended, for those who don't see the process's exit status."""
+    """Return how an audit ended, for readers who don't see the process's exit status."""
     return {
         "verdict": summary.verdict(),
         "totals": summary.totals(),
@@ -59,7 +59,7 @@ def verdict_of(summary: Summary, status: Exit) -> dict[str, Any]:
 
 
 def as_text(said: dict[str, Any]) -> str:
-    """Write it as JSON for eyes, in ASCII: a file's name may be no UTF-8."""
+    """Write it as JSON for people, in ASCII: a file's name may not be UTF-8."""
     return json.dumps(said, indent=1) + "\n"
 
 

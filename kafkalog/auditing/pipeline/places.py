@@ -45,7 +45,7 @@ class LogPlace:
 
 @dataclass(frozen=True, slots=True)
 class SegmentPlace:
-    """A segment to scan: the task that does it, the number of its log and its place there, and which log that is."""
+    """A segment to scan: its task, the number of its log, its place in the log, and the log's name."""
 
     task: int
     log_number: int
@@ -60,7 +60,7 @@ class SegmentPlace:
 
 
 def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPlace]:
-    """Number the logs of all clusters, in the order in which an audit goes through them.
+    """Number the logs of all clusters, in the order of an audit.
 
     The producers of a log are shared out by `share_bytes` of it; None keeps them together. Those of the state topic,
     which have no transactions, are never shared out.
@@ -88,7 +88,7 @@ def groups_of(logs: Sequence[LogPlace]) -> Iterator[list[LogPlace]]:
 
 
 def packed_tasks(sizes: Mapping[int, int], split_bytes: int) -> dict[int, int]:
-    """Give each of some numbered things a task by its size: to the one that has least so far, the biggest first."""
+    """Give numbered things to tasks by their sizes: the biggest first, each to the task that has least so far."""
     total = sum(size + _OPEN_COST for size in sizes.values())
     tasks = max(1, min(len(sizes), -(-total // max(1, split_bytes))))
     heap = [(0, task) for task in range(tasks)]
@@ -100,7 +100,7 @@ def packed_tasks(sizes: Mapping[int, int], split_bytes: int) -> dict[int, int]:
 
 
 def segments_of(logs: Sequence[LogPlace], split_bytes: int) -> list[SegmentPlace]:
-    """Share segments out to tasks of some `split_bytes`, each to the one that has least so far, the biggest first."""
+    """Share segments out to tasks of some `split_bytes`: the biggest first, each to the task that has least so far."""
     wanted = [(log, at, segment) for log in logs for at, segment in enumerate(log.directory.segments)]
     tasks = packed_tasks({at: segment.size for at, (_, _, segment) in enumerate(wanted)}, split_bytes)
     places = []

@@ -1,4 +1,4 @@
-"""A whole audit: directories to clusters, and the stages one after the other, whatever runs them."""
+"""A whole audit: directories to clusters, and the stages one after the other, on any executor."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def run_stages(
 ) -> Iterator[tuple[dict[int, Surroundings], JudgedT]]:
     """Run the stages on the `logs` of `clusters`: scan, surround, judge, across partitions.
 
-    Gives what surrounds each cluster, by its number, and what the executor's judging gave, which is there as long as
-    the context.
+    Gives the surroundings of each cluster, by its number, and the executor's judgement, which lasts as long as the
+    context.
     """
     with executor.scan(logs) as scanned:
         around = {}

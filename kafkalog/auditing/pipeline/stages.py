@@ -1,7 +1,7 @@
-"""The stages of an audit, each a function of what the one before gave; no executor knows more of an audit than these.
+"""The stages of an audit, each a function of the results of the one before; executors know nothing else of an audit.
 
-scan: segments, one by one. surround: what a cluster's state topic and metadata log say. judge: the logs of one
-partition. across: partitions against each other, by the transactions whose marker's epoch is their own.
+scan: segments, one by one. surround: a cluster's state topic and metadata log. judge: the logs of one partition.
+across: partitions compared with each other, by the transactions whose marker's epoch is their own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def scan_place(place: SegmentPlace, limits: Limits) -> SegmentScan:
 def surround(
     cluster: Cluster, states: Iterable[tuple[LogPlace, Sequence[SegmentScan]]], clock: Clock, options: AuditOptions
 ) -> Surroundings:
-    """Put together what surrounds a cluster's logs; `states` are the logs of its state topic with their scans."""
+    """Make the surroundings of a cluster's logs; `states` are the logs of its state topic with their scans."""
     metadata = cluster_metadata(cluster.nodes, options.limits)
     logs = [StateLog.of(log.node, join(log.directory, scans, _policies(log, metadata)), scans) for log, scans in states]
     return Surroundings.of(cluster.nodes, metadata, logs, clock.newest, clock.newest_broker, options)

@@ -1,6 +1,6 @@
 """Side files rebuilt from the log and compared: indexes, ``.txnindex``, snapshots, epochs, checkpoints.
 
-It answers: does a file beside the log say something else than the log does.
+It answers: does a file beside the log contradict the log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many witnesses say of a segment that it is another log's: its indexes, its neighbours, its ``.txnindex``."""
+"""How many witnesses show that a segment belongs to another log: its indexes, its neighbours, its ``.txnindex``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkalog.log.logdir import Segment
 
 __all__ = ["Doubts"]
 
-_ENOUGH = 2  # witnesses that do not know of each other
+_ENOUGH = 2  # independent witnesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,17 @@ class Doubts:
         return self.votes.get(segment.path, 0)
 
     def is_foreign(self, segment: Segment) -> bool:
-        """Say whether a segment is another log's, by several witnesses."""
+        """Say whether several witnesses show that a segment belongs to another log."""
         return self.of(segment) >= _ENOUGH
 
     @property
     def any_foreign(self) -> bool:
-        """Say whether one of the segments is another log's, by several witnesses."""
+        """Say whether several witnesses show that one of the segments belongs to another log."""
         return any(votes >= _ENOUGH for votes in self.votes.values())
 
 
 def _out_of_order(segments: Sequence[RebuiltSegment]) -> Iterator[Segment]:
-    """Yield the segments whose offsets are not those between their neighbours: as good as several witnesses."""
+    """Yield the segments whose offsets do not fit between their neighbours: that counts as several witnesses."""
     last = -1
     for rebuilt in segments:
         if rebuilt.first_offset is None or rebuilt.last_offset is None:

@@ -20,7 +20,7 @@ __all__ = ["EpochRun", "EpochRuns", "runs_of_log"]
 
 @dataclass(frozen=True, slots=True)
 class EpochRun:
-    """Neighbouring batches of one leader epoch: offsets of the first one, and the last offset before it."""
+    """Consecutive batches of one leader epoch: offsets of the first one, and the last offset before it."""
 
     epoch: int
     first: int

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kafkalog.auditing.partition import offset_range
 from kafkalog.format import kernel
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ __all__ = ["Mismatch", "offset_mismatch", "offsets_beyond", "time_mismatch", "ti
 
 
 class Mismatch(NamedTuple):
-    """What is wrong with an index; `share` is the part of its entries that do not fit, from 0 to 1."""
+    """What is wrong with an index; `share` is the part of its entries that are wrong, from 0 to 1."""
 
     finding: Finding
     share: float
@@ -39,7 +40,7 @@ def times_beyond(index: TimeIndex, coverage: Coverage) -> NDArray[np.bool_]:
 
 
 def offset_mismatch(index: OffsetIndex, place: SegmentFiles, coverage: Coverage) -> Mismatch | None:
-    """Return what of an ``.index`` leads readers astray."""
+    """Return the wrong entries of an ``.index``, by which readers go astray."""
     if not len(index):
         return None
     wrong = index.wrong() & ~coverage.in_hole(index.position) & ~offsets_beyond(index, place, coverage)
@@ -48,10 +49,12 @@ def offset_mismatch(index: OffsetIndex, place: SegmentFiles, coverage: Coverage)
     row = int(np.flatnonzero(wrong)[0])
     offset, position = int(index.offset[row]), int(index.position[row])
     there = index.last[row] != kernel.NONE
-    what = f"offsets {index.first[row]} to {index.last[row]}" if there else "no batch"
+    what = (
+        f"the batch has {offset_range(int(index.first[row]), int(index.last[row]))}" if there else "there is no batch"
+    )
     message = (
-        f"{wrong.sum()} of {len(index)} entries do not fit the segment; the first says offset {offset} at"
-        f" {position}, where there is {what}"
+        f"{wrong.sum()} of {len(index)} entries {'does' if wrong.sum() == 1 else 'do'} not match the segment: the first"
+        f" one has offset {offset} at position {position}, where {what}"
     )
     finding = place.finding(
         "index-mismatch",
@@ -67,7 +70,7 @@ def offset_mismatch(index: OffsetIndex, place: SegmentFiles, coverage: Coverage)
 
 
 def time_mismatch(index: TimeIndex, place: SegmentFiles, coverage: Coverage) -> Mismatch | None:
-    """Return what of a ``.timeindex`` leads readers astray."""
+    """Return the wrong entries of a ``.timeindex``, by which readers go astray."""
     beyond = times_beyond(index, coverage)
     wrong = index.wrong() & ~beyond
     if coverage.holes:  # a batch that is missing in one may have had the newest time
@@ -75,16 +78,16 @@ def time_mismatch(index: TimeIndex, place: SegmentFiles, coverage: Coverage) -> 
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         newest = max(index.there[row], index.before[row])
-        what = "no batch" if index.there[row] == kernel.NONE else f"a batch, and the newest time is {newest}"
+        what = "there is no batch" if index.there[row] == kernel.NONE else f"the newest time is {newest}"
         message = (
-            f"{wrong.sum()} of {len(index)} entries do not fit the segment; the first says {index.timestamp[row]}"
-            f" at offset {index.offset[row]}, where there is {what}"
+            f"{wrong.sum()} of {len(index)} entries {'does' if wrong.sum() == 1 else 'do'} not match the segment: the"
+            f" first one has time {index.timestamp[row]} at offset {index.offset[row]}, where {what}"
         )
         finding = _of_time(index, place, coverage, row, message, int(index.timestamp[row]))
         return Mismatch(finding, float(wrong.sum()) / len(index))
     if place.is_closed and not coverage.holes and not beyond.any() and _ends_early(index):
         last = int(index.timestamp[-1]) if len(index) else -1
-        message = f"the index of a closed segment ends with its newest time: that is {index.newest}, not {last}"
+        message = f"the index of a closed segment must end with the newest time {index.newest}, but ends with {last}"
         return Mismatch(_of_time(index, place, coverage, max(len(index) - 1, 0), message, last), 0.0)
     return None
 

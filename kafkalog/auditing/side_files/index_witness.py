@@ -1,9 +1,9 @@
-"""An ``.index`` or ``.timeindex`` held against its segment's batches, chunk by chunk, within the one read of the log.
+"""An ``.index`` or ``.timeindex`` compared with its segment's batches, chunk by chunk, within the one read of the log.
 
-What a broker may write: an entry of the offset index stands for the batch at its position and holds the last offset of
-that batch, or of a later one of the same append (a follower's append has many batches); up to Kafka 1.1 it is the
-batch's first offset. An entry of the time index holds a batch's newest time, the first time that it was reached, and an
-offset of that batch.
+What a broker may write: an entry of the offset index is of the batch at its position and has the last offset of that
+batch, or of a later one of the same append (a follower's append has many batches); up to Kafka 1.1 it has the batch's
+first offset. An entry of the time index has a batch's newest time, the first time that it was reached, and an offset of
+that batch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Batches(NamedTuple):
 
 
 class _Index:
-    """An index file's entries without the zeros behind them; `rest` bytes stand behind the last whole entry."""
+    """An index file's entries without the zeros after them; `rest` bytes follow the last whole entry."""
 
     def __init__(self, data: bytes, entry: np.dtype[Any], base_offset: int) -> None:
         whole = np.frombuffer(data, entry, len(data) // entry.itemsize)
@@ -51,7 +51,7 @@ class _Index:
 
 
 class _Sorted:
-    """The places of sorted values, so that a chunk looks at those only that lie in its range."""
+    """The places of sorted values, so that a chunk looks only at those in its range."""
 
     def __init__(self, values: NDArray[np.int64]) -> None:
         self.order = np.argsort(values, kind="stable")
@@ -64,13 +64,13 @@ class _Sorted:
 
 
 def _found(sorted_values: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return where values would stand, and whether they are there."""
+    """Return where values would be, and whether they are there."""
     at = np.minimum(np.searchsorted(sorted_values, wanted), len(sorted_values) - 1)
     return at, sorted_values[at] == wanted
 
 
 class OffsetIndex(_Index):
-    """Entries of an ``.index``, and what the log has at each."""
+    """Entries of an ``.index``, and the batch of the log at each."""
 
     size: Final = OFFSET_INDEX_ENTRY.size
 
@@ -84,10 +84,10 @@ class OffsetIndex(_Index):
         self._by_offset = _Sorted(self.offset)
 
     def chunk(self, batches: Batches, before: int) -> None:
-        """Look the entries up that a chunk bears on; `before` is the last offset in front of it."""
+        """Look the entries up that a chunk bears on; `before` is the last offset before it."""
         base = np.where(
             batches.base_offset == NONE,
-            np.append(before, batches.last_offset[:-1]) + 1,  # a wrapper begins somewhere behind the batch before
+            np.append(before, batches.last_offset[:-1]) + 1,  # a wrapper begins somewhere after the batch before
             batches.base_offset,
         )
         places = self._by_position.between(int(batches.position[0]), int(batches.position[-1]))
@@ -117,7 +117,7 @@ class OffsetIndex(_Index):
 
 
 class TimeIndex(_Index):
-    """Entries of a ``.timeindex``, and what the log has at each; `newest` is the newest time of all batches."""
+    """Entries of a ``.timeindex``, and the batch of the log at each; `newest` is the newest time of all batches."""
 
     size: Final = TIME_INDEX_ENTRY.size
 
@@ -125,12 +125,12 @@ class TimeIndex(_Index):
         super().__init__(data, _TIME_ENTRY, base_offset)
         self.timestamp = self.entries["timestamp"].astype(np.int64)
         self.there = np.full(len(self), NONE)  # the newest time of the batch at the entry's offset
-        self.before = np.full(len(self), NONE)  # and that of all batches in front of it
+        self.before = np.full(len(self), NONE)  # and that of all batches before it
         self.newest = -1
         self._by_offset = _Sorted(self.offset)
 
     def chunk(self, batches: Batches, before: int) -> None:
-        """Look the entries up that a chunk bears on; `before` is the last offset in front of it."""
+        """Look the entries up that a chunk bears on; `before` is the last offset before it."""
         newest = np.maximum.accumulate(np.append(self.newest, batches.max_timestamp))
         self.newest = int(newest[-1])
         last = batches.last_offset
@@ -144,7 +144,7 @@ class TimeIndex(_Index):
         self.there[places], self.before[places] = batches.max_timestamp[at], newest[at]
 
     def wrong(self) -> NDArray[np.bool_]:
-        """Say which entries no broker would have written; where no batch has a time nothing is held against them."""
+        """Say which entries no broker would have written; where no batch has a time, none is wrong."""
         untimed = (self.there == -1) & (self.before == -1)
         legal = (self.there == self.timestamp) & (self.before < self.timestamp)
         rising = np.append(True, np.diff(self.timestamp) > 0)

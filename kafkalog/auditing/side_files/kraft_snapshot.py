@@ -60,14 +60,14 @@ def bootstrap_snapshot(home: str) -> Iterator[Finding]:
         return
     try:
         message = _wrong(path, None)
-    except UnreadableError:  # it is told with the other files
+    except UnreadableError:  # it is reported with the other files
         return
     if message:
         yield Finding.of("kraft-snapshot-wrong", path, message)
 
 
 def _wrong(path: str, epoch: int | None) -> str:
-    """Say what is wrong inside a snapshot, nothing where its batches are damaged: those findings tell."""
+    """Say what is wrong inside a snapshot; nothing where its batches are damaged, which have their own findings."""
     offset = 0
     epochs: set[int] = set()
     for chunk in segment_chunks(path):
@@ -76,11 +76,11 @@ def _wrong(path: str, epoch: int | None) -> str:
         for row in range(chunk.heads.count):
             base = chunk.heads.cell(kernel.BASE_OFFSET, row)
             if base != offset:
-                return f"a batch begins at offset {base} where {offset} was next: a snapshot counts from 0 without gaps"
+                return f"a batch begins at offset {base}, not {offset}: a snapshot counts from 0 without gaps"
             offset = chunk.heads.cell(kernel.LAST_OFFSET, row) + 1
             epochs.add(chunk.heads.cell(kernel.LEADER_EPOCH, row))
     if epoch is not None and epochs - {epoch}:
-        return f"the name says epoch {epoch}, batches have {min(epochs - {epoch})}"
+        return f"the file name has epoch {epoch}, but a batch has epoch {min(epochs - {epoch})}"
     types = [control.type for _, _, control in control_records(path, on_finding=lambda _: None)]
     if not types or types[0] != ControlType.SNAPSHOT_HEADER:
         return "it does not begin with a SNAPSHOT_HEADER"
@@ -90,12 +90,12 @@ def _wrong(path: str, epoch: int | None) -> str:
 
 
 def _outside(audit: PartitionAudit, offset: int | None, epoch: int | None) -> str:
-    """Say what contradicts the log: the epoch of the offset in front of the snapshot's."""
+    """Say what contradicts the log: the snapshot's end, or the epoch of the offset before it."""
     if offset is None or not audit.log_start_offset < offset:
         return ""
     if offset > audit.log_end_offset:
-        return f"it holds the state up to offset {offset}, the log ends at {audit.log_end_offset}"
+        return f"it has the state up to offset {offset}, but the log ends at offset {audit.log_end_offset}"
     at = bisect_right([first for _, first in audit.epochs], offset - 1) - 1
     if at >= 0 and audit.epochs[at][0] != epoch:
-        return f"the name says epoch {epoch}, the log has {audit.epochs[at][0]} at offset {offset - 1}"
+        return f"the file name has epoch {epoch}, but the log has epoch {audit.epochs[at][0]} at offset {offset - 1}"
     return ""

@@ -19,7 +19,7 @@ __all__ = ["leader_epochs"]
 
 
 def leader_epochs(audit: PartitionAudit, segments: Sequence[RebuiltSegment], doubts: Doubts) -> Iterator[Finding]:
-    """Yield what the checkpoint says that the batches do not."""
+    """Yield where the checkpoint contradicts the batches."""
     directory = audit.directory
     path = os.path.join(directory.log, "leader-epoch-checkpoint")
     log_start = _first_offset(audit)
@@ -35,7 +35,7 @@ def leader_epochs(audit: PartitionAudit, segments: Sequence[RebuiltSegment], dou
     if not faults:
         return
     fault = faults[0]
-    more = f"; {len(faults) - 1} more entries are wrong" if len(faults) > 1 else ""
+    more = _more(len(faults) - 1)
     finding = Finding.of(
         "leader-epochs-mismatch", path, fault.message + more,
         offset=fault.offset, needed=fault.needed, found=fault.found,
@@ -44,12 +44,16 @@ def leader_epochs(audit: PartitionAudit, segments: Sequence[RebuiltSegment], dou
     yield located(finding._replace(severity=Severity.NOTE) if excused else finding, directory)
 
 
+def _more(count: int) -> str:
+    return "" if not count else f"; {count} more {'entry is' if count == 1 else 'entries are'} wrong"
+
+
 def _first_offset(audit: PartitionAudit) -> int:
-    """Return the log's start as the leader epochs know it."""
+    """Return the log's start that the leader epochs refer to."""
     directory, start = audit.directory, audit.log_start_offset
     if directory.topic == METADATA_TOPIC and directory.leader_epochs:
-        # It is a snapshot's offset, which nothing else says once the log was cut there.
+        # It is a snapshot's offset, which no other file has once the log was cut there.
         first = directory.leader_epochs[0][1]
         return first if first > start and first in snapshot_offsets(directory) else start
-    # With tiered storage the log begins before the first segment that is here.
+    # With tiered storage the log begins before the first local segment.
     return min(start, directory.checkpoints.get("log_start", start))

@@ -31,11 +31,11 @@ def log_end(audit: PartitionAudit, *, explained: bool) -> Iterator[Finding]:
     if not beyond and not ahead:
         return
     known = max(beyond or ahead)[0]
-    words = ", ".join(f"{name} knows offset {offset}" for offset, name in [*beyond, *ahead])
+    words = ", ".join(f"{name} has offset {offset}" for offset, name in [*beyond, *ahead])
     finding = Finding.of(
         "log-cut-short" if beyond else "checkpoint-ahead",
         directory.segments[-1].path if beyond and directory.segments else directory.log,
-        f"the log ends at offset {end}; {words}",
+        f"the log ends at offset {end}, but {words}",
         offset=end,
         last_offset=known,
         needed=known,

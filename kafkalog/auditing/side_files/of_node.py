@@ -1,7 +1,7 @@
-"""The files of a log directory's root held against its logs and against each other's directories.
+"""The files of a log directory's root compared with its logs, and directories compared with each other.
 
-Checkpoints, meta.properties, the partitions' topic ids, and quorum-state. What a checkpoint knows behind a log's end is
-told with the log (`kafkalog.auditing.side_files.of_partition`).
+Checkpoints, meta.properties, the partitions' topic ids, and quorum-state. A checkpoint's offset after a log's end is
+reported with the log (`kafkalog.auditing.side_files.of_partition`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _METADATA_UUID: Final = "A" * 21 + "Q"
 
 
 def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterator[Finding]:
-    """Yield what a log directory's own files say that its logs do not; `audits` are those of its partitions."""
+    """Yield where a log directory's own files contradict its logs; `audits` are those of its partitions."""
     if exists(os.path.join(node.home, "meta.properties")):
         yield from _meta_properties(os.path.join(node.home, "meta.properties"))
     yield from bootstrap_snapshot(node.home)
@@ -60,8 +60,8 @@ def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterat
 def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, newest: int) -> Iterator[Finding]:
     """Yield where the directories of a cluster contradict each other, or its metadata log.
 
-    Topic ids, partitions that are there twice, those that are assigned to a node and are not there. `newest` is the
-    newest time in all logs (ms).
+    Topic ids, partitions that a node has twice, partitions that are assigned to a node and missing there. `newest` is
+    the newest time in all logs (ms).
     """
     yield from _topic_ids(nodes, metadata)
     places: dict[tuple[str | None, str, int], str] = {}
@@ -73,7 +73,7 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
             if places.setdefault(key, directory.log) != directory.log:
                 yield _of(
                     directory, "partition-twice", directory.log,
-                    f"node {node.node_id} has the partition in {places[key]} too",
+                    f"node {node.node_id} also has this partition in {places[key]}",
                 )  # fmt: skip
     yield from _directory_ids(nodes)
     if metadata is not None:
@@ -87,32 +87,44 @@ def _of(directory: PartitionDirectory, code: str, file: str, message: str, **whe
 
 def _meta_properties(path: str) -> Iterator[Finding]:
     try:
-        values = read_properties(path, on_finding=lambda _: None)  # what is malformed was told when it was listed
+        values = read_properties(path, on_finding=lambda _: None)  # what is malformed was reported when it was listed
     except UnreadableError:
         return
     version = values.get("version", "0")
     if version not in ("0", "1"):
-        yield Finding.of("meta-properties-wrong", path, f"the version is {version}", needed="0 or 1", found=version)
+        yield Finding.of(
+            "meta-properties-wrong", path, f"version is {version}, but must be 0 or 1", needed="0 or 1", found=version
+        )
         return
     needed = ("cluster.id", "node.id") if version == "1" else ()
     if version == "0" and "node.id" in values:
-        yield Finding.of("meta-properties-wrong", path, "version 0 has no node.id", needed="broker.id", found="node.id")
+        yield Finding.of(
+            "meta-properties-wrong",
+            path,
+            "version 0 must have broker.id, but has node.id",
+            needed="broker.id",
+            found="node.id",
+        )
     for key in needed:
         if key not in values:
             yield Finding.of("meta-properties-wrong", path, f"{key} is missing", needed=key)
     for key in ("node.id", "broker.id"):
         if key in values and not re.fullmatch(r"[0-9]{1,10}", values[key]):
-            yield Finding.of("meta-properties-wrong", path, f"{key} is no number", needed="a number", found=values[key])
+            yield Finding.of(
+                "meta-properties-wrong", path, f"{key} is not a number", needed="a number", found=values[key]
+            )
     for key in ("cluster.id", "directory.id"):
         if key in values and not _UUID.fullmatch(values[key]):
-            message = f"{key} is no id as Kafka makes them"
+            message = f"{key} is not an id that Kafka makes"
             yield Finding.of(
                 "meta-properties-wrong", path, message, needed="22 characters of base64", found=values[key]
             )
     unknown = sorted(values.keys() - {"version", "cluster.id", "node.id", "broker.id", "directory.id"})
     if unknown:
-        finding = Finding.of("meta-properties-wrong", path, f"Kafka has no key {unknown[0]}", found=unknown[0])
-        yield finding._replace(severity=Severity.NOTE)  # others than Kafka may have written it
+        finding = Finding.of(
+            "meta-properties-wrong", path, f"Kafka does not write the key {unknown[0]}", found=unknown[0]
+        )
+        yield finding._replace(severity=Severity.NOTE)  # a tool may have written it
 
 
 def _checkpoint(
@@ -131,7 +143,7 @@ def _checkpoint(
         key = (row.topic, row.partition)
         audit = audits.get(key)
         if key in named:
-            yield Finding.of("checkpoint-wrong", path, f"{row.topic}-{row.partition} is there twice")
+            yield Finding.of("checkpoint-wrong", path, f"{row.topic}-{row.partition} has two entries")
         named.add(key)
         if audit is None:
             strange.append(f"{row.topic}-{row.partition}")
@@ -143,30 +155,35 @@ def _checkpoint(
                 audit.directory, "checkpoint-wrong", path, message, offset=row.offset, needed=needed, found=row.offset
             )
     if strange and not node.alone:
-        message = f"{len(strange)} partitions in it are not in the directory: {', '.join(strange[:5])}"
+        more = f" and {len(strange) - 5} more" if len(strange) > 5 else ""
+        message = f"{len(strange)} of its partitions {'is' if len(strange) == 1 else 'are'} not in the directory:"
+        message += f" {', '.join(strange[:5])}{more}"
         yield Finding.of("checkpoint-names-absent", path, message, found=len(strange))
     if kind == "recovery_point" and node.clean_shutdown:
         for key, audit in audits.items():
             if key not in named and audit.directory.topic != METADATA_TOPIC:
-                message = f"{key[0]}-{key[1]} is not in it, although the broker was stopped cleanly"
+                message = f"{key[0]}-{key[1]} has no entry, although the broker was stopped cleanly"
                 yield _of(audit.directory, "checkpoint-wrong", path, message, needed=audit.log_end_offset)
 
 
 def _offset(kind: str, offset: int, audit: PartitionAudit) -> tuple[int, str] | None:
-    """Say what is wrong with a checkpoint's offset, with the one that it had to be; what is ahead is told elsewhere."""
+    """Return the right offset and a message where a checkpoint's is wrong.
+
+    An offset after the log's end is reported with the log.
+    """
     directory, end = audit.directory, audit.log_end_offset
     name = f"{directory.topic}-{directory.partition}"
     if offset < 0:
-        return 0, f"{name} has offset {offset}: none is ever negative"
+        return 0, f"{name} has offset {offset}, but an offset is never negative"
     if offset > end or not directory.clean_shutdown:
         return None
     if kind == "recovery_point" and offset < end:
-        return end, f"{name} has offset {offset}; a clean stop writes the log's end, which is {end}"
+        return end, f"{name} has offset {offset}, but a clean stop writes the log's end, which is {end}"
     if kind == "high_watermark" and offset < audit.log_start_offset:
-        return audit.log_start_offset, f"{name} has offset {offset}, below its log's start at {audit.log_start_offset}"
+        return audit.log_start_offset, f"{name} has offset {offset}, but its log starts at {audit.log_start_offset}"
     active = directory.segments[-1].base_offset if directory.segments else end
     if kind == "cleaner" and offset > active:
-        return active, f"{name} has offset {offset}: the active segment, from {active} on, is never cleaned"
+        return active, f"{name} has offset {offset}, but the active segment begins at {active} and is never cleaned"
     return None
 
 
@@ -180,12 +197,14 @@ def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
         return
     version, topic_id = values.get("version"), values.get("topic_id", "")
     if version != "0":
-        yield _of(directory, "partition-metadata-wrong", path, f"the version is {version}", needed=0, found=version)
+        yield _of(
+            directory, "partition-metadata-wrong", path, f"version is {version}, but must be 0", needed=0, found=version
+        )
     elif not _UUID.fullmatch(topic_id) or topic_id == _ZERO_UUID:
-        message = f"the topic's id is {topic_id!r}, which is no id"
+        message = f"topic_id is {topic_id!r}, which is not an id"
         yield _of(directory, "partition-metadata-wrong", path, message, found=topic_id)
     elif (directory.topic == METADATA_TOPIC) != (topic_id == _METADATA_UUID):
-        message = f"the topic's id is {topic_id}; {_METADATA_UUID} is {METADATA_TOPIC}'s, and its alone"
+        message = f"topic_id is {topic_id}, but {METADATA_TOPIC} and no other topic has the id {_METADATA_UUID}"
         yield _of(directory, "partition-metadata-wrong", path, message, found=topic_id)
 
 
@@ -205,37 +224,38 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
     version, epoch = values.get("data_version", ""), values.get("leaderEpoch", "")
     keys = _QUORUM_KEYS.get(version)
     if keys is None:
-        message = f"its data_version is {version or 'missing'}"
+        message = f"data_version is {version or 'missing'}, but must be 0 or 1"
         yield _of(directory, "quorum-state-wrong", path, message, needed="0 or 1", found=version)
     elif keys != values.keys():
-        message = f"these keys are not those of data_version {version}: {', '.join(sorted(keys ^ values.keys()))}"
+        odd = ", ".join(sorted(keys ^ values.keys()))
+        message = f"these keys are missing, or data_version {version} does not have them: {odd}"
         yield _of(directory, "quorum-state-wrong", path, message)
     newest = max((known for known, _ in audit.epochs), default=0) if audit is not None else 0
     if not re.fullmatch(r"[0-9]{1,10}", epoch) or int(epoch) < newest:
-        message = f"its leader epoch is {epoch or 'missing'}, the metadata log has batches of epoch {newest}"
+        message = f"leaderEpoch is {epoch or 'missing'}, but the metadata log has batches of epoch {newest}"
         yield _of(directory, "quorum-state-wrong", path, message, needed=newest, found=epoch)
 
 
 def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
-    """Hold topic ids against each other and against the metadata log's, where that is at hand."""
+    """Compare topic ids with each other, and with those of the metadata log where there is one."""
     known = {} if metadata is None else {name: set(ids) for name, ids in metadata.ids.items()}
-    told: dict[str, list[PartitionDirectory]] = {}
+    found: dict[str, list[PartitionDirectory]] = {}
     for node in nodes:
         for directory in node.partitions:
             if directory.topic_id is not None and _UUID.fullmatch(directory.topic_id) and not directory.suffix:
-                told.setdefault(directory.topic, []).append(directory)
-    for topic, directories in told.items():
+                found.setdefault(directory.topic, []).append(directory)
+    for topic, directories in found.items():
         ids = [str(directory.topic_id) for directory in directories]
         right = known.get(topic) or {max(sorted(set(ids)), key=ids.count)}
         for directory in directories:
             if directory.topic_id not in right and topic != METADATA_TOPIC:
-                who = "the metadata log" if topic in known else "the topic's other partitions"
+                who = "the metadata log has" if topic in known else "other partitions of the topic have"
                 wanted = ", ".join(sorted(right))
                 yield _of(
                     directory,
                     "topic-id-differs",
                     os.path.join(directory.log, "partition.metadata"),
-                    f"the topic's id is {directory.topic_id}, {who} know {wanted}",
+                    f"topic_id is {directory.topic_id}, but {who} {wanted}",
                     needed=wanted,
                     found=directory.topic_id,
                 )
@@ -252,5 +272,5 @@ def _directory_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
         except UnreadableError:
             continue
         if directory_id is not None and places.setdefault(directory_id, node.home) != node.home:
-            message = f"{places[directory_id]} has the directory.id {directory_id} too"
+            message = f"{places[directory_id]} has the same directory.id {directory_id}"
             yield Finding.of("directory-twice", path, message, found=directory_id)

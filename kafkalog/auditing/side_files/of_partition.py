@@ -18,7 +18,7 @@ __all__ = ["check_partition", "compare_partition"]
 
 
 def compare_partition(audit: PartitionAudit, sides: Sequence[SideFiles]) -> Iterator[Finding]:
-    """Yield what a partition's side files say that its log does not.
+    """Yield where a partition's side files contradict its log.
 
     `sides` are those of the segments that were joined to `audit`, in the order of their offsets, after their
     ``finish``.
@@ -31,16 +31,16 @@ def compare_partition(audit: PartitionAudit, sides: Sequence[SideFiles]) -> Iter
         yield faults.finding(excused=doubts.any_foreign)
     yield from SnapshotChain(audit, segments, doubts).compare()
     yield from leader_epochs(audit, segments, doubts)
-    # Where the tail is damaged, or the segment's own index has reported it, it is no news.
+    # A damaged tail explains it, and so does what the segment's own index has reported.
     reported = bool(segments) and (segments[-1].cut_short or segments[-1].has_damaged_tail)
     yield from log_end(audit, explained=reported or doubts.any_foreign)
 
 
 def check_partition(audit: PartitionAudit, *, all_producers: bool) -> Iterator[Finding]:
-    """Yield what of this bears on an audit's verdicts, and needs no further read of a segment.
+    """Yield the findings that affect an audit's verdicts and need no further read of a segment.
 
-    That is what the ``.txnindex`` files say that are there, which only the transactions of `all_producers` can show,
-    and which files know offsets after the log's end.
+    These are about the entries of ``.txnindex`` files, which only the transactions of `all_producers` can show, and
+    about files with offsets after the log's end.
     """
     if all_producers:
         for faults in txn_index_faults(audit, missing=False):
@@ -49,7 +49,7 @@ def check_partition(audit: PartitionAudit, *, all_producers: bool) -> Iterator[F
 
 
 def _has_damaged_tail(audit: PartitionAudit) -> bool:
-    """Say whether bytes that are no batch are at the log's end."""
+    """Say whether the log ends with bytes that are no batch."""
     segments = audit.directory.segments
     if not segments:
         return False
@@ -71,7 +71,7 @@ def _orphans(audit: PartitionAudit) -> Iterator[Finding]:
         finding = Finding.of(
             "segment-missing",
             os.path.join(directory.log, f"{offset:020}.log"),
-            f"the indexes of a segment from offset {offset} on are here, the segment is not",
+            f"the segment from offset {offset} on is missing, but its indexes are here",
             offset=offset,
         )
         first = not bases or offset < bases[0]

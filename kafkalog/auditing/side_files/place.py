@@ -20,7 +20,7 @@ class SegmentFiles:
     segment: Segment
 
     def beside(self, suffix: str) -> str:
-        """Return the path of the segment's file of another suffix."""
+        """Return the path of the segment's file with another suffix."""
         return self.segment.path.removesuffix(".log") + suffix
 
     @property
@@ -31,9 +31,9 @@ class SegmentFiles:
 
     @property
     def is_closed(self) -> bool:
-        """Say whether its indexes were cut to their size and given their last entry."""
+        """Say whether the broker has cut its indexes to their size and written their last entry."""
         return not self.is_last or (self.directory.clean_shutdown and not self.directory.suffix)
 
     def finding(self, code: str, suffix: str, message: str, **where: Unpack[Where]) -> Finding:
-        """Make a finding about the segment's file of a suffix."""
+        """Make a finding about the segment's file with a suffix."""
         return located(Finding.of(code, self.beside(suffix), message, **where), self.directory)

@@ -1,8 +1,8 @@
 """A segment's side files compared with the log, within the one read that is made of it.
 
-`SideFiles` takes the segment's chunks as they come and says at the end what its ``.index`` and ``.timeindex`` hold that
-the log does not. What needs the whole partition (``.txnindex``, ``.snapshot``, leader epochs, the log's end) is a
-`RebuiltSegment`, for `of_partition`. Memory goes with the index and the number of producers, not with the log.
+`SideFiles` takes the segment's chunks as they come; at the end it has the entries of ``.index`` and ``.timeindex`` that
+contradict the log. Facts for checks of the whole partition (``.txnindex``, ``.snapshot``, leader epochs, the log's end)
+are a `RebuiltSegment`, for `of_partition`. Memory grows with the index and the number of producers, not with the log.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["RebuiltSegment", "SideFiles"]
 
 @dataclass(frozen=True, slots=True)
 class RebuiltSegment:
-    """What one read of a segment says of its partition's side files.
+    """The facts of one read of a segment that its partition's side files are compared with.
 
-    `first_offset` and `last_offset` are those of its batches. `has_damaged_tail` says whether bytes that are no batch
-    are at its end. `votes` counts its indexes that say that it is another log's, `cut_short` says whether one of them
-    knows a later end.
+    `first_offset` and `last_offset` are those of its batches. `has_damaged_tail` says whether it ends with bytes that
+    are no batch. `votes` counts its indexes that show that it belongs to another log, `cut_short` says whether one of
+    them has entries after its end.
     """
 
     segment: Segment
@@ -63,7 +63,7 @@ class SideFiles:
         if not heads.count:
             return
         table = heads.numpy()
-        whole = table[kernel.VALID] != 0  # what a damaged header says is nothing
+        whole = table[kernel.VALID] != 0  # a damaged header says nothing
         if not whole.all():
             table = table[:, whole]
         if not table.shape[1]:
@@ -77,7 +77,7 @@ class SideFiles:
         self._coverage.chunk(batches, table[kernel.SIZE])
 
     def finish(self) -> list[Finding]:
-        """Return what the segment's indexes hold that its log does not."""
+        """Return where the segment's indexes contradict its batches."""
         coverage, size = self._coverage, self._segment.size
         coverage.finish(size)
         verdict = self._indexes.finish(coverage)

@@ -1,4 +1,4 @@
-"""A segment's ``.index`` and ``.timeindex`` together: both read once, and what they say of the segment."""
+"""A segment's ``.index`` and ``.timeindex`` together: both are read once and compared with the segment."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = ["IndexVerdict", "SegmentIndexes"]
 
 
 class IndexVerdict(NamedTuple):
-    """What the indexes of a segment come to.
+    """The verdict on the indexes of a segment.
 
-    `votes` counts those that say that the segment is another log's; `cut_short` says whether one of them knows a later
-    end of the segment.
+    `votes` counts those that show that the segment belongs to another log; `cut_short` says whether one of them has
+    entries after the segment's end.
     """
 
     findings: list[Finding]
@@ -52,7 +52,7 @@ class SegmentIndexes:
                 index.chunk(batches, before)
 
     def finish(self, coverage: Coverage) -> IndexVerdict:
-        """Return what the indexes hold that the segment does not."""
+        """Return where the indexes contradict the segment."""
         offsets, times = self._read()
         of_offsets = offset_mismatch(offsets, self._place, coverage) if offsets is not None else None
         of_times = time_mismatch(times, self._place, coverage) if times is not None else None
@@ -83,7 +83,7 @@ class SegmentIndexes:
     def _bytes(self, suffix: str) -> bytes | None:
         path = self._place.beside(suffix)
         if not exists(path):
-            message = f"there is no {suffix} file beside the segment"
+            message = f"the segment has no {suffix} file"
             self._unread.append(self._place.finding("side-file-missing", suffix, message))
             return None
         try:
@@ -97,7 +97,7 @@ class SegmentIndexes:
         return self._place.finding(
             "segment-foreign",
             ".log",
-            f"its batches are not those that both of its indexes were made of: {messages}",
+            f"both of its indexes belong to other batches: {messages}",
             offset=coverage.first_offset,
         )
 
@@ -107,13 +107,13 @@ class SegmentIndexes:
         used = len(index) * index.size
         if index.rest:
             yield self._place.finding(
-                "index-truncated", suffix, f"{index.rest} bytes behind the last entry, an entry has {index.size}",
+                "index-truncated", suffix, f"{index.rest} bytes follow the last entry, but an entry has {index.size}",
                 position=used + index.zeros, length=index.rest, needed=index.size, found=index.rest,
             )  # fmt: skip
         if index.zeros:
             closed = self._place.is_closed
             finding = self._place.finding(
-                "index-preallocated", suffix, f"{index.zeros} zero bytes behind {len(index)} entries",
+                "index-preallocated", suffix, f"{index.zeros} zero bytes follow {len(index)} entries",
                 position=used, length=index.zeros, needed=0 if closed else None, found=index.zeros,
             )  # fmt: skip
             yield finding._replace(severity=Severity.WARNING) if closed else finding
@@ -121,7 +121,7 @@ class SegmentIndexes:
     def _beyond(
         self, offsets: OffsetIndex | None, times: TimeIndex | None, coverage: Coverage
     ) -> Iterator[Finding]:  # fmt: skip
-        """Say that an index goes on where the log ends. Bytes after the last batch explain it."""
+        """Yield a finding where an index continues after the log's end; bytes after the last batch would explain it."""
         if coverage.end < self._place.segment.size:
             return
         known = [
@@ -139,7 +139,7 @@ class SegmentIndexes:
         finding = self._place.finding(
             "log-cut-short",
             ".log",
-            f"the segment ends at offset {last}, its {suffix} knows offset {offset}",
+            f"the segment ends at offset {last}, but its {suffix} has offset {offset}",
             position=coverage.end,
             offset=last + 1,
             last_offset=offset,

@@ -22,18 +22,18 @@ __all__ = ["SnapshotChain"]
 
 
 class _Known(NamedTuple):
-    """Producers' states, and from which snapshot's offset on they were carried on, None: from the log's begin."""
+    """Producers' states, and the offset of the snapshot from which they were continued, None: the log's begin."""
 
     states: Columns
     since: int | None
 
-    def behind(self, changes: Columns) -> _Known:
+    def after(self, changes: Columns) -> _Known:
         joined = Columns.concat([self.states, changes], producer_states.COLUMNS)
         return self._replace(states=producer_states.collapse(joined))
 
 
 class _Suspect(NamedTuple):
-    """A snapshot that contradicts the log, until the ones behind it tell which of the two is wrong."""
+    """A snapshot that contradicts the log, until the next ones show which of the two is wrong."""
 
     finding: Finding
     states: _Known
@@ -57,18 +57,18 @@ class SnapshotChain:
             yield from self._at(self.begin, None)
         for rebuilt in self.segments:
             for piece in rebuilt.states:
-                self.known = self.known.behind(piece.changes)
+                self.known = self.known.after(piece.changes)
                 if self.suspect is not None:
-                    self.suspect = self.suspect._replace(states=self.suspect.states.behind(piece.changes))
+                    self.suspect = self.suspect._replace(states=self.suspect.states.after(piece.changes))
                 if piece.stop is not None:
                     yield from self._at(piece.stop, rebuilt.segment)
-            following = self._base_behind(rebuilt.segment)
+            following = self._base_after(rebuilt.segment)
             if following is not None:
                 yield from self._at(following, rebuilt.segment)
         if self.suspect is not None:
             yield self.suspect.finding
 
-    def _base_behind(self, segment: Segment) -> int | None:
+    def _base_after(self, segment: Segment) -> int | None:
         bases = (other.segment.base_offset for other in self.segments)
         return min((base for base in bases if base > segment.base_offset), default=None)
 
@@ -79,11 +79,11 @@ class SnapshotChain:
             return
         snapshot = self._read(path)
         if isinstance(snapshot, Finding):
-            if not any(told.code == snapshot.code and told.file == path for told in self.audit.findings):
+            if not any(known.code == snapshot.code and known.file == path for known in self.audit.findings):
                 yield snapshot
             return
         stored = _Known(states_of(snapshot.entries), offset)
-        if segment is None or self.doubts.is_foreign(segment):  # it is the first to tell
+        if segment is None or self.doubts.is_foreign(segment):  # it is the first evidence
             self.known = stored
             return
         found = differences(snapshot.entries, self.known.states, self._unknown_below(offset, self.known))
@@ -91,7 +91,7 @@ class SnapshotChain:
             by_stored = differences(
                 snapshot.entries, self.suspect.states.states, self._unknown_below(offset, self.suspect.states)
             )
-            if found and not by_stored:  # the snapshots agree with one another: it is the log that does not
+            if found and not by_stored:  # the snapshots agree with one another, and the log does not
                 yield self._foreign(self.suspect.finding)
                 found = []
             elif not found:
@@ -107,7 +107,7 @@ class SnapshotChain:
             )
 
     def _unknown_below(self, offset: int, known: _Known) -> int | None:
-        """Return the offset below which the log can't tell everything about producers, None where it can."""
+        """Return the offset below which the log does not show everything about producers, None where it does."""
         since = known.since
         # Up to 2.3 brokers forgot producers whose last batch fell below the log's start.
         begin = max(self.begin if since is None else 0, min(self.audit.log_start_offset, offset))
@@ -130,14 +130,14 @@ class SnapshotChain:
         producers = len({difference.producer_id for difference in found})
         if first.field:
             message = (
-                f"producer {first.producer_id}'s {first.field} is {first.stored} in the snapshot,"
-                f" {first.rebuilt} by the log"
+                f"producer {first.producer_id} has {first.field} {first.stored} in the snapshot, but"
+                f" {first.rebuilt} in the log"
             )
         elif first.entry is None:
-            message = f"producer {first.producer_id} is in the log, the snapshot has no entry for it"
+            message = f"producer {first.producer_id} is in the log, but has no entry in the snapshot"
         else:
-            message = f"producer {first.producer_id} is in the snapshot, once too often or not at all in the log"
-        more = f"; {producers} producers differ" if producers > 1 else ""
+            message = f"producer {first.producer_id} has two entries in the snapshot, or is not in the log"
+        more = f"; {producers} producers differ in all" if producers > 1 else ""
         position = None
         if first.entry is not None:
             position = PRODUCER_SNAPSHOT.size + first.entry * PRODUCER_STATE_ENTRY.size
@@ -154,5 +154,5 @@ class SnapshotChain:
         return mismatch._replace(
             code="segment-foreign",
             severity=Severity.ERROR if mismatch.severity > Severity.NOTE else Severity.NOTE,
-            message=f"the snapshots agree with one another, the log in front of this one does not: {mismatch.message}",
+            message=f"the snapshots agree with one another, but the log before this one does not: {mismatch.message}",
         )

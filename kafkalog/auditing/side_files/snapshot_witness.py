@@ -1,8 +1,8 @@
-"""A ``.snapshot`` held against producers' states rebuilt from the log up to its offset.
+"""A ``.snapshot`` compared with producers' states rebuilt from the log up to its offset.
 
-What the log can't tell is not held against a snapshot: what lies below the log's first batch, was cleaned away or is
-damaged. Brokers write the same state in three ways: 0.11 remembers a marker as if it were a batch, up to 2.3 a marker's
-time does not count. A snapshot must fit one of them.
+A snapshot may know what the log no longer shows: what is below the log's first batch, was cleaned away or is damaged.
+Brokers write the same state in three ways: 0.11 remembers a marker as if it were a batch, up to 2.3 a marker's time
+does not count. A snapshot must match one of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FIELDS: Final = (
 
 
 class Difference(NamedTuple):
-    """A producer of which a snapshot and the log say different things.
+    """A producer whose state differs between a snapshot and the log.
 
     `entry` is the number of the snapshot's entry, None where it has none; `field` is empty where an entry is missing or
     one too many.
@@ -45,7 +45,7 @@ class Difference(NamedTuple):
 
 
 def states_of(entries: Sequence[ProducerState]) -> Columns:
-    """Make rows of a snapshot's entries, to go on from."""
+    """Make rows of a snapshot's entries, to continue from."""
     stored = _table(entries)
 
     def known(values: _Column) -> _Column:
@@ -99,7 +99,7 @@ _LINES: Final = (_MODERN, _MARKERS_UNTIMED, _MARKERS_AS_DATA)
 
 
 def _as_stored(rebuilt: Columns, line: int) -> Columns:
-    """Return rebuilt states as brokers of a line would store them: -1 for what is not there."""
+    """Return rebuilt states as brokers of a line would store them: -1 for absent values."""
     table = {name: np.where(rebuilt[name] == NONE, -1, rebuilt[name]) for name in rebuilt.names}
     no_data = rebuilt["last_offset"] == NONE
     table["offset_delta"] = np.where(no_data, 0, table["offset_delta"])
@@ -140,7 +140,7 @@ def _compare(stored: Columns, order: NDArray[np.intp], rebuilt: Columns, low: in
 
 
 def _witnessed(stored: Columns, low: int) -> _Mask:
-    """Say which entries the log must know."""
+    """Say which entries must also be in the log."""
     return (stored["last_offset"] >= low) | (stored["current_txn_first_offset"] >= low)
 
 

@@ -1,6 +1,6 @@
 """Producers' states rebuilt from a segment's batches, in pieces cut where snapshots were taken.
 
-Memory goes with the number of producers, not with the log.
+Memory grows with the number of producers, not with the log.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEPT_ROWS: Final = 1 << 13  # of producers' events, until they are joined: in t
 
 @dataclass(frozen=True, slots=True)
 class StatePiece:
-    """What a stretch of log does to producers' states: up to offset `stop`, where a snapshot was taken, None: the end.
+    """How a stretch of log changes producers' states: up to offset `stop`, where a snapshot was taken, None: the end.
 
     `changes` are rows of ``producer_states``.
     """
@@ -36,7 +36,7 @@ class StatePiece:
 
 
 class StatePieces:
-    """What one segment does to producers' states; call `chunk` for each chunk in order, then `finish` once."""
+    """How one segment changes producers' states; call `chunk` for each chunk in order, then `finish` once."""
 
     def __init__(self, stops: list[int]) -> None:
         self._stops = stops

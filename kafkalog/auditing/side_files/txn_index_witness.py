@@ -1,7 +1,7 @@
-"""``.txnindex`` held against the transactions that ABORT markers ended.
+"""``.txnindex`` compared with the transactions that ABORT markers ended.
 
-Each such marker that ended data has one entry, in the file of the marker's segment, with the last stable offset right
-behind it: the first offset of the oldest other transaction that is open there.
+Each such marker that ended data has one entry, in the file of the marker's segment, with the last stable offset
+directly after it: the first offset of the oldest other transaction that is open there.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kafkalog.auditing.partition import offset_range
 from kafkalog.format.index import AbortedTransaction
 from kafkalog.txn.columns import NONE, Columns, Packed
 from kafkalog.txn.extents import ABORT
@@ -21,7 +22,7 @@ _NEEDED = ("producer_id", "first_offset", "marker_type", "marker_offset")
 
 
 class EntryFault(NamedTuple):
-    """What is wrong with an entry, by its number, None where one is missing for the marker at `offset`."""
+    """What is wrong with an entry: its number, None where one is missing for the marker at `offset`."""
 
     entry: int | None
     offset: int
@@ -32,11 +33,11 @@ class EntryFault(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """How far a log is not whole.
+    """Up to where a log is not whole.
 
     `missing` says whether an offset is not in it. Below `unknown_below` batches and markers may be missing: an entry
-    may then know of more than the log, never of less. Below `damaged_below` markers may be lost whose data is here:
-    then the log does not tell either.
+    may then show more than the log, never less. Below `damaged_below` markers may be lost whose data is here: then the
+    log is no evidence.
     """
 
     missing: Callable[[int], bool]
@@ -53,15 +54,15 @@ class Aborts:
         ends = np.where(with_data["marker_offset"] == NONE, 2**63 - 1, with_data["marker_offset"])
         order = np.argsort(ends)
         ends, firsts = ends[order], with_data["first_offset"][order]
-        # The oldest transaction that ends behind each, in this order.
+        # The oldest transaction that ends after each, in this order.
         oldest = np.append(np.minimum.accumulate(firsts[::-1])[::-1], 2**63 - 1)
         aborts = rows.take(rows["marker_type"] == ABORT)
         aborts = aborts.take(np.argsort(aborts["marker_offset"], kind="stable"))
         self.marker = aborts["marker_offset"]
         self.producer = aborts["producer_id"]
         self.first = aborts["first_offset"]
-        behind = oldest[np.searchsorted(ends, self.marker, "right")] if len(self.marker) else self.marker
-        self.stable = np.minimum(behind, self.marker + 1)
+        after = oldest[np.searchsorted(ends, self.marker, "right")] if len(self.marker) else self.marker
+        self.stable = np.minimum(after, self.marker + 1)
 
     def faults(self, entries: list[AbortedTransaction], low: int, high: int, reach: Reach) -> list[EntryFault]:
         """Compare a segment's entries with its markers, at offsets from `low` up to below `high`."""
@@ -69,30 +70,30 @@ class Aborts:
         here = slice(*np.searchsorted(self.marker, [low, high]).tolist())
         markers = dict(zip(self.marker[here].tolist(), range(here.start, here.stop), strict=True))
         before = low - 1
-        told = set()
+        listed = set()
         for number, entry in enumerate(entries):
             if entry.last_offset <= before:
-                message = f"the entry's last offset is {entry.last_offset}, the one before it has {before}"
+                message = f"an entry has last offset {entry.last_offset}, the one before it has {before}"
                 found.append(
                     EntryFault(number, entry.last_offset, entry.producer_id, before + 1, entry.last_offset, message)
                 )
             before = max(before, entry.last_offset)
             row = markers.get(entry.last_offset)
             if row is not None:
-                told.add(row)
+                listed.add(row)
                 fault = self._fault(number, entry, row, reach)
             elif entry.last_offset < reach.unknown_below or reach.missing(entry.last_offset):
                 fault = None  # the marker is gone
             else:
-                message = f"no ABORT marker of producer {entry.producer_id} stands at offset {entry.last_offset}"
+                message = f"there is no ABORT marker of producer {entry.producer_id} at offset {entry.last_offset}"
                 fault = EntryFault(number, entry.last_offset, entry.producer_id, None, entry.last_offset, message)
             found += [fault] if fault is not None else []
         for row in range(here.start, here.stop):
             first, marker = int(self.first[row]), int(self.marker[row])
-            if row not in told and first != NONE:
+            if row not in listed and first != NONE:
                 message = (
-                    f"the transaction of producer {self.producer[row]} at offsets {first} to {marker} was aborted, and"
-                    " has no entry"
+                    f"the transaction of producer {self.producer[row]} at {offset_range(first, marker)} was aborted,"
+                    " but has no entry"
                 )
                 found.append(EntryFault(None, marker, int(self.producer[row]), marker, None, message))
         return found
@@ -101,7 +102,8 @@ class Aborts:
         producer, first, stable = int(self.producer[row]), int(self.first[row]), int(self.stable[row])
         if entry.producer_id != producer:
             message = (
-                f"the marker at offset {entry.last_offset} is producer {producer}'s, the entry says {entry.producer_id}"
+                f"the marker at offset {entry.last_offset} is of producer {producer}, but its entry has producer"
+                f" {entry.producer_id}"
             )
             return EntryFault(number, entry.last_offset, producer, producer, entry.producer_id, message)
         for what, needed, found in (
@@ -110,12 +112,12 @@ class Aborts:
         ):
             if found == needed or NONE < needed < reach.damaged_below:
                 continue
-            # What was open may have begun where the log no longer tells.
+            # A transaction may have begun where the log no longer has it.
             if 0 <= found < reach.unknown_below and (needed == NONE or found < needed):
                 continue
             message = (
-                f"the {what} of the transaction that producer {producer}'s marker at {entry.last_offset} ended is"
-                f" {'unknown' if needed == NONE else needed}, the entry says {found}"
+                f"the entry of producer {producer}'s marker at offset {entry.last_offset} has {what} {found}, but it is"
+                f" {'unknown' if needed == NONE else needed} in the log"
             )
             return EntryFault(number, entry.last_offset, producer, None if needed == NONE else needed, found, message)
         return None

@@ -25,17 +25,18 @@ class TxnIndexFaults:
     faults: list[EntryFault]
 
     def finding(self, *, excused: bool) -> Finding:
-        """Make one finding of it, a note where another one explains it."""
+        """Make one finding of the faults, a note where another one explains them."""
         # A broker that ran may have written entries after the copy was taken.
         copied = self.place.is_last and not self.place.directory.clean_shutdown
         late = copied and all(fault.entry is None for fault in self.faults)
         fault = self.faults[0]
-        gone = "" if exists(self.place.beside(".txnindex")) else "the file is missing: "
-        more = f"; {len(self.faults) - 1} more are wrong" if len(self.faults) > 1 else ""
+        gone = "" if exists(self.place.beside(".txnindex")) else "the file is missing; "
+        more = len(self.faults) - 1
+        others = f"; {more} more {'entry is' if more == 1 else 'entries are'} wrong or missing" if more else ""
         finding = self.place.finding(
             "txn-index-mismatch",
             ".txnindex",
-            gone + fault.message + more,
+            gone + fault.message + others,
             position=None if fault.entry is None else fault.entry * ABORTED_TXN.size,
             length=None if fault.entry is None else ABORTED_TXN.size,
             offset=fault.offset,

@@ -1,6 +1,7 @@
-"""Kafka's internal topics over time: what coordinators, groups and controllers wrote down, at any moment.
+"""Kafka's internal topics over time: the records of coordinators, groups and controllers, at any moment.
 
-It answers: what did a transactional id go through, where did a group stand, who led a partition, which settings held.
+It answers: which steps did a transactional id make, what had a group committed, who led a partition, which settings
+applied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Partitions that a node should have, by the metadata, and that do not lie in its directories."""
+"""Partitions that the metadata assigns to a node and that are not in its directories."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from kafkalog.log.logdir import LogDirectory
 __all__ = ["COPY_MS", "absent_findings"]
 
 
-COPY_MS: Final = 600_000  # how long a copy takes, where nobody says
+COPY_MS: Final = 600_000  # how long a copy takes if no option says it
 
 
 def absent_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int) -> Iterator[Finding]:
-    """Yield a finding for each partition that is missing on a node whose log directories are at hand.
+    """Yield a finding for each partition that is missing on a node whose log directories were given.
 
-    It is a note where nothing can be lost: the checkpoints know the partition as empty, or it was assigned after the
-    time `late` (ms; -1 where the inputs are of one moment), so that a copy of a running broker may have missed it.
-    Nothing can be missed where only directories of single partitions were named.
+    It is a note where nothing can be lost: the checkpoints say that the partition is empty, or it was assigned after
+    the time `late` (ms; -1 where the inputs are of one moment), so that a copy of a running broker may have missed it.
+    Nothing can be missed where only directories of single partitions were given.
     """
     of_node: dict[int, list[LogDirectory]] = {}
     for node in nodes:
@@ -50,12 +50,12 @@ def _offset(homes: Sequence[LogDirectory], partition: tuple[str, int]) -> int | 
 
 
 def _finding(place: str, node: int, absent: Assigned, offset: int | None) -> Finding:
-    reached = "no checkpoint names it" if offset is None else f"by the checkpoints it had reached offset {offset}"
+    reached = "No checkpoint names it." if offset is None else f"Its checkpoint last recorded offset {offset}."
     return Finding.of(
         "partition-absent",
         os.path.join(place, f"{absent.topic}-{absent.partition}"),
-        f"{absent.topic}-{absent.partition} (topic id {absent.topic_id}) is assigned to node {node} since"
-        f" {iso(absent.since)} and does not lie here; {reached}",
+        f"{absent.topic}-{absent.partition} (topic id {absent.topic_id}) has been assigned to node {node} since"
+        f" {iso(absent.since)}, and is missing here. {reached}",
         topic=absent.topic,
         partition=absent.partition,
     )

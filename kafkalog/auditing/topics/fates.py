@@ -1,4 +1,4 @@
-"""What became of a transactional record: the fold's transactions, looked up by producer and offset."""
+"""Whether a transactional record was committed or aborted: the fold's transactions by producer and offset."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Fates:
         return self._of.keys()
 
     def of(self, producer_id: int, offset: int) -> Fate | None:
-        """Return the fate of a producer's record; None where no transaction of its covers the offset."""
+        """Return the fate of a producer's record; None where no transaction of that producer covers the offset."""
         spans = self._of.get(producer_id, [])
         at = bisect_right(spans, offset, key=lambda span: span[0]) - 1
         return spans[at][2] if at >= 0 and offset <= spans[at][1] else None

@@ -1,4 +1,4 @@
-"""Groups as a coordinator finds them when it loads their records: kind, state, epoch and members."""
+"""Groups as a coordinator has them after it loads their records: kind, state, epoch and members."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class GroupRecords:
     newest: Written | None = None
 
     def take(self, record: Written) -> None:
-        """Take in the group's next record that is no offset commit."""
+        """Take in the group's next record that is not an offset commit."""
         self.newest = record
         if record.content is None or record.content.key is None:
             return
@@ -49,7 +49,7 @@ class GroupRecords:
 
     @property
     def kind(self) -> str:
-        """Return the kind of the records that are left, of the last record where none are; ``simple`` without any."""
+        """Return the kind of the records that are left, else of the last record; ``simple`` where there was none."""
         numbers = list(self.values)
         number = numbers[-1][0] if numbers else self.newest.type if self.newest is not None else None
         return "simple" if number is None else _KIND_OF.get(number, "simple")
@@ -119,7 +119,7 @@ class GroupRecords:
 
 
 def _topics(members: Iterable[Fields]) -> list[str]:
-    """Return the topics that members subscribe to by their names."""
+    """Return the names of the topics that members subscribe to."""
     found: set[str] = set()
     for member in members:
         subscription = member.get("subscription", member)

@@ -1,4 +1,4 @@
-"""What groups had committed at a moment, and what they were: the rows of ``kafkalog groups``."""
+"""The groups and their committed offsets at a moment: the rows of ``kafkalog groups``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Item = tuple[Table, tuple[Any, ...]] | Finding
 
 @dataclass(slots=True)
 class _Group:
-    """What one group's records say, in one partition of ``__consumer_offsets``."""
+    """One group's records in one partition of ``__consumer_offsets``."""
 
     records: GroupRecords = field(default_factory=GroupRecords)
     committed: dict[tuple[str, int], Committed] = field(default_factory=dict)
@@ -86,7 +86,7 @@ def group_rows(
 def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Item]:
     """Yield the rows of the table ``offsets`` of one partition's directory, and every finding.
 
-    A segment alone can't tell: the marker that decides may stand in another one.
+    A segment alone is not enough: the marker that decides may be in another one.
     """
     return group_rows([path], limits=limits, tables=(OFFSETS.name,))
 
@@ -136,14 +136,14 @@ def _share_log(log: TopicLog, chosen: _Chosen, limits: Limits, topics: dict[str,
 
 
 def _group_of(record: Written) -> str | None:
-    """Return the group that a record is about; None where it can't be told."""
+    """Return the group that a record is about; None where its key names none."""
     key = record.content.key if record.content is not None else None
     name: str | None = (key or {}).get("group", (key or {}).get("groupId"))
     return name
 
 
 def _names(record: Written) -> Iterator[tuple[str, str]]:
-    """Yield the names of topics, by their ids, that a share group's record tells."""
+    """Yield ids and names of the topics that a share group's record names."""
     value = (record.content.value if record.content is not None else None) or {}
     for listed in ("initializingTopics", "initializedTopics"):
         for topic in value.get(listed) or ():

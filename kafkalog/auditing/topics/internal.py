@@ -1,4 +1,4 @@
-"""Records of internal topics where they stand, one by one, and as rows."""
+"""Records of internal topics with their places, one by one, and as rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TOPICS", "Written", "internal_row", "of_directory", "split", "writte
 def written(
     path: str, topic: str, limits: Limits | None = None, max_bytes: int | None = None
 ) -> Iterator[Written | Finding]:
-    """Yield each record of a segment or a KRaft snapshot of a topic, markers and the like left out, and what is wrong.
+    """Yield each record of a segment or a KRaft snapshot of a topic without control records, and each finding.
 
     Raises UnreadableError where the file can't be opened or read.
     """
@@ -38,7 +38,7 @@ def written(
 
 
 def of_directory(directory: PartitionDirectory, limits: Limits | None = None) -> Iterator[Written | Finding]:
-    """Yield the records of a partition's segments in order; of what is wrong with the bytes the scan tells."""
+    """Yield the records of a partition's segments in order; the scan reports what is wrong with the bytes."""
     for segment in directory.segments:
         try:
             for item in written(segment.path, directory.topic, limits, segment.size):

@@ -1,4 +1,4 @@
-"""Who led a partition where a finding is about it."""
+"""The leader of a partition at the offset of a finding."""
 
 from __future__ import annotations
 

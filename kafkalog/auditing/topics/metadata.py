@@ -1,6 +1,6 @@
 """The cluster's metadata over time: brokers, topics, partitions, settings, as the controller's records change them.
 
-Records are taken in one by one, as a broker replays them; nothing here knows a file.
+Records are taken in one by one, as a broker replays them; nothing here reads a file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BEGIN, _END, _ABORT = 23, 24, 25
 
 
 class Partition(NamedTuple):
-    """A partition as its newest record leaves it; `leader` -1 for none. `change` says what that record did."""
+    """A partition after its newest record; `leader` -1 for none. `change` says what that record did."""
 
     topic_id: str
     number: int
@@ -47,7 +47,7 @@ class Topic(NamedTuple):
 
 
 class Broker(NamedTuple):
-    """A broker or a controller as its newest record leaves it; `state` is a word of the table ``brokers``."""
+    """A broker or a controller after its newest record; `state` is a word of the table ``brokers``."""
 
     number: int
     role: str
@@ -59,7 +59,7 @@ class Broker(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A value from a record on, up to another one; `until` and `until_offset` are None while it holds."""
+    """A value from one record up to another; `until` and `until_offset` are None while it applies."""
 
     value: Any
     since: int
@@ -108,7 +108,7 @@ class Metadata:
             self._apply(record)
 
     def take_kraft_version(self, offset: int, timestamp: int, level: int) -> None:
-        """Take in the level of ``kraft.version``, which no metadata record tells."""
+        """Take in the level of ``kraft.version``, which no metadata record has."""
         self._begin(self.features.setdefault("kraft.version", []), timestamp, offset, level)
 
     def topic_of(self, topic_id: str) -> Topic | None:

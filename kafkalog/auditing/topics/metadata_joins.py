@@ -1,4 +1,4 @@
-"""What the metadata tells an audit: who led a partition, whether it is compacted, what a node should have."""
+"""What an audit takes from the metadata: who led a partition, whether it is compacted, which partitions a node has."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _BROKER: Final = 4
 _EVERY_BROKER: Final = ""
 _POLICY: Final = "cleanup.policy"
 _BROKERS_POLICY: Final = "log.cleanup.policy"
-# Ids of directories that stand for none: not yet moved to directory ids, unassigned, lost.
+# Ids that mean no directory: not yet moved to directory ids, unassigned, lost.
 _NO_DIRECTORY: Final = frozenset({"AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"})
 
 
 class Assigned(NamedTuple):
-    """A partition that a node should have, the directory that it was put into if that is told, and since when."""
+    """A partition that a node should have, its directory if that is known, and since when."""
 
     topic: str
     partition: int
@@ -62,7 +62,7 @@ def policies(metadata: Metadata | None, topic: str) -> set[str | None]:
 
 
 def leader_at(metadata: Metadata, topic: str, partition: int, timestamp: int) -> tuple[int, int] | None:
-    """Return who led a partition at a time (ms), and in which leader epoch; -1 for nobody, None where nothing tells."""
+    """Return who led a partition at a time (ms), and in which leader epoch; -1 for nobody, None where unknown."""
     for span in _spans(metadata, topic, partition):
         if span.held_at(Moment(timestamp=timestamp)):
             return span.value.leader, span.value.leader_epoch
@@ -70,7 +70,7 @@ def leader_at(metadata: Metadata, topic: str, partition: int, timestamp: int) ->
 
 
 def leader_of_epoch(metadata: Metadata, topic: str, partition: int, epoch: int) -> int | None:
-    """Return who led a partition in a leader epoch, which its batches carry; None where nothing tells."""
+    """Return who led a partition in a leader epoch, which its batches carry; None where it is not known."""
     for span in _spans(metadata, topic, partition):
         if span.value.leader_epoch == epoch and span.value.leader >= 0:
             return int(span.value.leader)
@@ -78,7 +78,7 @@ def leader_of_epoch(metadata: Metadata, topic: str, partition: int, epoch: int) 
 
 
 def _spans(metadata: Metadata, topic: str, partition: int) -> Iterator[Span]:
-    """Yield what is known of a partition of all topics of a name, newest first."""
+    """Yield the spans of a partition of all topics of a name, newest first."""
     for topic_id in reversed(metadata.ids.get(topic, ())):
         yield from reversed(metadata.partitions.get((topic_id, partition), []))
 
@@ -88,7 +88,7 @@ def absent_partitions(
 ) -> Iterator[Assigned]:
     """Yield the partitions that the metadata assigns to a node at its end, and that are not `present`.
 
-    `directories` are the ids of the node's log directories at hand: what lies in others can't be missed here.
+    `directories` are the ids of the node's log directories that were given: a partition in others is not missing.
     """
     for (topic_id, number), spans in sorted(metadata.partitions.items()):
         span = spans[-1]

@@ -23,7 +23,7 @@ Report = Callable[[Finding], object]
 
 
 class Snapshot(NamedTuple):
-    """A KRaft snapshot: it holds the state up to `offset`, without it, and up to the epoch."""
+    """A KRaft snapshot: the state before `offset`, up to the epoch."""
 
     offset: int
     epoch: int
@@ -49,7 +49,7 @@ def snapshots(directory: PartitionDirectory) -> list[Snapshot]:
 def cluster_metadata(
     nodes: Iterable[LogDirectory], limits: Limits | None = None, report: Report | None = None
 ) -> Metadata | None:
-    """Return what the metadata log of a cluster tells, by the node whose log reaches furthest; None without one."""
+    """Return the metadata of a cluster, from the node whose metadata log reaches furthest; None without one."""
     logs = [one for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC and not one.suffix]
     return metadata_of(max(logs, key=_reach), limits, report) if logs else None
 
@@ -61,7 +61,7 @@ def _reach(directory: PartitionDirectory) -> tuple[int, int, int]:
 
 
 def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, report: Report | None = None) -> Metadata:
-    """Return the metadata over time: from the log's begin on, or from the snapshot there."""
+    """Return the metadata over time: from the log's start on, or from the snapshot there."""
     findings: list[Finding] = []
     metadata = Metadata()
     base = _base(directory, findings)
@@ -76,7 +76,7 @@ def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, rep
 
 
 def _base(directory: PartitionDirectory, findings: list[Finding]) -> Snapshot | None:
-    """Return the snapshot at the log's begin; where none is there the next one, where the log begins at 0 none."""
+    """Return the snapshot at the log's start, else the next one; None where the log begins at 0."""
     begin = directory.segments[0].base_offset if directory.segments else 0
     whole = [one for one in snapshots(directory) if _is_whole(one, findings)]
     older = [one for one in whole if one.offset <= begin]
@@ -87,9 +87,9 @@ def _base(directory: PartitionDirectory, findings: list[Finding]) -> Snapshot | 
 def _records(
     directory: PartitionDirectory, base: Snapshot | None, limits: Limits | None, findings: list[Finding]
 ) -> Iterator[Written]:
-    """Yield the records that make up the metadata: the snapshot's, then those of the log that it does not hold.
+    """Yield the records that make up the metadata: the snapshot's, then those of the log that it does not contain.
 
-    A record of a snapshot has the offset in front of what the snapshot does not hold.
+    A record of a snapshot gets the last offset that the snapshot contains.
     """
     if base is not None:
         for record in split(_of_snapshot(base, limits), findings):
@@ -100,11 +100,11 @@ def _records(
 
 
 def _kraft_versions(directory: PartitionDirectory, base: Snapshot | None) -> Iterator[tuple[int, int, int]]:
-    """Yield (offset, time, level) of the feature ``kraft.version``, which stands in control records."""
+    """Yield (offset, time, level) of the feature ``kraft.version``, which is in control records."""
     files = [(base.path, base.offset - 1)] if base is not None else []
     for path, offset in [*files, *((segment.path, -1) for segment in directory.segments)]:
         try:
-            for _, record, control in control_records(path, on_finding=lambda _: None):  # told elsewhere
+            for _, record, control in control_records(path, on_finding=lambda _: None):  # reported elsewhere
                 if control.type == ControlType.KRAFT_VERSION and control.data is not None:
                     yield max(offset, record.offset), record.timestamp, control.data["kRaftVersion"]
         except UnreadableError:
@@ -130,6 +130,6 @@ def _is_whole(snapshot: Snapshot, findings: list[Finding]) -> bool:
         findings.append(Finding.of("file-unreadable", snapshot.path, str(error)))
         return False
     findings.append(
-        Finding.of("metadata-snapshot-incomplete", snapshot.path, "the snapshot has no footer: it is not whole")
+        Finding.of("metadata-snapshot-incomplete", snapshot.path, "the snapshot has no footer: its end is missing")
     )
     return False

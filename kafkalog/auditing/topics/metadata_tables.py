@@ -36,7 +36,7 @@ def metadata_view(
 ) -> Iterator[tuple[Table, Row] | Finding]:  # fmt: skip
     """Yield the rows of the wanted tables, and every finding.
 
-    Without a moment they are all that ever held, with one what held then; with a `topic` those about it alone.
+    Without a moment they are all values that ever applied, with one those of then; with a `topic` only those about it.
     """
     limits = limits or Limits()
     findings: list[Finding] = []
@@ -120,7 +120,7 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: str | N
         topic = span.value
         if (wanted is not None and topic.name != wanted) or (moment is not None and not span.held_at(moment)):
             continue
-        # What it was at the moment, or when it was last there.
+        # Its state at the moment, or when it last existed.
         then = moment or Moment(span.until_offset - 1 if span.until_offset is not None else None)
         partitions = {
             number: held.value
@@ -175,7 +175,7 @@ def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: str
 
 
 def _records(directory: PartitionDirectory, limits: Limits, moment: Moment | None, table: Table) -> Iterator[Row]:
-    """Yield the log's records as rows; its findings are told by who made the metadata of it."""
+    """Yield the log's records as rows; their findings are reported with the metadata."""
     for record in split(of_directory(directory, limits), []):
         if moment is None or moment.holds(record.offset, record.timestamp):
             if table is METADATA:

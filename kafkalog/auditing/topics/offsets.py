@@ -41,7 +41,7 @@ class Commit(NamedTuple):
 
 
 def commit_of(record: Written, log: str, fates: Fates) -> Commit | None:
-    """Return what a record commits; None where it is no offset commit."""
+    """Return the offset commit of a record; None where it is another record."""
     content = record.content
     if content is None or content.type not in (0, 1) or content.key is None:
         return None
@@ -76,13 +76,13 @@ def offset_row(commit: Commit, moment: Moment) -> tuple[Any, ...]:
 
 
 def _told(number: int | None) -> int | None:
-    """Return a number that -1 stands for the absence of."""
+    """Return a number, None for -1."""
     return None if number == -1 else number
 
 
 @dataclass(slots=True)
 class Committed:
-    """What a group has for a partition: the record in force, commits that wait, and how many were thrown away."""
+    """What a group has for a partition: the record in force, commits that wait, and how many were discarded."""
 
     commit: Commit | None = None
     pending: list[Commit] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Committed:
 
     @property
     def state(self) -> str:
-        """Return why there is an offset, or none."""
+        """Return why there is an offset, or why not."""
         if self.commit is not None:
             return "deleted" if self.commit.tombstone else "committed"
         return "pending" if self.pending else "aborted"

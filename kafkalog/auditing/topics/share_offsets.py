@@ -1,4 +1,4 @@
-"""How far share groups have come: snapshots and updates of ``__share_group_state``."""
+"""The offsets of share groups: snapshots and updates of ``__share_group_state``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kafkalog.tables.internal import SHARE_OFFSETS
 __all__ = ["ShareOffsets"]
 
 _SNAPSHOT: Final = 0
-_SAME: Final = -1  # a start offset in an update that leaves it as it is
+_SAME: Final = -1  # a start offset in an update that does not change it
 
 
 @dataclass(slots=True)
 class _State:
-    """A share partition as its records up to now leave it."""
+    """A share partition after its records so far."""
 
     start_offset: int = -1
     state_epoch: int | None = None

@@ -1,4 +1,4 @@
-"""The logs of one internal topic among the inputs: of each partition the replica that its broker would go by."""
+"""The logs of one internal topic among the inputs: of each partition the replica that its broker would use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TopicLog(NamedTuple):
 
 
 def clusters_of(paths: Sequence[PathLike], report: Report) -> list[Cluster]:
-    """List the inputs by cluster; what can't be read, and what their directories tell, is reported."""
+    """List the inputs by cluster; report what can't be read, and the findings about their directories."""
     clusters, unreadable = open_clusters(paths)
     for message in unreadable:
         report(Finding.of("file-unreadable", message.partition(": ")[0], message))
@@ -45,18 +45,18 @@ def topic_logs(
     """Read a topic's logs, in the order of their partitions.
 
     Where several nodes have a partition, the replica whose leader epochs reach furthest is taken, then the longest.
-    That there is none is reported where the topic is not `optional`.
+    A topic without logs is reported unless it is `optional`.
     """
     replicas: dict[tuple[int, int], list[TopicLog]] = {}
     for number, cluster in enumerate(clusters):
         for node, directory in cluster.wanted():
             if directory.topic == topic:
-                # No gap is judged here, so nobody asks for the topic's policies.
+                # No gap is judged here, so the topic's policies are not needed.
                 log = TopicLog(number, node, *read_log(directory, (), limits))
                 replicas.setdefault((number, directory.partition), []).append(log)
     if clusters and not replicas and not optional:
         places = ", ".join(node.path for cluster in clusters for node in cluster.nodes)
-        report(Finding.of("topic-missing", places, f"no partition of {topic} lies here", topic=topic))
+        report(Finding.of("topic-missing", places, f"no partition of {topic} is here", topic=topic))
     chosen = [max(logs, key=lambda log: reach(log.partition)) for _, logs in sorted(replicas.items())]
     for log in chosen:
         for finding in log.partition.findings:

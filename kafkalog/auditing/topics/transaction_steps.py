@@ -1,4 +1,4 @@
-"""The life of each transactional id, step by step, as the transaction coordinator wrote it down."""
+"""The life of each transactional id, step by step, from the transaction coordinator's records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMES: Final = {
 
 
 class Step(NamedTuple):
-    """A record of an id, and what follows from those before and behind it; see the table ``transitions``."""
+    """A record of an id, and what the records before and after it show; see the table ``transitions``."""
 
     entry: Entry
     name: str
@@ -45,7 +45,7 @@ def transition_rows(
 ) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
     """Yield each step of each transactional id as a row, ids in order, and every finding.
 
-    With a moment, only the step is given that each id was in then. `tables` may name ``internal``, too: the records.
+    With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records.
     """
     findings: list[Finding] = []
     report = findings.append
@@ -81,7 +81,7 @@ def _chosen(entries: Sequence[Entry], moment: Moment | None) -> Iterator[Step]:
 
 
 def steps(entries: Iterable[Entry]) -> Iterator[Step]:
-    """Yield what each record of one transactional id says, in log order."""
+    """Yield the step of each record of one transactional id, in log order."""
     entries = list(entries)
     for number, entry in enumerate(entries):
         before = entries[number - 1].record if number else None
@@ -109,7 +109,7 @@ def _name(before: StateRecord | None, record: StateRecord) -> str:
         case None:
             return "forgotten"
         case _S.EMPTY:
-            # Without a record before, an epoch above 0 tells that there was one once.
+            # Without a record before, an epoch above 0 shows that there was one once.
             return "initialized" if known or record.producer_epoch > 0 else "created"
         case _S.ONGOING:
             goes_on = before is not None and before.state is _S.ONGOING
@@ -119,7 +119,7 @@ def _name(before: StateRecord | None, record: StateRecord) -> str:
 
 
 def _decided_by(before: StateRecord | None, record: StateRecord, after: Sequence[StateRecord]) -> str | None:
-    """Say whose decision a Prepare record is; None for all others, and where the record before is gone."""
+    """Say who decided a Prepare record; None for all others, and where the record before is gone."""
     if record.state is _S.PREPARE_COMMIT:
         return "producer"  # nobody else commits
     if record.state is not _S.PREPARE_ABORT or before is None or before.state is None:
@@ -127,7 +127,7 @@ def _decided_by(before: StateRecord | None, record: StateRecord, after: Sequence
     if before.state is not _S.ONGOING or record.producer_epoch == before.producer_epoch:
         return "producer"
     if len(after) == 2 and after[1].state is _S.ONGOING and after[1].producer_epoch == record.producer_epoch:
-        return "producer"  # it goes on with the epoch that it was given, which a fenced one can't
+        return "producer"  # it continues with its new epoch, which a fenced producer can't
     if record.last_update_timestamp >= record.start_timestamp + record.timeout_ms:
         return "timeout"
     if record.client_transaction_version < 2 or record.producer_epoch > before.producer_epoch + 1:
@@ -144,7 +144,7 @@ def _fenced(before: StateRecord | None, record: StateRecord, decided_by: str | N
 
 
 def _replaced(before: StateRecord | None, record: StateRecord) -> int | None:
-    """Return the producer id that this record replaces by another; None where it stays."""
+    """Return the producer id that this record replaces with another one; None where it stays."""
     if record.state is None:
         return None
     if before is not None and before.state is not None and before.producer_id != record.producer_id:

@@ -1,8 +1,8 @@
 """Atomicity: a transaction has one outcome in all of its partitions.
 
-Held against the coordinator's word where a record of it survives, and partition against partition where the marker's
-epoch belongs to one transaction alone (transaction.version 2, and aborts by the coordinator). What can't be identified
-is counted, never guessed.
+A log's transactions are compared with the coordinator's records where these survive, and partition with partition where
+the marker's epoch belongs to one transaction alone (transaction.version 2, and aborts by the coordinator). Transactions
+that can't be identified are counted, never guessed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import PartitionAudit, file_of, located
+from kafkalog.auditing.partition import PartitionAudit, file_of, located, offset_range
 from kafkalog.auditing.transactions.verdicts import Context, Verdicts
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.names import STATE_TOPIC
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Decision
@@ -35,7 +36,7 @@ __all__ = [
     "unidentified",
 ]
 
-_NEAR: Final = 64  # transactions of a producer that may follow the last one that the state topic tells of
+_NEAR: Final = 64  # transactions of a producer that may follow the last one in the state topic
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 
 
@@ -51,7 +52,7 @@ class AtomicityCheck(NamedTuple):
 def against_coordinator(
     audit: PartitionAudit, verdicts: Verdicts, listing: dict[int, list[Decision]], context: Context
 ) -> AtomicityCheck:
-    """Hold a log's transactions against what the coordinator decided for the very same ones.
+    """Compare a log's transactions with what the coordinator decided for the very same ones.
 
     `listing` are the decisions that list the partition, by producer id.
     """
@@ -60,7 +61,7 @@ def against_coordinator(
     for producer, listed in listing.items():
         rows = audit.of_producer(producer)
         ended = (rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE) & (rows["epoch_changes"] == 0)
-        # In one log a producer's rows stand in the order of their markers, so their times rise with them.
+        # In one log a producer's rows are in the order of their markers, so their times rise with them.
         mine = rows.take(ended)
         times = np.maximum.accumulate(mine["marker_timestamp"])
         for decision in listed:
@@ -73,7 +74,7 @@ def against_coordinator(
                 if decision.committed != (row["marker_type"] == extents.COMMIT):
                     judged.broken.add(row["marker_offset"])
                     judged.findings.append(_broken(audit, row, decision))
-            if producer not in hanging and _lacks_marker(audit, rows, decision, context):  # else told with the data
+            if producer not in hanging and _lacks_marker(audit, rows, decision, context):  # else reported with the data
                 judged.findings.append(_missing(audit, decision))
     return judged
 
@@ -84,7 +85,7 @@ def _same(row: dict[str, int], decision: Decision, context: Context) -> bool:
         return False
     if decision.epoch > decision.data_epoch and row["marker_epoch"] == decision.epoch:
         return True  # an epoch of its own: transaction.version 2, or an abort by the coordinator
-    if decision.until is None:  # is the marker that of a transaction which this copy of the state topic doesn't know?
+    if decision.until is None:  # the marker may be of a transaction that is not in this copy of the state topic
         return decision.started <= row["marker_timestamp"] and (
             context.one_moment or row["marker_timestamp"] < decision.known_until
         )
@@ -92,10 +93,10 @@ def _same(row: dict[str, int], decision: Decision, context: Context) -> bool:
 
 
 def _lacks_marker(audit: PartitionAudit, rows: Columns, decision: Decision, context: Context) -> bool:
-    """Say whether the marker of a completed decision is certainly not in a log that must have it.
+    """Say whether the marker of a completed decision is certainly missing in a log that must have it.
 
-    Nothing is said where it may have been cleaned, trimmed, damaged or not copied yet, nor of a partition that is
-    younger than the decision.
+    It is not certain where the marker may have been cleaned, trimmed, damaged or not copied yet, or where the partition
+    is younger than the decision.
     """
     if not decision.complete or audit.log_start_offset or audit.cleaned_to >= 0 or audit.damaged or audit.gaps:
         return False
@@ -114,9 +115,9 @@ def _missing(audit: PartitionAudit, decision: Decision) -> Finding:
     finding = Finding.of(
         "atomicity-broken",
         audit.directory.log,
-        f"the coordinator {said} a transaction of {decision.transactional_id} and completed it (record at offset"
-        f" {decision.offset} of the state topic), which lists this partition: its marker of epoch {decision.epoch} is"
-        " not here",
+        f"The coordinator {said} and completed a transaction of {decision.transactional_id} (record at offset"
+        f" {decision.offset} of {STATE_TOPIC}). Its record lists this partition, but the log has no marker with epoch"
+        f" {decision.epoch}.",
         offset=audit.log_end_offset,
         producer_id=decision.producer_id,
         needed=said,
@@ -131,9 +132,9 @@ def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> F
     return _differs(
         audit.directory,
         row,
-        f"of {decision.transactional_id}",
+        f"transactional id {decision.transactional_id}",
         said,
-        f"the coordinator {said} the transaction (record at offset {decision.offset} of the state topic)",
+        f"the coordinator {said} the transaction (record at offset {decision.offset} of {STATE_TOPIC})",
     )
 
 
@@ -142,8 +143,8 @@ def _differs(directory: PartitionDirectory, row: dict[str, int], whose: str, nee
     finding = Finding.of(
         "atomicity-broken",
         file_of(directory, row["first_offset"]),
-        f"offsets {row['first_offset']} to {row['last_offset']} {whose} are {is_now} by the marker at"
-        f" {row['marker_offset']}; {proof}",
+        f"{offset_range(row['first_offset'], row['last_offset']).capitalize()}, written by {whose}, were {is_now} by"
+        f" the marker at offset {row['marker_offset']}, but {proof}.",
         position=None if row["position"] == NONE else row["position"],
         offset=row["first_offset"],
         last_offset=row["marker_offset"],
@@ -163,7 +164,7 @@ KEY_COLUMNS: Final = (
     "log", "producer_id", "marker_epoch", "marker_type", "first_offset", "last_offset", "marker_offset", "position",
     "told",
 )  # fmt: skip
-_AT_ONCE: Final = 1 << 20  # transactions that are held against one another together
+_AT_ONCE: Final = 1 << 20  # transactions that are compared with one another together
 
 
 def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
@@ -178,7 +179,7 @@ def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
 
 
 def own_epoch_keys(judged: AtomicityCheck, log: int, share: int = 0, of: int = 1) -> Iterator[Columns]:
-    """Yield what `conflicts` needs of a log's transactions; of every `of`-th producer id alone. `log` is its number."""
+    """Yield the columns of a log's transactions for `conflicts`, of every `of`-th producer id. `log` is its number."""
     told = np.array(sorted(judged.broken), np.int64)
     for rows in judged.audit.transactions.blocks(*_KEYS):
         chosen = _of_own_epoch(rows)
@@ -191,7 +192,7 @@ def own_epoch_keys(judged: AtomicityCheck, log: int, share: int = 0, of: int = 1
 
 
 def conflicts(keys: Columns) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
-    """Yield pairs of transactions that ended in one way here and in another there, though they are one.
+    """Yield pairs of rows that are one transaction, committed in one log and aborted in the other.
 
     `keys` are rows of ``own_epoch_keys`` of all logs of a cluster, whole producers, in the order of the logs.
     """
@@ -205,20 +206,23 @@ def conflicts(keys: Columns) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
     differ = (one[:2] == other[:2]).all(axis=0) & (one[2] != other[2])
     for after in (np.flatnonzero(differ) + 1).tolist():
         pair = list(found.take(slice(after - 1, after + 1)))
-        if not any(row["told"] for row in pair):  # else the coordinator's word has told
+        if not any(row["told"] for row in pair):  # else it is reported by the coordinator's decision
             yield pair[0], pair[1]
 
 
 def conflict_finding(row: dict[str, int], other: dict[str, int], logs: Sequence[PartitionDirectory]) -> Finding:
-    """Make a pair of ``conflicts`` a finding; `logs` are the cluster's by their numbers."""
+    """Make a finding of a pair of ``conflicts``; `logs` are the cluster's by their numbers."""
     how = "committed" if other["marker_type"] == extents.COMMIT else "aborted"
-    proof = f"{logs[other['log']].log} has it {how} by the marker at {other['marker_offset']}"
-    whose = f"of producer {row['producer_id']}, marker epoch {row['marker_epoch']},"
+    proof = f"the marker at offset {other['marker_offset']} of {logs[other['log']].log} {how} the same transaction"
+    whose = f"producer {row['producer_id']} (marker epoch {row['marker_epoch']})"
     return _differs(logs[row["log"]], row, whose, how, proof)
 
 
 def across_partitions(logs: Sequence[AtomicityCheck]) -> Iterator[Finding]:
-    """Yield transactions that ended in one way here and in another there, by producer id and the marker's epoch."""
+    """Yield a finding for each transaction that is committed in one partition and aborted in another.
+
+    Rows are one transaction if they have one producer id and one marker epoch.
+    """
     if sum(any(_of_own_epoch(rows).any() for rows in one.audit.transactions.blocks(*_KEYS)) for one in logs) < 2:
         return
     directories = [judged.audit.directory for judged in logs]

@@ -15,7 +15,7 @@ __all__ = ["Audit", "ClusterAudit"]
 
 @dataclass(frozen=True, slots=True)
 class ClusterAudit:
-    """The audit of one cluster; `findings` are about no single log."""
+    """The audit of one cluster; `findings` are those about no single log."""
 
     cluster_id: str | None
     nodes: list[LogDirectory]

@@ -1,4 +1,4 @@
-"""The verdicts on one partition's logs: its transactions against all that surrounds them."""
+"""The verdicts on one partition's logs: its transactions compared with all that surrounds them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Judgement", "LogAudit", "judge"]
 class LogAudit:
     """A partition's audit on one node, with the verdicts on its transactions.
 
-    `unidentified` counts ended transactions whose other partitions nothing tells.
+    `unidentified` counts ended transactions that nothing identifies in other partitions.
     """
 
     node: LogDirectory
@@ -37,7 +37,7 @@ class LogAudit:
 
 @dataclass(slots=True)
 class Judgement:
-    """What is said of one partition: of each replica's log, and of the replicas together."""
+    """The audits of one partition's replicas, and the findings about the replicas together."""
 
     logs: list[LogAudit]
     findings: list[Finding]
@@ -48,8 +48,8 @@ def judge(
 ) -> Judgement:
     """Judge the logs of one partition, given with their nodes.
 
-    With `of` above 1 the logs hold the transactions of every `of`-th producer id alone, beginning at `share`; what is
-    to be said of a log whoever wrote in it is said with the first share.
+    With `of` above 1 the logs hold the transactions of every `of`-th producer id alone, beginning at `share`; findings
+    about the log as a whole come with the first share.
     """
     partitions = [partition for _, partition in replicas]
     logs = [_judge(node, partition, partitions, around, share, of) for node, partition in replicas]
@@ -70,7 +70,7 @@ def _judge(
     findings += (located(finding, directory) for finding in marker_findings(partition))
     if share == 0:
         findings += check_partition(partition, all_producers=of == 1)
-    findings += producer_findings(partition, verdicts, around.now, options.max_timeout_ms)
+    findings += producer_findings(partition, verdicts, around.coordinator, around.now, options.max_timeout_ms)
     if directory.topic == OFFSETS_TOPIC:
         findings += (located(found, directory) for found in pending_offsets(directory, verdicts, options.limits))
     listing = around.listings.get((directory.topic, directory.partition), {})

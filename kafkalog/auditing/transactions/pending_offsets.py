@@ -1,4 +1,4 @@
-"""Offset commits in transactions: which groups wait for which, and what was thrown away."""
+"""Offset commits in transactions: which groups wait for which transaction, and which commits were discarded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["pending_offsets"]
 
 
 def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: Limits) -> Iterator[Finding]:
-    """Yield for each group and producer how many offset commits stand in open and in aborted transactions."""
+    """Yield for each group and producer how many offset commits are in open and in aborted transactions."""
     fates = Fates(verdicts.rows, (PENDING, ABORTED))
     if not fates.producers:
         return
@@ -39,15 +39,22 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
                         fate = fates.of(producer, record.offset)
                         if fate is not None and (group := _group(record.key)) is not None:
                             counts[producer, group, fate.state] += 1
-        except UnreadableError:  # the scan has told
+        except UnreadableError:  # the scan has reported it
             continue
     for (producer, group, state), count in sorted(counts.items()):
         code = "offsets-pending" if state == PENDING else "offsets-aborted"
-        what = "in an open transaction" if state == PENDING else "in aborted transactions"
+        what = (
+            "in an open transaction"
+            if state == PENDING
+            else "in an aborted transaction"
+            if count == 1
+            else "in aborted transactions"
+        )
         yield Finding.of(
             code,
             directory.log,
-            f"{count} offset commit{'s' * (count > 1)} of group {group} by producer {producer} {what}",
+            f"{count} offset commit{'s' * (count > 1)} of group {group}, written by producer {producer},"
+            f" {'is' if count == 1 else 'are'} {what}",
             producer_id=producer,
             found=count,
         )

@@ -86,7 +86,7 @@ def _cells(column: NDArray[Any]) -> list[Any]:
     return cells if column.dtype == object else [None if cell == NONE else cell for cell in cells]
 
 
-_MOST: Final = 2**63 - 1  # damaged offsets may lie further apart
+_MOST: Final = 2**63 - 1  # damaged offsets may be further apart
 
 
 def unsettled_rows(audit: Audit) -> Iterator[Row]:
@@ -97,7 +97,7 @@ def unsettled_rows(audit: Audit) -> Iterator[Row]:
 
 
 def partition_row(summary: LogSummary) -> Row:
-    """Make what a log comes to a row of the table ``partitions``."""
+    """Make a row of the table ``partitions`` of a log's summary."""
     states = summary.states
     return PARTITIONS.of(
         log=summary.log,
@@ -208,7 +208,7 @@ def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64],
     first = max(0, bisect_left([segment.base_offset for segment in segments], log.partition.log_start_offset) - 1)
     for segment in segments[first:]:
         try:
-            for chunk in segment_chunks(segment.path, max_bytes=segment.size):  # the audit has told the findings
+            for chunk in segment_chunks(segment.path, max_bytes=segment.size):  # the audit has reported the findings
                 chunk.open_wrappers()
                 yield _shown_of(chunk.heads, aborted)
         except UnreadableError:
@@ -241,7 +241,7 @@ _OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
 
 
 def log_rows(log: LogAudit, table: str) -> Iterator[Row]:
-    """Yield a log's rows of one of the audit's tables; not of ``partitions``, whose row is a summary's."""
+    """Yield a log's rows of one of the audit's tables; not of ``partitions``, whose rows are made of summaries."""
     return _OF_LOG[table](log)
 
 

@@ -1,4 +1,4 @@
-"""An audit in a few lines: the verdict, who blocks which partition, what to look at, and how the program ends."""
+"""An audit in a few lines: the verdict, who blocks which partition, what to look at, and the exit status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Blocker", "LogSummary", "Summary", "count_of"]
 
 
 class Blocker(NamedTuple):
-    """The transaction that holds a log's last stable offset."""
+    """The transaction that the last stable offset of a log can't pass."""
 
     first_offset: int
     producer_id: int
@@ -29,7 +29,7 @@ class Blocker(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogSummary:
-    """What a log comes to: a row of the table ``partitions``, and what the totals count.
+    """A log summed up: a row of the table ``partitions``, and what the totals count.
 
     `states` counts transactions with data, `gaps` are counted by kind, `serious` are findings above a note.
     """
@@ -91,13 +91,13 @@ class LogSummary:
 
     @property
     def behind(self) -> int:
-        """Return how many offsets the last stable offset is behind the log's end."""
+        """Return how many offsets the last stable offset is before the log's end."""
         return self.log_end_offset - self.last_stable_offset
 
 
 @dataclass(slots=True)
 class Summary:
-    """What an audit comes to. `findings` are counted by code and severity, `unreadable` are inputs."""
+    """An audit summed up. `findings` are counted by code and severity, `unreadable` are inputs."""
 
     logs: list[LogSummary] = field(default_factory=list)
     findings: Counter[tuple[str, Severity]] = field(default_factory=Counter)
@@ -112,7 +112,7 @@ class Summary:
         return summary
 
     def count(self, findings: Iterable[Finding]) -> None:
-        """Take findings into account."""
+        """Count findings."""
         self.findings.update((finding.code, finding.severity) for finding in findings)
 
     @property
@@ -126,7 +126,7 @@ class Summary:
         return not self.unreadable and not any(code == "file-unreadable" for code, _ in self.findings)
 
     def outcome(self, fail_on: Severity) -> Outcome:
-        """Return what decides the exit status."""
+        """Return the outcome that decides the exit status."""
         outcome = Outcome(fail_on)
         outcome.incomplete = not self.complete
         for _, severity in self.findings:
@@ -150,12 +150,12 @@ class Summary:
         return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
 
     def fine(self) -> str:
-        """Say what is in order where all is."""
+        """Return the words of the verdict where all is in order."""
         decided = sum(log.states[state] for log in self.logs for state in ("committed", "aborted"))
         return f"{count_of(decided, 'transaction')} decided"
 
     def blocked(self) -> Iterator[tuple[LogSummary, Blocker]]:
-        """Yield each log whose last stable offset is behind its end, and who holds it."""
+        """Yield each log whose last stable offset is before its end, and the transaction that blocks it."""
         for log in self.logs:
             if log.behind > 0 and log.blocker is not None:
                 yield log, log.blocker
@@ -182,6 +182,6 @@ def count_of(number: int, one: str, many: str = "") -> str:
 
 
 def _parts(counts: Counter[str]) -> str:
-    """List what a count is made of, the most first; of equal ones in the order of their names."""
+    """List the parts of a count, the largest first; equal ones in the order of their names."""
     words = (f"{count} {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
     return f" ({', '.join(words)})" if counts else ""

@@ -1,4 +1,4 @@
-"""What surrounds a cluster's logs: its coordinator's word, its clocks, and whether the inputs are of one moment."""
+"""What surrounds a cluster's logs: its coordinator's records, its clocks, and whether the inputs are of one moment."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["AuditOptions", "StateLog", "Surroundings"]
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """What an audit is told from outside; times in ms.
+    """The options of an audit; times in ms.
 
-    `snapshot`: the inputs are of one moment. `now` is what overdue is measured against, by default the newest time that
-    a broker wrote.
+    `snapshot` says that the inputs are of one moment. An open transaction is overdue by the time `now`, by default the
+    newest time that a broker wrote.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -43,18 +43,18 @@ class StateLog(NamedTuple):
 
     @classmethod
     def of(cls, node: LogDirectory, partition: PartitionAudit, scans: Sequence[SegmentScan]) -> StateLog:
-        """Put together what the scans of its segments read."""
+        """Put together the records that the scans of its segments read."""
         return cls(node, partition, [entry for scan in scans for entry in scan.entries])
 
 
 @dataclass(slots=True)
 class Surroundings:
-    """All that the verdicts on one cluster's logs rest on, but the logs themselves.
+    """All that the verdicts on one cluster's logs are based on, except the logs themselves.
 
-    `newest` is the newest time in all inputs, `now` what overdue is measured against (ms). `state_clean` says that the
-    brokers with the state topic were stopped cleanly, `state_cleaned` that records of it are missing. `decisions` are
-    the coordinator's by producer id, `listings` by partition and producer id. `metadata` is None where no metadata log
-    is at hand.
+    `newest` is the newest time in all inputs, `now` the time that decides what is overdue (ms). `state_clean` says that
+    the brokers with the state topic were stopped cleanly, `state_cleaned` that records of it are missing. `decisions`
+    are the coordinator's by producer id, `listings` by partition and producer id. `metadata` is None where no metadata
+    log was given.
     """
 
     options: AuditOptions
@@ -74,7 +74,7 @@ class Surroundings:
         cls, nodes: Sequence[LogDirectory], metadata: Metadata | None, states: Sequence[StateLog], newest: int,
         newest_broker: int, options: AuditOptions,
     ) -> Surroundings:  # fmt: skip
-        """Join what the nodes' state topic and metadata log say; the newest times are those of all their logs."""
+        """Join the nodes' state topic and metadata log; the newest times are those of all their logs."""
         around = cls(
             options,
             len({node.node_id for node in nodes}) > 1,
@@ -108,7 +108,7 @@ class Surroundings:
             replicas.setdefault(state.partition.directory.partition, []).append(state)
         cleaned: dict[str, int] = {}
         for number, logs in sorted(replicas.items()):
-            # The replica whose leader epochs reach furthest is what the coordinator goes by, then the longest.
+            # The coordinator uses the replica whose leader epochs reach furthest; of equal ones the longest is taken.
             chosen = max(logs, key=lambda log: reach(log.partition))
             coordinator.known.add(number)
             coordinator.add(chosen.entries)
@@ -129,8 +129,8 @@ class Surroundings:
                 Finding.of(
                     "state-partitions-guessed",
                     nodes[0].path,
-                    f"no metadata log tells how many partitions {STATE_TOPIC} has: taken to be {coordinator.total}, the"
-                    " highest seen and one; --transaction-state-partitions says otherwise",
+                    f"No metadata log shows how many partitions {STATE_TOPIC} has. {coordinator.total} is used: the"
+                    " highest number seen plus one. Set the right number with --transaction-state-partitions.",
                 )
             )
 
@@ -140,8 +140,8 @@ def _illegal(name: str, before: Entry, after: Entry) -> Finding:
     return Finding.of(
         "state-transition-illegal",
         after.log,
-        f"{name}: {new.word if new else 'tombstone'} at offset {after.offset} follows"
-        f" {old.word if old else 'tombstone'} at {before.offset}",
+        f"{new.word if new else 'A tombstone'} of {name} at offset {after.offset} follows"
+        f" {old.word if old else 'a tombstone'} at offset {before.offset}, which no coordinator writes",
         log=after.log,
         topic=STATE_TOPIC,
         partition=after.partition,
@@ -150,7 +150,7 @@ def _illegal(name: str, before: Entry, after: Entry) -> Finding:
 
 
 def _state_partitions(metadata: Metadata | None) -> int | None:
-    """Return how many partitions the state topic has, by the metadata; None where it does not tell."""
+    """Return how many partitions the state topic has, by the metadata; None where it does not have the topic."""
     if metadata is None:
         return None
     ids = metadata.ids.get(STATE_TOPIC, ())

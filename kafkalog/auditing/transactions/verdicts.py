@@ -1,4 +1,4 @@
-"""Verdicts: each transaction in a log against the coordinator's word, with its cause and how sure that is."""
+"""Verdicts: each transaction in a log compared with the coordinator's records, its cause, and how certain that is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafkalog.txn.coordinator import Coordinator, Decision, Entry
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Context", "Verdict", "Verdicts", "Words"]
+__all__ = ["Context", "Verdict", "Verdicts", "Words", "markers_since"]
 
 _PENDING: Final = {
     TransactionState.PREPARE_COMMIT: "commit-pending",
@@ -28,7 +28,7 @@ _PENDING: Final = {
 
 
 class Verdict(NamedTuple):
-    """What became of a transaction in a log; `entry` is the record of the coordinator that it rests on."""
+    """How a transaction ended in a log; `entry` is the coordinator's record that the verdict is based on."""
 
     state: str
     transactional_id: str | None
@@ -55,10 +55,10 @@ def _texts(values: list[str | None]) -> NDArray[np.object_]:
 class Context:
     """What surrounds a log: the coordinator of its cluster, and whether the inputs are of one moment.
 
-    `one_moment` says so for certain (a clean stop, the user's word); else `newest` (ms) of all inputs and `copy_ms`
-    decide whether a transaction is older than the copy can have taken. `decisions` are the coordinator's by producer
-    id. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same partition's logs on
-    other nodes, `several_nodes` says whether there are any: they stop one after the other.
+    `one_moment` says so for certain (a clean stop, or the user says so); else `newest` (ms) of all inputs and `copy_ms`
+    decide whether a transaction is too old for its marker to have come during the copy. `decisions` are the
+    coordinator's by producer id. `state_cleaned` says whether records of the state topic are missing. `replicas` are
+    the same partition's logs on other nodes, `several_nodes` says whether there are any: they stop one after the other.
     """
 
     coordinator: Coordinator
@@ -72,7 +72,7 @@ class Context:
 
 
 class Verdicts:
-    """The verdicts on all rows of a log. Most are what their marker says; those that are more are judged one by one."""
+    """The verdicts on all rows of a log. Most follow from the marker alone; the others are judged one by one."""
 
     def __init__(self, rows: Packed, coordinator: Coordinator) -> None:
         self.rows = rows
@@ -126,7 +126,7 @@ class Verdicts:
         return np.fromiter(self.special, np.intp, len(self.special))
 
     def judged(self) -> Iterator[tuple[dict[str, int], Verdict]]:
-        """Yield the rows that are more than what their marker says."""
+        """Yield the rows whose verdict does not follow from the marker alone."""
         numbers = sorted(self.special)
         for number, row in zip(numbers, self.rows.take(np.array(numbers, np.intp)), strict=True):
             yield row, self.special[number]
@@ -142,7 +142,7 @@ class Verdicts:
         return +self._counts
 
     def name_of(self, producer_id: int) -> str | None:
-        """Return the transactional id that a producer id belongs to, None where no record names one."""
+        """Return the transactional id of a producer id, None where no record names one."""
         names = self._names(producer_id)
         return names[0] if names else None
 
@@ -151,7 +151,7 @@ _LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", 
 
 
 def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[np.bool_]:
-    """Say which rows are or may be more than what their marker says."""
+    """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
     has_data = rows["first_offset"] != NONE
     chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
     chosen |= (rows["epoch_changes"] != 0) | (has_data & (rows["batches"] == 0))
@@ -159,22 +159,22 @@ def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[n
         chosen |= (rows["marker_type"] == extents.ABORT) & has_data
     for last_before in (extent.last_offset for extent in audit.damaged):
         if last_before is not None:
-            chosen |= has_data & (rows["first_offset"] <= last_before) & _ends_behind(rows, last_before)
+            chosen |= has_data & (rows["first_offset"] <= last_before) & _ends_after(rows, last_before)
     for gap in audit.gaps:
         if gap.kind == "damage":
-            chosen |= has_data & (rows["first_offset"] < gap.first_offset) & _ends_behind(rows, gap.first_offset)
+            chosen |= has_data & (rows["first_offset"] < gap.first_offset) & _ends_after(rows, gap.first_offset)
     return chosen
 
 
-def _ends_behind(rows: Columns, offset: int) -> NDArray[np.bool_]:
-    """Say which rows are open or have their marker behind an offset."""
-    behind: NDArray[np.bool_] = (rows["marker_type"] == extents.OPEN) | (rows["marker_offset"] > offset)
-    return behind
+def _ends_after(rows: Columns, offset: int) -> NDArray[np.bool_]:
+    """Say which rows are open or have their marker after an offset."""
+    after: NDArray[np.bool_] = (rows["marker_type"] == extents.OPEN) | (rows["marker_offset"] > offset)
+    return after
 
 
 _ENDED: Final = {extents.COMMIT: "committed", extents.ABORT: "aborted"}
 _DECIDED: Final = tuple(_ENDED.values())
-_AT_ONCE: Final = 4096  # rows that are made readable together
+_AT_ONCE: Final = 4096  # rows that get their words together
 
 
 class _Decisions:
@@ -194,7 +194,7 @@ class _Decisions:
         yield from reversed(found[max(0, bisect_right(times, timestamp) - _NEAR) : bisect_right(times, timestamp)])
 
 
-_NEAR: Final = 16  # decisions of one producer that may stand between a decision and its marker
+_NEAR: Final = 16  # decisions of one producer that may come between a decision and its marker
 
 
 def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> Verdict:
@@ -227,7 +227,7 @@ def _cause_of_ended(audit: PartitionAudit, row: dict[str, int], context: Context
 
 
 def _nobody_decided(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> bool:
-    """Say whether the coordinator, all of whose records are at hand, never decided to abort this."""
+    """Say whether the coordinator, with all of its records available, never decided to abort this."""
     names = context.coordinator.names(row["producer_id"])
     if context.state_cleaned or not context.coordinator.complete:
         return False
@@ -264,14 +264,14 @@ def _open(
             return "hanging", "superseded-epoch", entry
         return ("ongoing", None, entry) if listed else ("hanging", "partition-not-registered", entry)
     if record.state in _PENDING:
-        if listed and not _marker_since(audit, row, record.producer_epoch, record.last_update_timestamp):
+        if listed and not len(markers_since(audit, row, record.producer_epoch, record.last_update_timestamp)):
             return _PENDING[record.state], None, entry
         return "hanging", None if listed else "partition-not-registered", entry
     return "hanging", None, entry
 
 
 def _ended_elsewhere(audit: PartitionAudit, row: dict[str, int], context: Context) -> str | None:
-    """Return what a transaction waits for here where another replica, which goes on from this one, has its marker."""
+    """Return what a transaction waits for here where another replica, which continues this one, has its marker."""
     for other in context.replicas:
         if other.log_end_offset <= audit.log_end_offset or other.epochs[: len(audit.epochs)] != audit.epochs:
             continue
@@ -288,19 +288,19 @@ def _listing(audit: PartitionAudit, row: dict[str, int], context: Context) -> De
     return max(found, key=lambda decision: decision.decided, default=None)
 
 
-def _marker_since(audit: PartitionAudit, row: dict[str, int], epoch: int, decided: int) -> bool:
-    """Say whether a marker of this decision stands in the log in front of the open data."""
+def markers_since(audit: PartitionAudit, row: dict[str, int], epoch: int, decided: int) -> Columns:
+    """Return the producer's transactions that a marker of this decision ended in the log."""
     rows = audit.of_producer(row["producer_id"])
     found = (
         (rows["marker_type"] != extents.OPEN) & (rows["marker_epoch"] == epoch) & (rows["marker_timestamp"] >= decided)
     )
-    return bool(found.any())
+    return rows.take(found)
 
 
 def _why_hanging(audit: PartitionAudit, row: dict[str, int], decision: Decision | None) -> str:
     if decision is None:
         return "partition-not-registered"
-    if _marker_since(audit, row, decision.epoch, decision.decided):
+    if len(markers_since(audit, row, decision.epoch, decision.decided)):
         return "data-after-marker"
     return "marker-missing"
 

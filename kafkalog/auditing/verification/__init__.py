@@ -1,6 +1,6 @@
-"""Verification: every byte accounted for, every batch and record held to the rules, replicas compared.
+"""Verification: every byte accounted for, every batch and record checked by the rules, replicas compared.
 
-It answers: is this evidence whole, and did it change since its checksums were taken.
+It answers: is this evidence whole, and did it change since its checksums were computed.
 """
 
 from __future__ import annotations

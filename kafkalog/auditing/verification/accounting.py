@@ -25,7 +25,7 @@ from kafkalog.tables.verify import FILES
 
 __all__ = ["FileFacts", "account_side_file", "is_segment", "open_file"]
 
-_MOST: Final = 64 << 20  # of a side file: what lies behind is trailing
+_MOST: Final = 64 << 20  # of a side file: bytes after them are trailing
 _SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 
 
@@ -92,7 +92,7 @@ class FileFacts:
         )
 
     def chunk(self, chunk: Chunk) -> None:
-        """Count a segment's next batches, and what was found behind them."""
+        """Count a segment's next batches, and the bytes that are no batch."""
         table = chunk.heads.numpy()
         whole = table[:, table[kernel.VALID] != 0]
         self.batches = (self.batches or 0) + whole.shape[1]
@@ -114,14 +114,14 @@ class FileFacts:
                 self.trailing += length
 
     def end(self, source: SizedSource | HashedSource) -> None:
-        """Take down what became of the file, and its checksum if it was asked for."""
+        """Record the state of the file after the read, and its checksum if it was asked for."""
         opened = source.source if isinstance(source, HashedSource) else source
         self.state = opened.state() if isinstance(opened, FileSource) else "whole"
         if isinstance(source, HashedSource):
             self.sha256 = source.hexdigest()
 
     def fail(self) -> None:
-        """Say that the file could not be opened, or not be read to its end."""
+        """Record that the file could not be opened, or not be read to its end."""
         self.state = "unreadable"
         if not self.size:
             try:
@@ -131,7 +131,7 @@ class FileFacts:
         self.rest_is_damaged()
 
     def rest_is_damaged(self) -> None:
-        """Count what is not accounted for as damaged: bytes that could not be read, or went away."""
+        """Count the bytes that are not accounted for as damaged: they could not be read, or are gone."""
         self.damaged += self.size - self.good - self.damaged - self.preallocated - self.trailing
 
 
@@ -141,7 +141,7 @@ def is_segment(kind: FileKind) -> bool:
 
 
 def open_file(file: str, hashed: str | None) -> SizedSource | HashedSource:
-    """Open a file for one read, in which it is hashed if so wished.
+    """Open a file for one read, which also hashes it if `hashed` names a checksum.
 
     Raises UnreadableError where it can't be opened.
     """
@@ -150,7 +150,7 @@ def open_file(file: str, hashed: str | None) -> SizedSource | HashedSource:
 
 
 def account_side_file(facts: FileFacts, hashed: str | None) -> Finding | None:
-    """Count the bytes of a file that is no segment; answers why it could not be read, None where it could."""
+    """Count the bytes of a file that is no segment; return a finding where it could not be read."""
     try:
         with closing(open_file(facts.file, hashed)) as source:
             facts.size = source.size
@@ -165,7 +165,7 @@ def account_side_file(facts: FileFacts, hashed: str | None) -> Finding | None:
 
 
 def _split(facts: FileFacts, data: bytes) -> None:
-    """Tell entries, zeros and the rest of a side file apart."""
+    """Count entries, zeros and the rest of a side file."""
     kind = facts.kind
     if kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
         if kind is FileKind.TXN_INDEX:
@@ -191,7 +191,7 @@ def _split(facts: FileFacts, data: bytes) -> None:
 
 
 def _split_text(facts: FileFacts, data: bytes) -> None:
-    """Tell the lines of a text file apart from those that break its format."""
+    """Count the lines of a text file, those that break its format as damaged."""
     if facts.kind in (FileKind.OFFSET_CHECKPOINT, FileKind.LEADER_EPOCH_CHECKPOINT):
         read = leader_epochs if facts.kind is FileKind.LEADER_EPOCH_CHECKPOINT else partition_offsets
         checkpoint = read(data)

@@ -1,4 +1,4 @@
-"""What changed since: a verification's files held against those that an earlier one wrote down in provenance.json."""
+"""What changed since: a verification's files compared with those in the provenance.json of an earlier one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Recorded(NamedTuple):
 
     @property
     def hashed(self) -> bool:
-        """Say whether checksums were taken."""
+        """Say whether it has checksums."""
         return any(checksum is not None for _, checksum in self.files.values())
 
 
 def file_entries(files: Sequence[FileFacts], inputs: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield what provenance.json says of each file; `number` is that of the argument that it was found under."""
+    """Yield the entry of each file in provenance.json, with the number of the argument that it was found under."""
     for facts in files:
         number, name = _place_of(facts, inputs)
         yield {
@@ -47,7 +47,7 @@ def file_entries(files: Sequence[FileFacts], inputs: Sequence[str]) -> Iterator[
 def read_recorded(path: str) -> Recorded:
     """Read a provenance.json that a verification wrote.
 
-    Raises UnreadableError where it can't be read, UnsupportedError where it is none of a verification's.
+    Raises UnreadableError where it can't be read, UnsupportedError where no verification wrote it.
     """
     source = FileSource(path, max_bytes=_MOST)
     try:
@@ -58,7 +58,7 @@ def read_recorded(path: str) -> Recorded:
         said = json.loads(data)
         files = {_place(entry): (int(entry["size_bytes"]), _text(entry["sha256"])) for entry in said["files"]}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        message = f"{path}: no provenance.json of kafkalog verify: {type(error).__name__}: {error}"
+        message = f"{path}: not a provenance.json of kafkalog verify: {type(error).__name__}: {error}"
         raise UnsupportedError(message) from error
     return Recorded(files)
 
@@ -81,7 +81,7 @@ def changes_since(recorded: Recorded, files: Sequence[FileFacts], inputs: Sequen
     for number, name in sorted(recorded.files.keys() - now.keys()):
         size, _ = recorded.files[number, name]
         home = inputs[number] if 0 <= number < len(inputs) else ""
-        message = f"it had {size} bytes, and is not there"
+        message = f"the file had {size} bytes, and is gone"
         yield Finding.of("file-gone", os.path.join(home, name), message, needed=size)
 
 
@@ -95,13 +95,13 @@ def _place_of(facts: FileFacts, inputs: Sequence[str]) -> _Place:
 
 def _change(before: tuple[int, str | None] | None, facts: FileFacts) -> Finding | None:
     if before is None:
-        message = f"it has {facts.size} bytes, and was not there"
+        message = f"the file has {facts.size} bytes, and was not there before"
         return Finding.of("file-added", facts.file, message, found=facts.size)
     size, checksum = before
     if size != facts.size:
-        message = f"it had {size} bytes, now {facts.size}"
+        message = f"the file had {size} bytes, and has {facts.size} now"
         return Finding.of("file-size-changed", facts.file, message, needed=size, found=facts.size)
     if checksum is None or facts.sha256 is None or checksum == facts.sha256:
         return None
-    message = f"its {size} bytes are others: their SHA-256 changed"
+    message = f"the content of the {size} bytes changed: their SHA-256 is another"
     return Finding.of("file-content-changed", facts.file, message, needed=checksum, found=facts.sha256)

@@ -1,7 +1,7 @@
-"""What a batch whose checksum holds says of itself, held against itself: header fields, records, control records.
+"""Rules for a batch whose CRC matches: its header fields, its records and its control records must fit together.
 
-The rules are those that every leader holds to (DefaultRecordBatch, LogValidator): a batch that breaks one was written
-by something else, or changed and signed again. What brokers were seen to store as a client sent it is a note.
+Every leader follows these rules (DefaultRecordBatch, LogValidator): a batch that breaks one was written by something
+else, or was changed and given a new CRC. A breach that brokers were seen to store as a client sent it is a note.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DECODING: Final = slice(kernel.SECTION_START, kernel.ERROR_POSITION + 1)
 
 
 class _Heads:
-    """A chunk's headers as columns; `current` are those of magic 2 whose checksum holds."""
+    """A chunk's headers as columns; `current` are those of magic 2 whose CRC matches."""
 
     def __init__(self, chunk: Chunk, topic: str | None, *, records: bool) -> None:
         heads = chunk.heads
@@ -51,11 +51,11 @@ class _Heads:
         self.producer, self.epoch = cells[kernel.PRODUCER_ID], cells[kernel.PRODUCER_EPOCH]
         self.sequence = cells[kernel.BASE_SEQUENCE]
         self.base_timestamp, self.newest = cells[kernel.BASE_TIMESTAMP], cells[kernel.MAX_TIMESTAMP]
-        self.undecoded = self.valid & (not records)  # else the decoder tells of codec and count
+        self.undecoded = self.valid & (not records)  # else the decoder reports codec and count
         self.no_metadata = topic not in (None, METADATA_TOPIC)
 
     def unused(self) -> Mask:
-        """Say which have attribute bits that mean nothing."""
+        """Say which batches have attribute bits that mean nothing."""
         bits = np.where(self.magic > 1, 0xFF80, np.where(self.magic == 1, 0xF0, 0xF8))
         found: Mask = self.valid & (self.attributes & bits != 0)
         return found
@@ -64,23 +64,23 @@ class _Heads:
 _RULES: Final[dict[str, tuple[Callable[[_Heads], Mask], Callable[[Batch], str]]]] = {
     "last-offset-delta-negative": (
         lambda h: h.current & (h.delta < 0),
-        lambda b: f"its last offset {b.last_offset} is below its first",
+        lambda b: f"its last offset {b.last_offset} is below its first offset",
     ),
     "offset-overflow": (
         lambda h: h.current & (h.delta >= 0) & (h.last < h.base),
-        lambda b: f"its offsets, from {b.base_offset} on, pass the largest offset",
+        lambda b: f"its offsets from {b.base_offset} on exceed the largest possible offset",
     ),
     "records-count-above-offsets": (
         lambda h: h.current & (h.delta >= 0) & (h.last >= h.base) & (h.count > h.delta + 1),
-        lambda b: f"it counts {b.records_count} records in offsets up to {b.last_offset}",
+        lambda b: f"its header counts {b.records_count} records, but its last offset is {b.last_offset}",
     ),
     "records-count-negative": (
         lambda h: h.undecoded & h.current & (h.count < 0),
-        lambda b: f"it counts {b.records_count} records",
+        lambda b: f"its header counts {b.records_count} records",
     ),
     "empty-batch-odd": (
         lambda h: h.current & (h.count == 0) & ((h.size != RECORD_BATCH.size) | (h.codec != 0)),
-        lambda b: f"it holds no record, and yet {b.size} bytes or codec {b.codec}",
+        lambda b: f"it has no record, but it has {b.size} bytes and codec {b.codec}",
     ),
     "leader-epoch-below-none": (
         lambda h: h.current & (h.leader_epoch < -1),
@@ -92,51 +92,51 @@ _RULES: Final[dict[str, tuple[Callable[[_Heads], Mask], Callable[[Batch], str]]]
     ),
     "producer-id-missing": (
         lambda h: h.current & (h.producer == -1) & (h.epoch >= 0),
-        lambda b: f"it has no producer id and the producer epoch {b.producer_epoch}",
+        lambda b: f"it has no producer id, but the producer epoch {b.producer_epoch}",
     ),
     "producer-epoch-missing": (
         lambda h: h.current & (h.producer >= 0) & (h.epoch < 0),
-        lambda b: f"producer {b.producer_id} has the epoch {b.producer_epoch}",
+        lambda b: f"it is of producer {b.producer_id}, but its producer epoch is {b.producer_epoch}",
     ),
     "sequence-missing": (
         lambda h: h.current & (h.producer >= 0) & ~h.control & (h.sequence < 0),
-        lambda b: f"producer {b.producer_id}'s data has the sequence {b.base_sequence}",
+        lambda b: f"it has data of producer {b.producer_id}, but its sequence is {b.base_sequence}",
     ),
     "transaction-without-producer": (
         lambda h: h.transactional & (h.producer < 0),
-        lambda b: f"part of a transaction of producer {b.producer_id}",
+        lambda b: f"it is transactional, but its producer id is {b.producer_id}",
     ),
     "control-batch-odd": (
         lambda h: h.control & ~h.transactional & h.no_metadata,
-        lambda b: f"a control batch of {b.records_count} records that is no marker",
+        lambda b: f"it is a control batch of {b.records_count} records, but not a marker",
     ),
     "control-batch-sequence": (
         lambda h: h.control & (h.sequence >= 0),
-        lambda b: f"it holds control records and has the sequence {b.base_sequence}",
+        lambda b: f"it has control records, but its sequence is {b.base_sequence}",
     ),
     "control-batch-compressed": (
         lambda h: h.control & (h.codec != 0) & (h.count > 0),
-        lambda b: f"it holds control records and is compressed with {b.codec}",
+        lambda b: f"it has control records, but is compressed with {b.codec}",
     ),
     "marker-count": (
         lambda h: h.marker & (h.count > 1),
-        lambda b: f"a marker of {b.records_count} records",
+        lambda b: f"it is a marker, but has {b.records_count} records",
     ),
     "codec-unknown": (
         lambda h: h.undecoded & (h.codec >= len(CODECS)),
-        lambda b: f"no codec has number {b.codec}",
+        lambda b: f"its codec is {b.codec}, which Kafka does not have",
     ),
     "codec-not-of-magic": (
         lambda h: h.old & (h.codec == CODECS.index("zstd")),
-        lambda b: f"codec {b.codec} in a message of magic {b.magic}",
+        lambda b: f"its codec is {b.codec}, which messages of magic {b.magic} cannot have",
     ),
     "attributes-unused": (
         lambda h: h.unused(),
-        lambda b: f"attributes {b.attributes & 0xFFFF:#06x} have bits that mean nothing",
+        lambda b: f"its attributes {b.attributes & 0xFFFF:#06x} have bits that mean nothing",
     ),
     "delete-horizon-odd": (
         lambda h: h.current & (h.attributes & DELETE_HORIZON != 0) & (h.base_timestamp < 0),
-        lambda b: f"a delete horizon of {b.base_timestamp}",
+        lambda b: f"its delete horizon is {b.base_timestamp}",
     ),
     "timestamp-odd": (
         lambda h: h.valid & ((h.newest < -1) | (h.newest > _LAST_YEAR)),
@@ -147,7 +147,7 @@ HEADER_CODES: Final = tuple(_RULES)
 
 
 def check_headers(chunk: Chunk, topic: str | None, *, records: bool) -> Iterator[Finding]:
-    """Yield what is wrong with the headers of a chunk's batches; `records` says that their records are read, too.
+    """Yield what is wrong with the headers of a chunk's batches; `records` says that their records are read as well.
 
     `topic` is None where it is not known.
     """

@@ -1,8 +1,8 @@
-"""Segments that belong to another partition, and what follows from one damage: told once, the rest are notes.
+"""Segments that belong to another partition, and what follows from one damage: one finding, the rest are notes.
 
-A segment is another partition's where its batches are, byte for byte, those of a segment there, or fill a hole there
-from end to end; but only where something in its own partition says that it does not fit: two partitions may be written
-alike.
+A segment belongs to another partition where its batches are, byte for byte, those of a segment there, or fill a gap
+there from end to end; but only where something in its own partition shows that it does not fit: two partitions may have
+been written alike.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kafkalog.auditing.partition import PartitionAudit, located
+from kafkalog.auditing.partition import PartitionAudit, located, offset_range
 from kafkalog.findings import Finding, Severity
 
 __all__ = ["Content", "Log", "settle"]
 
-# What a foreign segment makes its neighbours and the side files say.
+# Codes that a foreign segment causes at its neighbours and side files.
 _FOLLOWS: Final = frozenset(
     {
         "checkpoint-ahead", "checkpoint-wrong", "index-mismatch", "leader-epoch-decreasing", "leader-epochs-mismatch",
@@ -25,9 +25,9 @@ _FOLLOWS: Final = frozenset(
         "sequence-broken", "snapshot-mismatch", "time-index-mismatch", "txn-index-mismatch",
     }
 )  # fmt: skip
-# What makes a segment a suspect: a root checkpoint may be wrong by itself.
+# Codes that make a segment a suspect: a root checkpoint may be wrong by itself.
 _DOUBTS: Final = _FOLLOWS - {"checkpoint-ahead", "checkpoint-wrong"} | {"segment-foreign"}
-# What one wrong field outside the checksum is told by.
+# Codes that one wrong field outside the CRC causes.
 _FIELDS: Final = {
     "base-offset-wrong": _FOLLOWS - {"leader-epoch-decreasing"} | {"offset-overflow", "segment-foreign"},
     "leader-epoch-wrong": frozenset({"leader-epoch-below-none", "leader-epoch-decreasing", "leader-epochs-mismatch"}),
@@ -47,7 +47,7 @@ _OF_GAP: Final = ("offset-gap-lost", "offset-gap-unexplained")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A segment's batches: a checksum of their checksums, how many, their offsets, whose they are."""
+    """A segment's batches: a checksum of their CRCs, their number, their offsets and producers."""
 
     file: str
     fingerprint: int
@@ -59,7 +59,7 @@ class Content:
 
 @dataclass(slots=True)
 class Log:
-    """A log with its segments' contents and everything that was found about it."""
+    """A log with its segments' contents and its findings."""
 
     partition: PartitionAudit
     contents: list[Content]
@@ -72,7 +72,7 @@ class Log:
 
 
 def settle(logs: Sequence[Log]) -> None:
-    """Tell of foreign segments in `logs`, which are one node's, and make notes of what follows from another finding."""
+    """Report foreign segments in `logs`, which are one node's, and make notes of what follows from another finding."""
     for log in logs:
         fields = _fields(log)
         log.findings = [_beside_field(finding, fields) for finding in log.findings]
@@ -95,12 +95,12 @@ def settle(logs: Sequence[Log]) -> None:
         cuts = {finding.offset for finding in log.findings if finding.code == "log-cut-short"}
         log.findings = [_as_note(finding, log, foreign, cuts) for finding in log.findings]
         if any(finding.code == "leader-epoch-decreasing" for finding in log.findings):
-            # The order tells it, the checkpoint is its witness.
+            # The batches' order shows it already, the checkpoint only confirms it.
             log.findings = [_lowered(finding, "leader-epochs-mismatch") for finding in log.findings]
 
 
 def _fields(log: Log) -> list[tuple[str, set[tuple[str, int | None]]]]:
-    """List what was found of fields outside the checksum, with the places where it shows: the batch, the next one."""
+    """List the findings about fields outside the CRC, with the places where they show: the batch and the next one."""
     files = [content.file for content in log.contents]
     found: list[tuple[str, set[tuple[str, int | None]]]] = []
     for finding in log.findings:
@@ -113,7 +113,7 @@ def _fields(log: Log) -> list[tuple[str, set[tuple[str, int | None]]]]:
 
 
 def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
-    """Tell of segments of two partitions that hold the same batches while nothing says which of them is the copy."""
+    """Find segments of two partitions with the same batches where nothing shows which of them is the copy."""
     told = {finding.file for log in logs for finding in log.findings if finding.code == "segment-foreign"}
     first: dict[tuple[int, int], tuple[Log, Content]] = {}
     found = []
@@ -122,7 +122,7 @@ def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
         if other_log.name == log.name or told & {content.file, other.file}:
             continue
         message = (
-            f"its {content.batches} batches are those of {other.file}, too; nothing at hand says where they belong"
+            f"its {content.batches} batches are also in {other.file}, and no available file shows where they belong"
         )
         finding = Finding.of("segments-alike", content.file, message, offset=content.first_offset)
         found.append((log, located(finding, log.partition.directory)))
@@ -134,7 +134,7 @@ def _stem(file: str) -> str:
 
 
 def _suspects(logs: Iterable[Log]) -> Iterator[tuple[Log, Content]]:
-    """Yield the segments with batches of logs in which something does not fit."""
+    """Yield the segments with batches, of logs in which something does not fit."""
     for log in logs:
         odd = [finding for finding in log.findings if finding.severity > Severity.NOTE and finding.code in _DOUBTS]
         for number, content in enumerate(log.contents):
@@ -144,7 +144,7 @@ def _suspects(logs: Iterable[Log]) -> Iterator[tuple[Log, Content]]:
 
 
 def _bears_on(finding: Finding, content: Content, following: str | None, log: Log) -> bool:
-    """Say whether a finding may come from a segment: it is about its files, the next one's begin, or the whole log."""
+    """Say whether a segment may have caused a finding: about its files, the next one's start, or the whole log."""
     stem = _stem(finding.file)
     own = {_stem(other.file) for other in log.contents}
     if stem == _stem(content.file) or finding.file.endswith(".snapshot") or stem not in own:
@@ -153,23 +153,21 @@ def _bears_on(finding: Finding, content: Content, following: str | None, log: Lo
 
 
 def _home_of(log: Log, content: Content, logs: Sequence[Log]) -> str | None:
-    """Say where a segment belongs, None where no other partition at hand has a place for it."""
+    """Say where a segment belongs, None where no other partition has a place for it."""
     for other in logs:
         if other.name == log.name:
             continue
         name = f"{other.name[0]}-{other.name[1]}"
         for theirs in other.contents:
             if theirs.fingerprint == content.fingerprint and theirs.batches == content.batches:
-                return f"its {content.batches} batches are those of {name}: {theirs.file} has the same"
+                return f"its {content.batches} batches are those of {name}: {theirs.file} has the same batches"
         known = frozenset(other.partition.producers["producer_id"].tolist())
         if not content.producers & known:
             continue
         for gap in other.partition.gaps:
             if (gap.first_offset, gap.last_offset) == (content.first_offset, content.last_offset):
-                return (
-                    f"its batches fill the hole in {name} from offset {gap.first_offset} to {gap.last_offset}, and its"
-                    " producers write there"
-                )
+                missing = offset_range(gap.first_offset, gap.last_offset)
+                return f"its batches fill the gap of {name} at {missing}, and its producers write there"
     return None
 
 

@@ -1,6 +1,6 @@
-"""What records must not have although their batch's checksum holds: a producer may send anything.
+"""Rules for the records of a batch whose CRC matches: a producer may send anything.
 
-Rules that Kafka itself does not look at when it reads are notes and warnings, those at which it throws are errors.
+Rules that Kafka does not check when it reads are notes and warnings, those at which it throws are errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafkalog.format.message import MalformedError
 
 __all__ = ["RECORD_CODES", "control_words", "message_words", "record_words", "wrapper_words"]
 
-Words = tuple[str, str]  # a finding's code, and what it says of the batch
+Words = tuple[str, str]  # a finding's code, and what is wrong with the batch
 
 
 _ODD: Final = (
@@ -26,7 +26,7 @@ _ODD: Final = (
     (record_oddities.DROPPED, "number-bits-dropped", "a number in its records has bits that no number of its kind has"),
     (record_oddities.ATTRIBUTES_SET, "record-attributes-set", "a record's attributes are not 0"),
     (record_oddities.BELOW_NULL, "size-below-null", "a key's or value's length is below -1"),
-    (record_oddities.REPEATED, "offset-delta-repeated", "two records behind one another have the same offset"),
+    (record_oddities.REPEATED, "offset-delta-repeated", "two consecutive records have the same offset"),
     (record_oddities.FALLING, "offset-delta-falling", "a record's offset is below that of the record before it"),
 )
 RECORD_CODES: Final = tuple(code for _, code, _ in _ODD)
@@ -36,7 +36,7 @@ _found: Final = array("q", bytes(32))
 def record_words(
     heads: CellTable, row: int, buf: bytes | bytearray | memoryview, start: int, stop: int
 ) -> Iterator[Words]:
-    """Say what is odd about a magic 2 batch's records in ``buf[start:stop]``, compressed no more."""
+    """Say what is odd about a magic 2 batch's records in ``buf[start:stop]``, uncompressed."""
     count = heads.cell(kernel.COUNT, row)
     flags = record_oddities.find(buf, start, stop, count, _found)
     whole, smallest, largest, newest = _found
@@ -45,11 +45,18 @@ def record_words(
     if whole and smallest < 0:
         said.append(("offset-delta-negative", f"a record's offset delta is {smallest}"))
     if whole and base + largest > last >= base:
-        said.append(("offset-delta-above-last", f"a record's offset is {base + largest}, behind the batch's last"))
+        said.append(
+            ("offset-delta-above-last", f"a record's offset is {base + largest}, but the batch's last offset is {last}")
+        )
     declared = heads.cell(kernel.MAX_TIMESTAMP, row)
     newest += heads.cell(kernel.BASE_TIMESTAMP, row)
     if whole == count and whole and not heads.cell(kernel.ATTRIBUTES, row) & LOG_APPEND_TIME and newest != declared:
-        said.append(("max-timestamp-wrong", f"its header's largest timestamp is {declared}, its records' {newest}"))
+        said.append(
+            (
+                "max-timestamp-wrong",
+                f"the newest timestamp in its header is {declared}, that of its records is {newest}",
+            )
+        )
     return iter(said)
 
 
@@ -63,23 +70,23 @@ def control_words(heads: CellTable, row: int, key: bytes | None, value: bytes | 
         return
     ends = record.type in END_TYPES
     if record.version > 0:
-        yield "control-version-newer", f"a control record's version is {record.version}, read as 0"
+        yield "control-version-newer", f"a control record has version {record.version}, and is read as version 0"
     if len(key or b"") > CONTROL_RECORD_KEY.size:
-        yield "control-key-long", f"a control record's key has {len(key or b'')} bytes, of which 4 are read"
+        yield "control-key-long", f"a control record's key has {len(key or b'')} bytes, and only 4 are read"
     if record.name == "unknown":
         yield "control-type-unknown", f"a control record's type is {record.type}"
     if ends and len(value or b"") > END_TXN_MARKER.size:
-        yield "marker-value-long", f"a marker's value has {len(value or b'')} bytes, of which 6 are read"
+        yield "marker-value-long", f"a marker's value has {len(value or b'')} bytes, and only 6 are read"
     if ends and END_TXN_MARKER.read("version", value or b"") > 0:
-        yield "marker-version-newer", "a marker's version is above 0, read as 0"
+        yield "marker-version-newer", "a marker's version is above 0, and is read as version 0"
     if ends and not attributes & TRANSACTIONAL:
-        yield "marker-not-transactional", "it ends a transaction and is not marked as one's"
+        yield "marker-not-transactional", "it ends a transaction, but its batch is not transactional"
     if not ends and attributes & TRANSACTIONAL:
-        yield "control-type-transactional", f"a control record of type {record.type} stands in a transaction's batch"
+        yield "control-type-transactional", f"a control record of type {record.type} is in a transactional batch"
 
 
 def message_words(heads: CellTable, row: int, buf: memoryview) -> Iterator[Words]:
-    """Say what a message of magic 0 or 1 has that none should."""
+    """Say what is odd about a message of magic 0 or 1."""
     cell = heads.cell
     codec = cell(kernel.ATTRIBUTES, row) & CODEC_MASK
     start = cell(kernel.SECTION_START, row)
@@ -91,7 +98,7 @@ def message_words(heads: CellTable, row: int, buf: memoryview) -> Iterator[Words
 
 
 def wrapper_words(heads: CellTable, row: int, data: bytes | bytearray) -> Iterator[Words]:
-    """Say what is odd about the messages inside a wrapper of magic 0 or 1, compressed no more."""
+    """Say what is odd about the messages inside a wrapper of magic 0 or 1, uncompressed."""
     magic, offset = heads.cell(kernel.MAGIC, row), heads.cell(kernel.LAST_OFFSET, row)
     at, last, newest = 0, -1, -1
     smallest = smallest_size(0)
@@ -101,18 +108,21 @@ def wrapper_words(heads: CellTable, row: int, data: bytes | bytearray) -> Iterat
         if not at + smallest <= end <= len(data):
             break
         if inner_magic != magic:
-            yield "wrapper-magic-mixed", f"a message inside has magic {inner_magic}, the wrapper {magic}"
+            yield (
+                "wrapper-magic-mixed",
+                f"a message inside the wrapper has magic {inner_magic}, the wrapper has {magic}",
+            )
         if inner <= last:
             yield "wrapper-offsets-falling", f"offset {inner} follows {last} inside the wrapper"
         if checksums.crc32(data, at + checked_from(0), end) != crc:
-            yield "message-crc-mismatch", f"the message at {inner} inside the wrapper has a wrong checksum"
+            yield "message-crc-mismatch", f"the message at offset {inner} inside the wrapper has a wrong CRC"
         if inner_magic == 1:
             newest = max(newest, MESSAGE_V1.read("timestamp", data, at))
         at, last = end, inner
     declared = heads.cell(kernel.MAX_TIMESTAMP, row)
     if magic == 1 and at and not heads.cell(kernel.ATTRIBUTES, row) & LOG_APPEND_TIME and newest != declared:
-        yield "max-timestamp-wrong", f"its timestamp is {declared}, the newest inside {newest}"
+        yield "max-timestamp-wrong", f"its timestamp is {declared}, the newest one inside is {newest}"
     if magic == 1 and 0 < offset < last:
-        yield "wrapper-offset-too-small", f"its offset is {offset}, its last message's inside is {last}"
+        yield "wrapper-offset-too-small", f"its offset is {offset}, that of the last message inside is {last}"
     if magic == 0 and at and offset != last:
-        yield "wrapper-offset-wrong", f"its offset is {offset}, its last message's {last}"
+        yield "wrapper-offset-wrong", f"its offset is {offset}, that of the last message inside is {last}"

@@ -1,7 +1,7 @@
 """Replicas of one partition in several brokers' directories, batch by batch.
 
-Followers copy batches byte for byte. What may differ legally: where each begins and ends, and what a cleaner does,
-which works on each replica alone. Everything else is a divergence, a hole or damage.
+Followers copy batches byte for byte. Replicas may legally differ in where they begin and end, and in what a cleaner
+removed, which works on each replica alone. Everything else is a divergence, a hole or damage.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
-from kafkalog.auditing.partition import LostOffsets, PartitionAudit, read_log
+from kafkalog.auditing.partition import LostOffsets, PartitionAudit, offset_range, read_log
 from kafkalog.auditing.verification.replica_rows import BASE, CRC, EPOCH, LAST, ReplicaBatches
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
@@ -34,19 +34,19 @@ class Replica:
 
     @cached_property
     def unreadable(self) -> LostOffsets:
-        """Return the offsets that lie in damaged bytes."""
+        """Return the offsets in damaged bytes."""
         return LostOffsets(gap for gap in self.audit.gaps if gap.cause == "unreadable-bytes")
 
     @property
     def newest_epoch(self) -> int:
-        """Return the last leader epoch that its checkpoint, or its batches, know."""
+        """Return the last leader epoch of its checkpoint, or of its batches where there is none."""
         epochs = self.audit.directory.leader_epochs or self.audit.epochs
         return max((epoch for epoch, _ in epochs), default=-1)
 
 
 @dataclass(slots=True)
 class Pair:
-    """What two replicas have in common; see the table ``replicas`` for the words."""
+    """Two replicas compared; see the table ``replicas`` for the words."""
 
     one: Replica
     other: Replica
@@ -101,7 +101,7 @@ class Pair:
 
 @dataclass(slots=True)
 class Comparison:
-    """All pairs of replicas in some directories, and what is wrong with them."""
+    """All pairs of replicas in some directories, with the findings about them."""
 
     pairs: list[Pair] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -110,10 +110,10 @@ class Comparison:
 def compare_replicas(nodes: Sequence[LogDirectory], limits: Limits | None = None) -> Comparison:
     """Compare the partitions that several brokers' log directories, or partitions' directories alone, have in common.
 
-    Each two replicas of a partition are a pair.
+    Every two replicas of a partition are a pair.
     """
     result = Comparison()
-    same_cluster = None in {node.cluster_id for node in nodes}  # who has no id may be of any
+    same_cluster = None in {node.cluster_id for node in nodes}  # a node without an id may be of any cluster
     copies: dict[tuple[str, str, int], list[tuple[LogDirectory, PartitionDirectory]]] = {}
     for node in nodes:
         for directory in node.partitions:
@@ -132,7 +132,7 @@ def compare_replicas(nodes: Sequence[LogDirectory], limits: Limits | None = None
 
 
 def _replica(node: LogDirectory, directory: PartitionDirectory, limits: Limits | None) -> Replica:
-    # Only gaps of unreadable bytes are looked at, which no policy changes.
+    # Only gaps of unreadable bytes are used, which no policy changes.
     return Replica(node.node_id, read_log(directory, (), limits).partition)
 
 
@@ -177,7 +177,7 @@ def _alone(pair: Pair, which: int, batches: ReplicaBatches, lacking: Replica) ->
 
 
 def _differ(pair: Pair, sides: tuple[ReplicaBatches, ReplicaBatches]) -> None:
-    """Judge two batches that lie at the same offsets and are not the same."""
+    """Judge two batches that are at the same offsets and are not the same."""
     one, other = sides
     cleaned_to = max(pair.one.audit.cleaned_to, pair.other.audit.cleaned_to)
     if one[BASE] == other[BASE] and one.is_same_written(other) and one[LAST] < cleaned_to:
@@ -198,7 +198,7 @@ def _diverge(pair: Pair, sides: tuple[ReplicaBatches, ReplicaBatches]) -> None:
 
 
 def _ends(pair: Pair, start: int) -> None:
-    """Say what the comparison came to, and what lies behind it."""
+    """Set the state of the pair, and count the offsets after the compared ones."""
     ends = (pair.one.audit.log_end_offset, pair.other.audit.log_end_offset)
     if pair.diverged is not None:
         pair.state = "diverged"
@@ -228,26 +228,32 @@ def pair_findings(pair: Pair) -> Iterator[Finding]:
         has, lacks = replicas[which], replicas[1 - which]
         if pair.holes[which]:
             first, last = pair.holes[which][0]
-            more = f", and {len(pair.holes[which]) - 1} more ranges" if len(pair.holes[which]) > 1 else ""
+            count = len(pair.holes[which]) - 1
+            more = f" and {count} more range{'s' * (count > 1)}" if count else ""
             yield _finding(
                 lacks, "replica-lacks",
-                f"offsets {first} to {last}{more} are in {has.log} and not here, between others that both have",
+                f"{offset_range(first, last)}{more} {'is' if first == last and not more else 'are'} missing here,"
+                f" but in {has.log}, between offsets that both replicas have",
                 offset=first, last_offset=last,
             )  # fmt: skip
         hurt = sorted(damaged[which] - damaged[1 - which])
         if hurt:
-            more = f", and {len(hurt) - 1} more" if len(hurt) > 1 else ""
-            message = f"the batch at offset {hurt[0]}{more}, damaged here, is whole in {lacks.log}"
+            message = (
+                f"the batch at offset {hurt[0]} is damaged here, and whole in {lacks.log}"
+                if len(hurt) == 1
+                else f"{len(hurt)} batches, the first at offset {hurt[0]}, are damaged here, and whole in {lacks.log}"
+            )
             yield _finding(has, "replica-damaged", message, offset=hurt[0])
 
 
 def _of_divergence(pair: Pair, offset: int) -> Finding:
     (mine, theirs), favoured = pair.epochs, pair.favoured
-    word = "neither: they reach as far" if favoured is None else favoured.log
+    word = "neither replica: they reach equally far" if favoured is None else favoured.log
     message = (
-        f"the same as {pair.other.log} up to offset {offset}; there it has a batch of leader epoch {mine} with checksum"
-        f" {pair.crcs[0]}, the other of {theirs} with {pair.crcs[1]}; leader epochs favour {word}; behind it"
-        f" {pair.only[0]} offsets are here alone, {pair.only[1]} there alone"
+        f"This replica and {pair.other.log} are identical up to offset {offset}, and diverge there: this one has a"
+        f" batch of leader epoch {mine} with CRC {pair.crcs[0]}, the other one of leader epoch {theirs} with CRC"
+        f" {pair.crcs[1]}. The leader epochs favour {word}. From there on {pair.only[0]} offsets are only here, and"
+        f" {pair.only[1]} only there."
     )
     code = "replicas-fork" if mine != theirs else "replicas-differ"
     finding = _finding(pair.one, code, message, offset=offset)

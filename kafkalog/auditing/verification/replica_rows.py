@@ -23,12 +23,12 @@ _TAKEN: Final = (
     kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH, kernel.CRC, kernel.SIZE, kernel.VALID,
     kernel.PRODUCER_ID, kernel.PRODUCER_EPOCH, kernel.BASE_SEQUENCE, kernel.ATTRIBUTES,
 )  # fmt: skip
-_ALL: Final = slice(BASE, SIZE + 1)  # what the same batch has the same
-_CODEC_TYPE_FLAGS: Final = 0x38  # timestamp type, transactional, control: what cleaning leaves
+_ALL: Final = slice(BASE, SIZE + 1)  # equal in two copies of one batch
+_CODEC_TYPE_FLAGS: Final = 0x38  # timestamp type, transactional, control: cleaning keeps them
 
 
 class ReplicaBatches:
-    """The whole batches of one replica from an offset on, to be taken from the front."""
+    """The whole batches of one replica from an offset on, taken from the front."""
 
     def __init__(self, directory: PartitionDirectory, start: int, limits: Limits | None = None) -> None:
         self._tables = _tables(directory, start, limits)
@@ -39,11 +39,11 @@ class ReplicaBatches:
         return len(self.table)
 
     def __getitem__(self, column: int) -> int:
-        """Return a column of the batch in front."""
+        """Return a column of the first batch."""
         return int(self.table[0, column])
 
     def take(self, count: int) -> None:
-        """Go on behind the first `count` batches."""
+        """Go past the first `count` batches."""
         self.table = self.table[count:]
         if not len(self.table):
             self._fill()
@@ -55,14 +55,14 @@ class ReplicaBatches:
                 return
 
     def same(self, other: ReplicaBatches) -> int:
-        """Say how many batches in front are the same in both, byte for byte."""
+        """Return how many of the next batches are the same in both, byte for byte."""
         count = min(len(self), len(other))
         mine, theirs = self.table[:count], other.table[:count]
         equal = (mine[:, _ALL] == theirs[:, _ALL]).all(axis=1)
         return count if equal.all() else int(np.argmin(equal))
 
     def is_same_written(self, other: ReplicaBatches) -> bool:
-        """Say whether the batches in front were one when they were written: cleaning leaves these fields."""
+        """Say whether the next batches were one when they were written: cleaning keeps these fields."""
         mine, theirs = self.table[0], other.table[0]
         kept = [LAST, EPOCH, PRODUCER, PRODUCER_EPOCH, SEQUENCE]
         flags = int(mine[ATTRIBUTES] ^ theirs[ATTRIBUTES]) & _CODEC_TYPE_FLAGS
@@ -80,5 +80,5 @@ def _tables(directory: PartitionDirectory, start: int, limits: Limits | None) ->
                     chunk.open_wrappers()
                 table = heads.numpy()[list(_TAKEN)].T
                 yield table[(table[:, LAST] >= start) & (table[:, VALID] != 0)]
-        except UnreadableError:  # it is told when the segment is scanned
+        except UnreadableError:  # it is reported when the segment is scanned
             continue

@@ -1,4 +1,4 @@
-"""What a verification comes to: files, logs, replicas and findings, as rows and in a few lines."""
+"""The result of a verification: files, logs, replicas and findings, as rows and in a few lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BYTES: Final = ("size", "good", "damaged", "preallocated", "trailing")
 
 @dataclass(slots=True)
 class LogFacts(Log):
-    """A log, and what its segments come to."""
+    """A log with its segments' files."""
 
     node: LogDirectory
     segments: list[FileFacts]
@@ -41,7 +41,7 @@ class Verification:
     told: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
     def tell(self, findings: Iterable[Finding], node: str | None = None) -> None:
-        """Take findings about a broker's files; what two checks found of one place is told once."""
+        """Take findings about a broker's files; the same finding of two checks counts once."""
         for finding in findings:
             place = (finding.code, finding.file, finding.position, finding.offset, finding.last_offset,
                      finding.producer_id, finding.message)  # fmt: skip
@@ -76,12 +76,12 @@ class Verification:
 
 @dataclass(slots=True)
 class VerifySummary(Summary):
-    """What a verification comes to."""
+    """A verification summed up."""
 
     files: list[FileFacts] = field(default_factory=list)
 
     def fine(self) -> str:
-        """Say what is in order where all is."""
+        """Return the words of the verdict where all is in order."""
         return f"{count_of(len(self.files), 'file')} whole"
 
     def totals(self) -> str:

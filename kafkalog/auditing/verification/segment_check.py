@@ -1,4 +1,4 @@
-"""One read of one segment: its bytes accounted for, its batches held to the rules, its indexes rebuilt."""
+"""One read of one segment: its bytes accounted for, its batches checked by the rules, its indexes rebuilt."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class VerifyOptions:
 
 @dataclass(slots=True)
 class SegmentCheck:
-    """What one read of a segment gives; `findings` are what only its end told."""
+    """What one read of a segment gives; `findings` are those that only its end showed."""
 
     scan: SegmentScan
     facts: FileFacts
@@ -84,9 +84,9 @@ def check_segment(directory: PartitionDirectory, segment: Segment, options: Veri
 def check_batches(
     facts: FileFacts, topic: str | None, options: VerifyOptions, look: Callable[[Chunk], None] = lambda _: None
 ) -> Iterator[Chunk]:
-    """Read a segment or KRaft snapshot in chunks that tell what is wrong with their batches; fills `facts`.
+    """Read a segment or KRaft snapshot in chunks, which get the findings about their batches; fills `facts`.
 
-    `look` is shown each chunk before it is handed on. Raises UnreadableError where the file can't be read.
+    `look` gets each chunk before the caller does. Raises UnreadableError where the file can't be read.
     """
     records = options.depth == "records"
     try:
@@ -97,7 +97,7 @@ def check_batches(
                 chunk.findings += check_headers(chunk, topic, records=records)
                 if records:
                     chunk.findings += check_records(chunk)
-                facts.chunk(chunk)  # behind the records, which tell what old compressed messages hold
+                facts.chunk(chunk)  # after the records: old compressed messages show their offsets only then
                 look(chunk)
                 yield chunk
             facts.end(source)
@@ -109,7 +109,7 @@ def check_batches(
 
 
 def _never_cleaned(directory: PartitionDirectory) -> bool:
-    """Say whether the cleaner was at work in this broker and never in this partition."""
+    """Say whether the cleaner has worked in this broker and never in this partition."""
     home = os.path.dirname(os.path.abspath(directory.log))
     return "cleaner" not in directory.checkpoints and os.path.exists(os.path.join(home, _CLEANER))
 
@@ -124,7 +124,7 @@ def _records_missing(chunk: Chunk) -> Iterator[Finding]:
         yield Finding.of(
             "records-missing",
             chunk.file,
-            f"the batch at offset {first} has {count} records in {int(offsets[row])} offsets",
+            f"the batch at offset {first} has {count} records for {int(offsets[row])} offsets, and was never cleaned",
             position=int(cells[kernel.POSITION, row]),
             length=int(cells[kernel.SIZE, row]),
             offset=first,

@@ -1,4 +1,4 @@
-"""Records decoded under every rule of the format: what `record_rules` says becomes findings."""
+"""Records decoded under every rule of the format: breaches of `record_rules` become findings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Words = tuple[str, str]
 
 
 class StrictDecoder(Decoder):
-    """A decoder that also tells of what can be decoded and should not be there."""
+    """A decoder that also reports what can be decoded and should not be there."""
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
-        """Decode every row's records; what a rule says stands in the next block's findings."""
+        """Decode every row's records; breaches of the rules are in the next block's findings."""
         self.told: list[Finding] = []
         self.seen: set[tuple[int, str]] = set()
         for row in range(self.heads.count):
@@ -39,7 +39,7 @@ class StrictDecoder(Decoder):
         return told
 
     def tell(self, row: int, words: Iterable[Words]) -> None:
-        """Note findings about a batch whose checksum holds, each code once."""
+        """Keep findings about a batch whose CRC matches, each code once."""
         if not self.heads.cell(kernel.VALID, row):
             return
         for code, text in words:
@@ -57,7 +57,7 @@ class StrictDecoder(Decoder):
             self.tell(row, record_words(self.heads, row, buf, start, stop))
 
     def unpack(self, payload: memoryview, row: int, magic: int) -> bytes | bytearray | Finding | None:
-        """Decompress a batch's records and hold them, and the stream, to the rules."""
+        """Decompress a batch's records and check them, and the stream, by the rules."""
         data = super().unpack(payload, row, magic)
         if not isinstance(data, bytes | bytearray):
             return data
@@ -69,7 +69,7 @@ class StrictDecoder(Decoder):
         return data
 
     def look_at_control(self, block: RecordBlock) -> None:
-        """Hold control records to what their type needs."""
+        """Check that control records have what their type needs."""
         attributes = block.heads.column(kernel.ATTRIBUTES)
         if block.outer is not None or not any(value & CONTROL for value in attributes):
             return

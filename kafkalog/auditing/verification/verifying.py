@@ -1,6 +1,6 @@
-"""Whether evidence is whole: every file's bytes accounted for, every batch read, every side file held to the log.
+"""Whether evidence is whole: every file's bytes accounted for, every batch read, every side file compared with the log.
 
-Transactions that hang are left to an audit, whose findings about the bytes are the same.
+Hanging transactions are left to an audit, whose findings about the bytes are the same.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
 
 
 def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Verification) -> None:
-    """Hold the partitions that several directories have in common against each other."""
+    """Compare the partitions that several directories have in common."""
     comparison = compare_replicas(nodes, options.limits)
     result.replicas = [pair.row for pair in comparison.pairs]
     node_of = {directory.log: node.node_id for node in nodes for directory in node.partitions}
@@ -109,7 +109,7 @@ def _check_all(
 def _log(
     node: LogDirectory, directory: PartitionDirectory, checks: dict[str, SegmentCheck], metadata: Metadata | None
 ) -> LogFacts:
-    """Join the checks of a log's segments and hold them against each other and the side files."""
+    """Join the checks of a log's segments, and compare them with each other and the side files."""
     found = [checks[segment.path] for segment in directory.segments]
     growing = bool(found) and found[-1].facts.state == "grew"
     directory = replace(directory, running=directory.running or growing)
@@ -126,7 +126,7 @@ def _log(
 def _other_files(
     node: LogDirectory, options: VerifyOptions, segments: dict[str, FileFacts], result: Verification
 ) -> None:
-    """Account for every file of a directory; what is put aside is no part of the evidence's health."""
+    """Account for every file of a directory; findings about files that were put aside are notes."""
     homes = {os.path.abspath(directory.log): directory for directory in node.partitions}
     vanished = dict(segments)
     unknown: dict[str, list[str]] = {}
@@ -139,7 +139,7 @@ def _other_files(
             if facts.kind is FileKind.UNKNOWN and facts.state != "link" and not _is_known(facts):
                 unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
         _add(facts, node, directory, result)
-    for facts in vanished.values():  # or a directory of a segment's name
+    for facts in vanished.values():  # or a directory with a segment's name
         _add(facts, node, homes.get(os.path.abspath(os.path.dirname(facts.file))), result)
     for home, names in unknown.items():
         result.tell([_as_note(_unknown(home, names))], node.node_id)
@@ -163,13 +163,18 @@ def _other_findings(
 
 
 def _is_known(facts: FileFacts) -> bool:
-    """Say whether it is one of a broker's marks, whose content nobody reads."""
+    """Say whether it is one of the files of a broker whose content nobody reads."""
     return os.path.basename(facts.file) in _KNOWN
 
 
 def _unknown(home: str, names: list[str]) -> Finding:
     shown = ", ".join(sorted(names)[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return Finding.of("file-unknown", home, f"{len(names)} files of no name of Kafka's: {shown}", found=len(names))
+    return Finding.of(
+        "file-unknown",
+        home,
+        f"{len(names)} file{'s' * (len(names) > 1)} with a name that Kafka does not use: {shown}",
+        found=len(names),
+    )
 
 
 def _as_note(finding: Finding) -> Finding:
@@ -216,7 +221,7 @@ def _shape(facts: FileFacts) -> Iterator[Finding]:
 
 
 def _file(path: str, options: VerifyOptions, result: Verification) -> None:
-    """Verify one file, with what its partition's directory knows of it.
+    """Verify one file together with its partition's directory.
 
     Raises UnreadableError where it can't be opened.
     """
@@ -256,8 +261,8 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Say whether two paths are of one file."""
+    """Say whether two paths name one file."""
     try:
         return os.path.samefile(local_path(one), local_path(other))
-    except OSError:  # it vanished, or lies in an object store
+    except OSError:  # it vanished, or is in an object store
         return one == other
