@@ -162,7 +162,7 @@ def test_an_index_entry_is_shown(suffix: str, layout: Layout, structure: str) ->
 
 
 def test_an_offset_index_s_entry_leads_to_its_batch(tmp_path: Path) -> None:
-    """The header at the position that it names stands behind it, zeros behind the entries are called so."""
+    """The header at the position that it names comes after it, and zeros after the entries are called preallocated."""
     first, second = build.log(5, 5)
     (tmp_path / NAME).write_bytes(first + second)
     index = tmp_path / NAME.replace(".log", ".index")
@@ -172,7 +172,7 @@ def test_an_offset_index_s_entry_leads_to_its_batch(tmp_path: Path) -> None:
     assert values(found, "OffsetIndex entry 0") == {"relative_offset": "1", "position": str(len(first))}
     assert values(found, "RecordBatch")["base_offset"] == "1"
     assert {one.file for one in found} == {str(index), str(tmp_path / NAME)}
-    assert all("allocated in advance" in one.field.meaning for one in shown(index, 8))
+    assert all("preallocated" in one.field.meaning for one in shown(index, 8))
 
 
 def test_a_snapshot_s_entry_is_shown_with_the_checksum(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_what_is_not_there_is_said() -> None:
         shown(DAMAGED, 99999)
     with pytest.raises(UnreadableError, match="contains offset 4711"):
         shown(DAMAGED, offset=4711)
-    with pytest.raises(UnsupportedError, match="segments only"):
+    with pytest.raises(UnsupportedError, match="only segments"):
         shown(ORDERS / "00000000000000000049.snapshot", offset=3)
 
 

@@ -163,7 +163,7 @@ def _torn(damage: Damage, cursor: Cursor) -> Chunk:
     chunk.findings.append(
         cursor.finding(
             "batch-truncated",
-            f"the file ends inside a batch{after}: {damage.declared} bytes are needed, the file has {damage.size}",
+            f"the file ends inside a batch{after}: the batch needs {damage.declared} bytes, {damage.size} are there",
             position=damage.position,
             length=damage.size,
             needed=damage.declared,
