@@ -1,4 +1,4 @@
-"""The batches of a generated log: each goes on from the one before, and every CRC is right."""
+"""The batches of a generated log: each continues from the one before, and every CRC is right."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 SEQUENCES = 1 << 31  # the number after 2147483647 is 0
 
-CHUNK_BYTES = 2 << 20  # stays in the cache between being put together, summed and written
+CHUNK_BYTES = 2 << 20  # small enough to stay in the cache while it is built, summed and written
 FIRST_TIMESTAMP = 1_700_000_000_000
-ABORTED = 16  # one transaction in so many
+ABORTED = 16  # one transaction in 16 is aborted
 
 Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a log holds; its transactions are ended by one marker each."""
+    """A log's counts; each of its transactions is ended by one marker."""
 
     size_bytes: int = 0
     batches: int = 0  # of data
@@ -60,7 +60,7 @@ class Written:
 
 
 class Log:
-    """What the next batch of a log goes on from: offset, time, turn, sequences and open transactions.
+    """What the next batch of a log continues from: offset, time, turn, sequences and open transactions.
 
     Producers take turns. With markers, each producer's turns are `marker_every` batches and a marker, and the
     producers are at different places of that cycle, so transactions overlap.
@@ -92,7 +92,7 @@ class Log:
         self._chunk = max(1, CHUNK_BYTES // int(self._sizes[: self._commit].mean()))
 
     def next_batches(self, room: int) -> bytearray:
-        """Return some of the next batches, no more than `room` bytes of them; nothing where the next does not fit."""
+        """Return some of the next batches, at most `room` bytes; nothing if the next does not fit."""
         turns = self._turn + np.arange(self._chunk)
         kinds = self._rng.integers(0, self._commit, self._chunk)
         if self._cycle:
@@ -122,7 +122,7 @@ class Log:
         return before.ravel()[lead : lead + len(kinds)] % SEQUENCES
 
     def _batches(self, kinds: Integers, producers: Integers, sequences: Integers) -> bytearray:
-        """Put batches together, count them and step on by what they hold."""
+        """Put batches together, count them and advance by what they contain."""
         records, steps = self._records[kinds], self._spans[kinds] + 1
         is_marker = kinds >= self._commit
         headers = np.zeros(len(kinds), HEADER)

@@ -58,11 +58,11 @@ class _Session:
         self._process = process
 
     def answer(self) -> dict[str, Any]:
-        """Read an answer. Raises CandidateError where the process ended instead."""
+        """Read an answer. Raises CandidateError if the process ended instead."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise CandidateError("the Spark session ended: is there Java 17, and pyspark?")
+            raise CandidateError("the Spark session ended: it needs Java 17 and pyspark")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -87,7 +87,7 @@ def _session(events: Path) -> Iterator[_Session]:
 
 
 def bulk(files: Files, size: int, rounds: int) -> list[Result]:
-    """Measure audits of `size` bytes, and of many small segments; where Spark is not at hand, say so."""
+    """Measure audits of `size` bytes, and of many small segments; if Spark is not available, say so."""
     cases = [
         _Case(f"{SHAPES[shape].title}, {layout}; {size_text(size)}", files.directory(shape, layout, size), goal)
         for shape in BULK_SHAPES

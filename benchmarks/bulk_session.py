@@ -1,4 +1,4 @@
-"""One Spark session that audits what it is told to, line by line, and says how long each audit took.
+"""One Spark session that audits what each line of its input names, and says how long each audit took.
 
     echo '{"paths": ["data"], "output": "out"}' | python benchmarks/bulk_session.py --events DIR
 

@@ -1,9 +1,9 @@
-"""Do one thing to one file in a process of its own, and print how long it took and the memory it needed.
+"""Do one thing with one file in a process of its own, and print how long it took and the memory it needed.
 
     python benchmarks/candidates.py headers FILE WARM
 
-WARM is a small file of the same kind that is worked on first, untimed, so that imports and first calls are done. Both
-may be log directories where what is done makes sense for one.
+WARM is a small file of the same kind that is used first, untimed, so that imports and first calls are done. Both may be
+log directories if the candidate can read one.
 `run.py` starts this; nothing else needs to.
 """
 
@@ -90,7 +90,7 @@ def _bare(path: Path) -> Work:
     sections = list(_sections(memoryview(data)))
     codecs = {codec for codec, _ in sections}
     if len(codecs) != 1:
-        raise SystemExit(f"bare decompression is of one codec, not of {sorted(codecs)}")
+        raise SystemExit(f"bare decompression needs a file of one codec, found {sorted(codecs)}")
     decompress = _DECOMPRESS[codecs.pop()]()
 
     def work() -> None:

@@ -45,7 +45,7 @@ class Files:
         return self._data / f"output-{name}"
 
     def remove_outputs(self) -> None:
-        """Give back what commands wrote."""
+        """Delete what commands wrote."""
         for output in self._data.glob("output-*"):
             output.unlink()
 

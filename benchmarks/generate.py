@@ -37,7 +37,7 @@ def write_segment(
     producers: int = DEFAULT_PRODUCERS,
     seed: int = 1,
 ) -> Written:
-    """Write one segment of `size` bytes on disk: a batch less at most, but one batch at least, and the last markers.
+    """Write one segment of `size` bytes: at most one batch less, but at least one batch, and the last markers.
 
     `shape` and `codec` are names of `SHAPES` and `CODECS`. Raises OSError; a file cut short by it stays.
     """
@@ -87,7 +87,7 @@ def _write_partition(partition: Path, log: Log, size: int, segment_size: int) ->
 
 
 def _fill(path: Path, log: Log, size: int) -> int:
-    """Write batches to a new file, one at least, as many as fit into `size` bytes; return how many bytes they take."""
+    """Write batches to a new file, at least one, as many as fit into `size` bytes; return how many bytes they take."""
     room = size = max(size, log.largest)
     with path.open("wb", buffering=0) as file:
         while data := log.next_batches(room):
@@ -101,7 +101,7 @@ def _append(path: Path, data: bytearray) -> None:
 
 
 def _write(descriptor: int, data: bytearray) -> int:
-    """Write all of `data`; a raw file may take a part at a time."""
+    """Write all of `data`; a raw file may accept only a part at a time."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -132,7 +132,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Write what the arguments ask for and say what it holds, and on standard error how fast that was."""
+    """Write what the arguments ask for and print its counts, and on standard error how fast that was."""
     asked = _arguments()
     started = time.perf_counter()
     what = (asked.shape, asked.codec, asked.size)

@@ -1,4 +1,4 @@
-"""What is measured, against what, and how fast it is meant to be."""
+"""What is measured, what it is compared with, and how fast it should be."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Against(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A number that a measured one is held against."""
+    """A number that a measured one is compared with."""
 
     value: float
     unit: str
@@ -79,7 +79,7 @@ class Row:
 
     @property
     def goal(self) -> Goal | None:
-        """What the row is held against."""
+        """What the row is compared with."""
         faster = self.against in {Against.KAFKA, Against.ONE_JOB}
         return None if self.limit is None else Goal(self.limit, self.against.value, faster)
 

@@ -24,13 +24,13 @@ _JVM = (
 
 
 class NoJarsError(Exception):
-    """The official tool is not at hand."""
+    """The official tool is not available."""
 
 
 def dump_command(jars: Path | None) -> tuple[list[str], str]:
     """Return the command line up to the tool's options, and the release that its jar is named after.
 
-    `jars` holds the tool and all that it needs; without it the environment says where. Raises NoJarsError.
+    `jars` has the tool and all that it needs; without it the environment says where. Raises NoJarsError.
     """
     named = jars or (Path(os.environ[ENVIRONMENT]) if os.environ.get(ENVIRONMENT) else None)
     if named is None:
@@ -47,7 +47,7 @@ def dump_command(jars: Path | None) -> tuple[list[str], str]:
 
 
 def same_output(ours: Path, theirs: Path) -> str | None:
-    """Return None for the same bytes, else where the first difference is."""
+    """Return None for the same bytes, otherwise where the first difference is."""
     left, right = ours.read_bytes().splitlines(keepends=True), theirs.read_bytes().splitlines(keepends=True)
     if left == right:
         return None

@@ -1,7 +1,7 @@
-"""Start candidates in processes of their own and take their time and peak memory.
+"""Start candidates in processes of their own and measure their time and peak memory.
 
-The process that measures stays small: on Linux a child's peak is never less than what its parent held when it started
-it, here some 20 MiB.
+The process that measures stays small: on Linux a child's peak is never less than its parent's memory when the child
+started, here some 20 MiB.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from candidates import RSS_UNIT
 
 __all__ = ["CandidateError", "Sample", "Samples", "command", "library", "per_round", "rounds"]
 
-# A user's: compiled modules are kept, so that no start compiles them again.
+# As for a user: compiled modules are kept, so that no start compiles them again.
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 CANDIDATES = Path(__file__).with_name("candidates.py")
 
 
 class CandidateError(Exception):
-    """A candidate ended badly; the message is the last line that it wrote."""
+    """A candidate failed; the message is the last line that it wrote."""
 
 
 @dataclass(frozen=True, slots=True)

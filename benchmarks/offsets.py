@@ -65,7 +65,7 @@ def _new(folder: Path) -> Path:
 
 
 def _batches(size: int) -> Iterator[bytes]:
-    """Yield batches that brokers wrote, again and again, with base offsets that go on: no checksum is over these."""
+    """Yield the same brokers' batches many times, with base offsets that continue: no checksum covers these."""
     found: list[tuple[bytes, int]] = []
     for path in sorted(_FIXTURES.glob("[kv]*/data*/__consumer_offsets-*/*.log")):
         data = path.read_bytes()

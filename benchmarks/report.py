@@ -33,7 +33,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """Say how the goal was met, as far as there is one and it can be said."""
+        """Say whether the goal was met, if there is one and it was measured."""
         if self.goal is None or isinstance(self.measured, str):
             return ""
         return "met" if self.goal.met(self.measured) else "**short**"
@@ -61,7 +61,7 @@ def page(
     others: Sequence[Result],
     outputs: Sequence[tuple[str, str]],
 ) -> str:
-    """Put the whole page together; a part that nothing was asked of is left out."""
+    """Put the whole page together; a part that was not requested is left out."""
     parts = ["# Benchmark results\n", table(("", ""), machine), explanation]
     if speed:
         head = ("", "batches", "median", "x LIMIT", "measured", "goal", "", "peak RSS")
@@ -82,7 +82,7 @@ def _speed_line(one: Result) -> tuple[str, ...]:
 
 
 def facts(tool_release: str | None) -> list[tuple[str, str]]:
-    """Tell what the numbers depend on, and nothing that tells whose machine it is."""
+    """Return what the numbers depend on, and nothing that identifies the machine's owner."""
     found = [
         ("CPU", f"{_cpu_model()}, {os.cpu_count()} cores"),
         ("system", f"{platform.system()} {platform.machine()}"),
@@ -104,10 +104,10 @@ def _cpu_model() -> str:
 
 
 def _kernel_form() -> str:
-    """Ask a process of its own: this one must not grow."""
+    """Ask a separate process: this one must not grow."""
     code = "import kafkalog; print(kafkalog.kernel_form())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "not at hand"
+    return done.stdout.strip() or "not available"
 
 
 def _version(package: str) -> str:

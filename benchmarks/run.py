@@ -1,4 +1,4 @@
-"""Run kafkalog beside what bounds it, and beside kafka-dump-log, and write a table of ratios.
+"""Run kafkalog beside its lower bounds and beside kafka-dump-log, and write a table of ratios.
 
     python benchmarks/run.py --size 256MiB --rounds 5 -o benchmarks/RESULTS.md
     python benchmarks/run.py --size 32MiB --only "headers + CRC" --data benchmarks/data
@@ -7,8 +7,8 @@
 
 The files take some 45 GiB, 14 of them for audits, 24 for the bulk audit.
 
-Everything runs in interleaved rounds, each candidate once a round. Neighbours on the machine slow all of a round
-alike, so a ratio is taken inside each round and its median over the rounds is what counts; seconds stand beside it.
+Everything runs in interleaved rounds, each candidate once a round. Neighbours on the machine slow all candidates of a
+round alike, so a ratio is computed within each round, and its median over the rounds counts; seconds are beside it.
 """
 
 from __future__ import annotations
@@ -166,9 +166,9 @@ class Bench:
         return offsets(self._data, self._offsets_size, self._rounds, self._tool)
 
     def _check(self, directory: Path) -> int:
-        """Hold what an audit says of a log directory against what was written; return how many transactions it has.
+        """Compare an audit's result with what was written; return how many transactions it has.
 
-        Raises CandidateError where they differ.
+        Raises CandidateError if they differ.
         """
         expected = written(directory) | {"open": 0, "gaps": 0, "findings": 0}
         output = self._files.output("partitions")
@@ -180,7 +180,7 @@ class Bench:
         return said["committed"] + said["aborted"]
 
     def start(self) -> list[Result]:
-        """Measure how long commands take that have next to nothing to do."""
+        """Measure how long commands take that have almost nothing to do."""
         _say("start-up")
         commands = {
             "python -c pass": (sys.executable, "-c", "pass"),
@@ -269,7 +269,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=parse_size, default="256MiB", help="of each file (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
-    only = "rows whose name or file holds NAME; memory, start-up, output, audit, bulk, offsets"
+    only = "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets"
     parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
     parser.add_argument("--kafka-tools", type=Path, metavar="DIR", help="jars of kafka-dump-log, or KAFKA_TOOLS_JARS")

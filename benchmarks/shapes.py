@@ -45,7 +45,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the transactions of a log directory are spread."""
+    """How the transactions of a log directory are distributed."""
 
     producers: int  # of each partition, which shares them with no other
     partitions: int

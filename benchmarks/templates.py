@@ -29,7 +29,7 @@ _EVENTS = ("click", "view", "purchase", "login", "logout", "search", "refund", "
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The record section of a batch, and what its header has to say about it."""
+    """The record section of a batch, and the header fields that depend on it."""
 
     section: bytes
     records: int
@@ -46,7 +46,7 @@ MARKERS = (
 @lru_cache(maxsize=2)
 def templates(shape: Shape, codec: str, seed: int) -> tuple[Template, ...]:
     """Encode the record sections of one kind of segment; the same arguments give the same bytes."""
-    rng = Random(f"{shape.name} {seed}")  # the codec is left out: files of all codecs hold the same records
+    rng = Random(f"{shape.name} {seed}")  # without the codec: files of all codecs have the same records
     return tuple(_template(shape, _COMPRESS[codec], rng) for _ in range(shape.templates))
 
 

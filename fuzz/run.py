@@ -1,7 +1,7 @@
 """Fuzz the targets: python fuzz/run.py [--seconds N] [TARGET…]; says how often each ran.
 
 With atheris (``pip install atheris``) inputs are found by the lines that they reach, in the interpreted kernel, whose
-lines can be seen. Without it the seeds are changed at random, in the compiled one, which is many times quicker.
+lines it can trace. Without it the seeds are changed at random, in the compiled kernel, which is many times faster.
 An input that fails is written to fuzz/inputs/TARGET and stays there: the tests run all that is stored.
 """
 
@@ -27,7 +27,7 @@ _EDGES: Final = (b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x80\0\0\0", bytes(8), b"\x
 
 
 def changed(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
-    """Change some bytes, put numbers of the edges in, cut, repeat, or take a part of another seed."""
+    """Change some bytes, insert extreme numbers, cut, repeat, or take a part of another seed."""
     found = bytearray(data)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(found) + 1)
@@ -83,7 +83,7 @@ def at_random(name: str, target: Callable[[bytes], None], inputs: Iterable[bytes
 
 
 def keep(name: str, data: bytes) -> Path:
-    """Store an input that failed, named by what it holds."""
+    """Store an input that failed, named by its content."""
     from targets import INPUTS
 
     path = INPUTS / name / hashlib.sha256(data).hexdigest()[:16]
@@ -119,7 +119,7 @@ def by_coverage(name: str, seconds: int) -> int:
 
 
 def child(name: str, arguments: list[str]) -> None:
-    """Be the process in which atheris runs a target."""
+    """Run a target under atheris, in this process."""
     import atheris
 
     with atheris.instrument_imports(include=["kafkalog", "kafkalog_cli"]):
@@ -129,7 +129,7 @@ def child(name: str, arguments: list[str]) -> None:
 
 
 def main() -> int:
-    """Fuzz what was asked for."""
+    """Fuzz the requested targets."""
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2], sys.argv[3:])
         return 0

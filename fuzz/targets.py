@@ -1,4 +1,4 @@
-"""What is fuzzed, one function a layer: each takes any bytes and raises where something is not as it must be."""
+"""What is fuzzed, one function a layer: each takes any bytes and raises if something is wrong."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from scanned import EXTENTS
 
 __all__ = ["INPUTS", "TARGETS", "seeds"]
 
-INPUTS: Final = Path(__file__).parent / "inputs"  # a folder a target: what once went wrong stays here for ever
+INPUTS: Final = Path(__file__).parent / "inputs"  # a folder for each target: inputs that failed once stay here for ever
 LIMITS: Final = Limits(max_batch_bytes=1 << 20, max_decompressed_bytes=1 << 16)
 _KINDS: Final = ("data", "data", "plain", "commit", "abort", "emptied")
 
 
 def frame(data: bytes) -> None:
-    """Any bytes are a segment whose every byte is accounted for once."""
+    """Any bytes are a segment, and every byte is accounted for once."""
     spans, starts = [], []
     for chunk in kafkalog.scan(data, limits=LIMITS, base_offset=0):
         for row in range(chunk.heads.count):
@@ -52,7 +52,7 @@ def frame(data: bytes) -> None:
 
 
 def records(data: bytes) -> None:
-    """Any bytes may be a batch's header behind its checksum, and its records."""
+    """Any bytes may be a batch's header after its checksum, and its records."""
     covered = data[:40].ljust(40, b"\0") + data[40:]
     batch = bytes(8) + (len(covered) + 9).to_bytes(4, "big") + bytes(4) + b"\2" + crc32c(covered).to_bytes(4, "big")
     whole = batch + covered
@@ -68,7 +68,7 @@ def records(data: bytes) -> None:
                     control_record(record.key, record.value)
                 except MalformedError as error:
                     CATALOGUE[error.code]
-    assert count == 1, "a batch whose checksum holds is no batch"
+    assert count == 1, "a batch whose checksum matches was not read"
 
 
 def codecs(data: bytes) -> None:
@@ -93,7 +93,7 @@ def side_files(data: bytes) -> None:
 
 
 def fold(data: bytes) -> None:
-    """Any batches fold alike however the log is cut: four bytes say what a batch is, the first byte where it is cut."""
+    """Any batches fold alike however the log is cut: four bytes describe a batch, the first byte is the cut."""
     batches, offset = [], 0
     for at in range(1, min(len(data) - 3, 400), 4):
         kind, who, more, sequence = data[at : at + 4]
@@ -117,7 +117,7 @@ def _rows(stretch: Any) -> list[Any]:
 
 
 def escaping(data: bytes) -> None:
-    """What is shown is printable, and can be read back."""
+    """Escaped text is printable, and can be read back."""
     shown = escape_bytes(data)
     assert shown.isprintable()
     assert escape(data.decode("utf-8", "surrogateescape")) == shown
@@ -137,7 +137,7 @@ TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
 
 
 def seeds(target: str) -> list[bytes]:
-    """Return what a target's inputs are made from: what is stored, malformed batches, brokers' files."""
+    """Return the seeds of a target: stored inputs, malformed batches, brokers' files."""
     stored = [path.read_bytes() for path in sorted((INPUTS / target).glob("*"))]
     cases = [case for case, _ in CASES.values() if len(case) < 2000] + list(LEGAL.values())
     if target in ("frame", "escaping"):

@@ -211,7 +211,7 @@ def checked(folder: Path) -> tuple[int, list[str]]:
         ("TransactionLogValue", '"validVersions": "0-1"', '"validVersions": "0-2"', "validVersions 0-1 here, 0-2 in Kafka"),
         ("UnregisterControllerRecord", '"apiKey": 29', '"apiKey": 30', "apiKey 29 here, 30 in Kafka"),
         ("NoOpRecord", '"fields"', '"size": 4, "fields"',
-            "Kafka's can't be read: NoOpRecord.json: NoOpRecord: unknown attribute size"),
+            "Kafka's definition can't be read: NoOpRecord.json: NoOpRecord: unknown attribute size"),
     ],
 )  # fmt: skip
 def test_a_difference_is_reported_and_nothing_else(release: Path, name: str, old: str, new: str, line: str) -> None:

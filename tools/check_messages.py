@@ -5,8 +5,8 @@
     python tools/check_messages.py FOLDER --release 4.3        # of *.json
 
 Definitions here are read as the release knows them (kafkalog/format/releases.py). Every difference that concerns the
-bytes or the text of a record is a line; comments, descriptions and the order of tagged fields are none. The exit status
-is 1 where there are differences, 2 where nothing could be compared.
+bytes or the text of a record is a line; comments, descriptions and the order of tagged fields don't count. The exit
+status is 1 if there are differences, 2 if nothing could be compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kafkalog.format.schema import EVERY_RELEASE, Array, Message, MessageField, 
 
 HOMES: Final = ("message", "metadata")  # the folders that Kafka keeps definitions in
 RECORDS: Final = ("coordinator-key", "coordinator-value", "metadata", "data")  # the others are requests and responses
-# Data that is no record's, or has a layout in kafkalog/format/layout.py, or a file of its own.
+# Data that is not a record's, or has a layout in kafkalog/format/layout.py, or a file of its own.
 ELSEWHERE: Final = frozenset({
     "AbortedTxn", "ControlRecordTypeSchema", "DefaultPrincipalData", "EndTxnMarker", "ProducerSnapshot",
     "QuorumStateData", "SubscriptionInfoData",
@@ -45,7 +45,8 @@ def main() -> int:
     release = release_of(asked.release or _named(asked.folders))
     texts = dict(text for folder in asked.folders for text in found(folder))
     if release is None or not texts:
-        print("no message definitions there" if release else "of which release? --release X.Y", file=sys.stderr)
+        missing = "no message definitions were found" if release else "the release is not known: give --release X.Y"
+        print(missing, file=sys.stderr)
         return 2
     compared, differences = differing(texts, release)
     print(*differences, sep="\n", end="\n" if differences else "")
@@ -61,7 +62,7 @@ def release_of(text: str) -> Release | None:
 
 
 def _named(folders: list[Path]) -> str:
-    """Find what a folder says of its release."""
+    """Find the release of a folder."""
     for folder in folders:
         for jar in folder.glob("**/kafka-clients-*.jar"):
             return jar.name.removeprefix("kafka-clients-")
@@ -73,7 +74,7 @@ def _named(folders: list[Path]) -> str:
 
 
 def found(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the message definitions of a folder, of its checkout or of its jars, each behind its place."""
+    """Yield the message definitions of a folder, of its checkout or of its jars, each after its place."""
     for path in sorted(folder.glob("*.json")):
         yield str(path), path.read_text()
     for home in HOMES:
@@ -93,7 +94,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def differing(texts: dict[str, str], release: Release) -> tuple[int, list[str]]:
-    """Compare: how many messages both have, and in what they differ."""
+    """Compare: return how many messages both have, and the differences."""
     here = known(release)
     there: set[str] = set()
     compared, differences = 0, []
@@ -106,7 +107,7 @@ def differing(texts: dict[str, str], release: Release) -> tuple[int, list[str]]:
         try:
             theirs = definition(PurePath(place).name, data)
         except DefinitionError as error:
-            differences.append(f"{name}: Kafka's can't be read: {error}")
+            differences.append(f"{name}: Kafka's definition can't be read: {error}")
             continue
         if name in here:
             compared += 1
@@ -130,7 +131,7 @@ def known(release: Release) -> dict[str, Definition]:
 
 
 def between(here: Definition, there: Definition, release: Release) -> Iterator[str]:
-    """Say in what two definitions differ: the one here as the release knows it, Kafka's as it is."""
+    """Say how two definitions differ: the one here as the release knows it, Kafka's as it is."""
     yield from _unlike("", _facts(here, release), _facts(there, EVERY_RELEASE))
     fields, others = dict(_fields(here.message, release)), dict(_fields(there.message, EVERY_RELEASE))
     for path in fields.keys() | others.keys():
@@ -187,7 +188,7 @@ def _fields(message: Message, release: Release) -> Iterator[tuple[str, dict[str,
 
 
 def _versions(first: int, last: int, newest: int) -> str:
-    """Write versions so that a newer one of the message, which changes nothing of them, does not show."""
+    """Write versions so that a newer version of the message, which changes nothing in them, is no difference."""
     if first > last:
         return "none"
     return f"{first}+" if last >= newest else str(first) if first == last else f"{first}-{last}"
