@@ -15,7 +15,7 @@ __all__ = ["placed"]
 
 
 def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding], list[DamagedBytes]]:
-    """Return what a partition's segments report, and their damage with the offsets before it across segments.
+    """Return the findings of a partition's segments, and their damage with the offsets before it across segments.
 
     Zeros up to the end of a segment are damage unless it is the last one. The batch that a `running` broker was writing
     at the log's end is a note and no damage.
@@ -53,7 +53,7 @@ def _zeros(scan: SegmentScan, tail: Finding) -> Finding:
 
 
 def _torn(active: SegmentScan) -> Iterator[Finding]:
-    """Yield the batch that a broker was writing: its offset goes on with the log."""
+    """Yield the batch that a broker was writing: its offset continues the log."""
     for finding in active.findings:
         if finding.code == "batch-truncated" and _goes_on(active, finding.position or 0):
             yield finding

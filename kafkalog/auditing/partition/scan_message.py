@@ -1,4 +1,4 @@
-"""A segment's scan as bytes with a schema and a version: what crosses to the task that joins it.
+"""A segment's scan as bytes with a schema and a version: the message to the task that joins it.
 
 The many finished transactions may follow in messages of their own, so that no message grows with the segment.
 """

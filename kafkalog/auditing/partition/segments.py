@@ -12,7 +12,7 @@ __all__ = ["segment_row"]
 
 
 def segment_row(of: LogName, scan: SegmentScan) -> tuple[Any, ...]:
-    """Make what one pass over a segment found a row."""
+    """Make a row of one pass over a segment."""
     stretch, findings = scan.stretch, scan.findings
     return SEGMENTS.of(
         log=of.log,

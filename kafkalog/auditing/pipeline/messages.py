@@ -122,7 +122,7 @@ def read_place(data: bytes) -> LogPlace:
 
 
 def write_summary(summary: LogSummary) -> bytes:
-    """Write what a log comes to."""
+    """Write a log's summary."""
     blocker = summary.blocker
     row = (getattr(summary, name) for name in (*_SUMMARY_NUMBERS, *_SUMMARY_TEXTS))
     return write_message(

@@ -107,13 +107,14 @@ class SegmentIndexes:
         used = len(index) * index.size
         if index.rest:
             yield self._place.finding(
-                "index-truncated", suffix, f"{index.rest} bytes follow the last entry, but an entry has {index.size}",
+                "index-truncated", suffix, f"{index.rest} bytes after the last entry; an entry has {index.size} bytes",
                 position=used + index.zeros, length=index.rest, needed=index.size, found=index.rest,
             )  # fmt: skip
         if index.zeros:
             closed = self._place.is_closed
+            noun = "entry" if len(index) == 1 else "entries"
             finding = self._place.finding(
-                "index-preallocated", suffix, f"{index.zeros} zero bytes follow {len(index)} entries",
+                "index-preallocated", suffix, f"{index.zeros} zero bytes after {len(index)} {noun}",
                 position=used, length=index.zeros, needed=0 if closed else None, found=index.zeros,
             )  # fmt: skip
             yield finding._replace(severity=Severity.WARNING) if closed else finding

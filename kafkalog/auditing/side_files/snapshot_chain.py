@@ -40,7 +40,7 @@ class _Suspect(NamedTuple):
 
 
 class SnapshotChain:
-    """The snapshots of one partition, and what its segments do to producers' states."""
+    """The snapshots of one partition, and how its segments change producers' states."""
 
     def __init__(self, audit: PartitionAudit, segments: Sequence[RebuiltSegment], doubts: Doubts) -> None:
         self.audit = audit

@@ -71,7 +71,7 @@ def _entries(audit: PartitionAudit, segment: Segment, *, missing: bool) -> list[
 
 
 def _reach(audit: PartitionAudit, high: int, lost: LostOffsets, damaged: LostOffsets) -> Reach:
-    """Return how far the log is not whole below an offset; `damaged` are of the lost offsets those not legally lost."""
+    """Return up to where the log is not whole below an offset; `damaged` are the lost offsets that no rule allows."""
     begin = audit.directory.segments[0].base_offset
     return Reach(
         lambda offset: offset in lost or offset >= audit.log_end_offset,

@@ -140,11 +140,13 @@ def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> F
 
 def _differs(directory: PartitionDirectory, row: dict[str, int], whose: str, needed: str, proof: str) -> Finding:
     is_now = "committed" if row["marker_type"] == extents.COMMIT else "aborted"
+    offsets = offset_range(row["first_offset"], row["last_offset"])
+    verb = "was" if row["first_offset"] == row["last_offset"] else "were"
     finding = Finding.of(
         "atomicity-broken",
         file_of(directory, row["first_offset"]),
-        f"{offset_range(row['first_offset'], row['last_offset']).capitalize()}, written by {whose}, were {is_now} by"
-        f" the marker at offset {row['marker_offset']}, but {proof}.",
+        f"{offsets.capitalize()}, written by {whose}, {verb} {is_now} by the marker at offset {row['marker_offset']},"
+        f" but {proof}.",
         position=None if row["position"] == NONE else row["position"],
         offset=row["first_offset"],
         last_offset=row["marker_offset"],

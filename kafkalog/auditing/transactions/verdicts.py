@@ -110,7 +110,7 @@ class Verdicts:
         return rows, self._words(places, rows)
 
     def _words(self, places: NDArray[np.intp], rows: Columns) -> Words:
-        """Say what the markers of rows say, and of some what was found beyond that."""
+        """Return the words of rows: most follow from their markers, some from their own verdicts."""
         producers, of_row = np.unique(rows["producer_id"], return_inverse=True)
         names = _texts([self.name_of(producer_id) for producer_id in producers.tolist()])
         states = _texts([_ENDED.get(kind) for kind in range(3)])[rows["marker_type"]]

@@ -58,7 +58,7 @@ class FileFacts:
 
     @classmethod
     def of(cls, file: str) -> FileFacts:
-        """Begin with what the name says."""
+        """Begin with the kind that the file's name says."""
         name = parse_name(os.path.basename(file))
         return cls(file, name.kind, name.removed)
 
