@@ -10,9 +10,10 @@ import pytest
 import build
 import plain
 from beside import above_note, told
+from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.side_files.epoch_runs import EpochRun
 from kafkalog.auditing.side_files.epoch_witness import epoch_faults
-from kafkalog.findings import Severity
+from kafkalog.findings import Finding, Severity
 from plain import Batch
 
 # Epochs 0, 2 and 5 from offsets 0, 10 and 30 on, without gaps; the log ends at 40.
@@ -23,7 +24,7 @@ WHOLE: Final = [(0, 0), (2, 10), (5, 30)]
 def faults(
     entries: list[tuple[int, int]], runs: list[EpochRun] = RUNS, log_start: int = 0, log_end: int = 40
 ) -> list[tuple[int | None, int | None]]:
-    return [(fault.entry, fault.needed) for fault in epoch_faults(entries, runs, log_start, log_end)]
+    return [(fault.entry, fault.needed) for fault in epoch_faults(entries, runs, log_start, log_start, log_end)]
 
 
 @pytest.mark.parametrize(
@@ -62,8 +63,8 @@ def test_the_first_entry_is_raised_to_the_logs_start() -> None:
     runs = RUNS[1:]
 
     assert faults([(2, 15), (5, 30)], runs, log_start=15) == []
-    assert [fault.stale for fault in epoch_faults([(2, 10), (5, 30)], runs, 15, 40)] == [True]
-    assert [fault.stale for fault in epoch_faults([(2, 17), (5, 30)], runs, 15, 40)] == [False]
+    assert [fault.stale for fault in epoch_faults([(2, 10), (5, 30)], runs, 15, 15, 40)] == [True]
+    assert [fault.stale for fault in epoch_faults([(2, 17), (5, 30)], runs, 15, 15, 40)] == [False]
 
 
 def test_a_gap_may_hold_an_epochs_begin() -> None:
@@ -106,6 +107,48 @@ def test_tiered_storage_keeps_the_epochs_of_what_is_elsewhere(tmp_path: Path) ->
     assert above_note(root) == ["leader-epochs-mismatch"]
     plain.write_checkpoint(root, "log-start-offset-checkpoint", ("t", 0, 0))
     assert above_note(root) == []
+
+
+def test_the_remote_part_keeps_its_epochs_where_no_batch_is_local() -> None:
+    """Epochs that ended before the first local segment have no batches here; one inside the local part needs them."""
+    entries = [(0, 5), (2, 30), (3, 40)]
+
+    assert epoch_faults(entries, [], 5, 40, 40) == []
+    assert [fault.entry for fault in epoch_faults(entries, [], 5, 20, 40)] == [1]
+    assert [(fault.entry, fault.stale) for fault in epoch_faults([(0, 0)], [], 5, 40, 40)] == [(0, True)]
+
+
+@pytest.mark.parametrize("is_empty", [False, True], ids=["batches", "an empty local segment"])
+def test_a_partly_remote_log_is_a_note(tmp_path: Path, *, is_empty: bool) -> None:
+    """It says from where on the log is local, and nothing else is said."""
+    root = partition(tmp_path, (0, 3), (3, 7))
+    if is_empty:
+        (root / "t-0" / f"{20:020}.log").write_bytes(b"")
+        (root / "t-0" / f"{20:020}.timeindex").write_bytes(b"")
+        plain.write_checkpoint(root, "recovery-point-offset-checkpoint", ("t", 0, 20))
+    else:
+        plain.write_epochs(root / "t-0", (0, 3), (4, 12))
+    plain.write_checkpoint(root, "log-start-offset-checkpoint", ("t", 0, 3))
+
+    assert above_note(root) == []
+    assert [(found.severity, found.offset, found.last_offset) for found in remote(root)] == [(Severity.NOTE, 3, 19)]
+
+
+@pytest.mark.parametrize("witness", ["index", "snapshot", "epochs", "checkpoint"])
+def test_what_is_no_remote_part(tmp_path: Path, witness: str) -> None:
+    """Side files of a lost segment, epochs that retention raised, a log that begins with its first segment."""
+    root = partition(tmp_path, (4, 20) if witness == "epochs" else (4, 12))
+    plain.write_checkpoint(root, "log-start-offset-checkpoint", ("t", 0, 20 if witness == "checkpoint" else 3))
+    if witness in ("index", "snapshot"):
+        (root / "t-0" / f"{5:020}.{witness}").write_bytes(b"")
+
+    assert remote(root) == []
+
+
+def remote(root: Path) -> list[Finding]:
+    """What an audit says of remote parts."""
+    found = audit([root]).findings()
+    return [finding for finding in found if finding.code == "log-partly-remote"]
 
 
 def test_a_metadata_log_begins_at_a_snapshot(tmp_path: Path) -> None:

@@ -74,6 +74,15 @@ AUDITS: Final[dict[str, Code]] = {
         "Consumers skip the missing offsets silently.",
         "Compare with another replica.",
     ),
+    "log-partly-remote": Code(
+        NOTE,
+        "A log begins before its first segment: with tiered storage the part before is in remote storage only.",
+        "Almost certain: the log's start and the leader epochs are those of the whole log, and no file of the part"
+        " before is left. After deleteRecords, a log whose first segments were lost with all their files looks the"
+        " same.",
+        "The broker serves that part from remote storage.",
+        "Nothing to do if the topic has remote.storage.enable; transactions of that part were not looked at.",
+    ),
     "transaction-hanging": Code(
         ERROR,
         "A transaction is open and the coordinator will never end it: the last stable offset cannot pass its first"

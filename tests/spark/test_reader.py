@@ -134,8 +134,9 @@ def test_a_segment_that_vanished_is_among_the_findings(tmp_path: Path) -> None:
     tasks = reader.partitions()
     (tmp_path / "orders-0" / SEGMENT.name).unlink()
     found = [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
+    codes = [row["code"] for row in found if row["file"].endswith(SEGMENT.name) and row["severity"] != "note"]
 
-    assert [row["code"] for row in found if row["file"].endswith(SEGMENT.name)] == ["file-unreadable"]
+    assert codes == ["file-unreadable"]
 
 
 def test_a_segment_that_grew_is_read_to_its_listed_size(tmp_path: Path) -> None:
@@ -224,7 +225,7 @@ def test_a_topic_that_is_filtered_out_is_not_read(tmp_path: Path) -> None:
     list(reader.pushFilters([EqualTo(("topic",), "orders"), In(("partition",), (1, 3))]))
     (task,) = reader.partitions()
 
-    assert [piece.directory.log for piece in task.pieces] == [str(tmp_path / "orders-1")]
+    assert [piece.log for piece in task.pieces] == [str(tmp_path / "orders-1")]
 
 
 def test_a_session_that_allows_no_filters_gets_a_reader_that_takes_none() -> None:

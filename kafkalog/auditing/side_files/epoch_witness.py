@@ -2,7 +2,8 @@
 
 An epoch begins at the log's end of that moment: that is the first offset of its first batch, or an offset in the gap
 before it where batches were cleaned away. The first entry is raised to the log's start when that moves. An epoch
-without batches has an entry only as the last one, or where its batches would have been in a gap.
+without batches has an entry only as the last one, or where its batches would have been in a gap. With
+tiered storage, epochs of the part that is remote keep their entries.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ class EpochFault(NamedTuple):
 
 
 def epoch_faults(
-    entries: Sequence[tuple[int, int]], runs: Sequence[EpochRun], log_start: int, log_end: int
+    entries: Sequence[tuple[int, int]], runs: Sequence[EpochRun], log_start: int, local_start: int, log_end: int
 ) -> list[EpochFault]:
     """Say which entries (epoch, start offset) the batches contradict, and which epoch is missing.
 
-    `runs` are ``runs_of_log``. Entries that begin after `log_end` are not judged here.
+    `runs` are ``runs_of_log``. Before `local_start` there are no batches here; that is `log_start` except in a log whose first
+    part is remote. Entries that begin after `log_end` are not judged here.
     """
     # Where the format went back to one without epochs, brokers cleared the file: it begins after the last such batch.
     old = max((number for number, run in enumerate(runs) if run.epoch < 0), default=-1)
@@ -48,7 +50,7 @@ def epoch_faults(
             )
             return [EpochFault(number, after, start + 1, after, message)]
     found = [
-        _fault(number, *entry, runs, log_start, log_end)
+        _fault(number, *entry, runs, log_start, local_start, log_end)
         for number, entry in enumerate(entries)
         if not 0 <= entry[1] < cleared
     ]
@@ -67,7 +69,7 @@ def _missing(entries: Sequence[tuple[int, int]], runs: Sequence[EpochRun]) -> Ep
 
 
 def _fault(
-    number: int, epoch: int, start: int, runs: Sequence[EpochRun], log_start: int, log_end: int
+    number: int, epoch: int, start: int, runs: Sequence[EpochRun], log_start: int, local_start: int, log_end: int
 ) -> EpochFault | None:
     if min(epoch, start) < 0:
         return EpochFault(
@@ -81,7 +83,7 @@ def _fault(
         return None
     run = next((run for run in runs if run.epoch == epoch), None)
     if run is None:
-        if start == log_end or any(_in_gap(start, run, log_start) for run in runs):
+        if start == log_end or log_start <= start < local_start or any(_in_gap(start, run, log_start) for run in runs):
             return None
         message = f"the checkpoint has epoch {epoch} from offset {start} on, but the batches there have another epoch"
         return EpochFault(number, start, None, epoch, message, stale=start < log_start)

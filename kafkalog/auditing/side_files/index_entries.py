@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkalog.auditing.side_files.place import SegmentFiles
     from kafkalog.findings import Finding
 
-__all__ = ["Mismatch", "offset_mismatch", "offsets_beyond", "time_mismatch", "times_beyond"]
+__all__ = ["Mismatch", "left_by_truncation", "offset_mismatch", "offsets_beyond", "time_mismatch", "times_beyond"]
 
 
 class Mismatch(NamedTuple):
@@ -39,11 +39,27 @@ def times_beyond(index: TimeIndex, coverage: Coverage) -> NDArray[np.bool_]:
     return beyond
 
 
+def left_by_truncation(
+    index: OffsetIndex | TimeIndex, place: SegmentFiles, coverage: Coverage
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Say which last entries of an active segment's index do not count: their offset is after the log's end.
+
+    A broker that truncates the log goes back in the file and leaves what follows, until it writes there again or trims
+    the file.
+    """
+    if place.is_closed or not len(index):
+        return np.zeros(len(index), bool)
+    after = index.offset > coverage.reached
+    left: NDArray[np.bool_] = np.logical_and.accumulate(after[::-1])[::-1]
+    return left
+
+
 def offset_mismatch(index: OffsetIndex, place: SegmentFiles, coverage: Coverage) -> Mismatch | None:
     """Return the wrong entries of an ``.index``, by which readers go astray."""
     if not len(index):
         return None
     wrong = index.wrong() & ~coverage.in_hole(index.position) & ~offsets_beyond(index, place, coverage)
+    wrong &= ~left_by_truncation(index, place, coverage)
     if not wrong.any():
         return None
     row = int(np.flatnonzero(wrong)[0])
@@ -72,7 +88,7 @@ def offset_mismatch(index: OffsetIndex, place: SegmentFiles, coverage: Coverage)
 def time_mismatch(index: TimeIndex, place: SegmentFiles, coverage: Coverage) -> Mismatch | None:
     """Return the wrong entries of a ``.timeindex``, by which readers go astray."""
     beyond = times_beyond(index, coverage)
-    wrong = index.wrong() & ~beyond
+    wrong = index.wrong() & ~beyond & ~left_by_truncation(index, place, coverage)
     if coverage.holes:  # a batch that is missing in one may have had the newest time
         wrong &= index.offset <= coverage.first_doubt()
     if wrong.any():

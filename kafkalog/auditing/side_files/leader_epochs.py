@@ -31,7 +31,7 @@ def leader_epochs(audit: PartitionAudit, segments: Sequence[RebuiltSegment], dou
         return
     if any(finding.code == "checkpoint-malformed" and finding.file == path for finding in audit.findings):
         return
-    faults = epoch_faults(directory.leader_epochs, runs, log_start, audit.log_end_offset)
+    faults = epoch_faults(directory.leader_epochs, runs, log_start, audit.log_start_offset, audit.log_end_offset)
     if not faults:
         return
     fault = faults[0]

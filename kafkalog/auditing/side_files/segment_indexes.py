@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkalog.auditing.side_files.index_entries import (
     Mismatch,
+    left_by_truncation,
     offset_mismatch,
     offsets_beyond,
     time_mismatch,
@@ -65,6 +66,8 @@ class SegmentIndexes:
             *([self._foreign(wrong, coverage)] if both else [found for found, _ in wrong]),
             *self._shape(".index", offsets),
             *self._shape(".timeindex", times),
+            *self._left(".index", "index-mismatch", offsets, coverage),
+            *self._left(".timeindex", "time-index-mismatch", times, coverage),
             *cut_short,
         ]
         return IndexVerdict(findings, votes, bool(cut_short))
@@ -118,6 +121,28 @@ class SegmentIndexes:
                 position=used, length=index.zeros, needed=0 if closed else None, found=index.zeros,
             )  # fmt: skip
             yield finding._replace(severity=Severity.WARNING) if closed else finding
+
+    def _left(
+        self, suffix: str, code: str, index: OffsetIndex | TimeIndex | None, coverage: Coverage
+    ) -> Iterator[Finding]:  # fmt: skip
+        """Note the entries that truncation left and that a reader of the file alone would take for the log's."""
+        if index is None:
+            return
+        left = left_by_truncation(index, self._place, coverage)
+        if isinstance(index, OffsetIndex):
+            left &= ~offsets_beyond(index, self._place, coverage)
+        else:
+            left &= ~times_beyond(index, coverage)
+        if left.any():
+            row = int(left.argmax())
+            finding = self._place.finding(
+                code, suffix,
+                f"{left.sum()} of {len(index)} entries are of offsets after the log's end, {coverage.reached}: a broker"
+                " that ran leaves them when it truncates the log, and does not read them",
+                position=row * index.size, length=index.size, offset=int(index.offset[row]),
+                needed=coverage.reached, found=int(index.offset[row]),
+            )  # fmt: skip
+            yield finding._replace(severity=Severity.NOTE)
 
     def _beyond(
         self, offsets: OffsetIndex | None, times: TimeIndex | None, coverage: Coverage

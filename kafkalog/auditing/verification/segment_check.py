@@ -111,7 +111,11 @@ def check_batches(
 def _never_cleaned(directory: PartitionDirectory) -> bool:
     """Say whether the cleaner has worked in this broker and never in this partition."""
     home = os.path.dirname(os.path.abspath(directory.log))
-    return "cleaner" not in directory.checkpoints and os.path.exists(os.path.join(home, _CLEANER))
+    if "cleaner" in directory.checkpoints or not os.path.exists(os.path.join(home, _CLEANER)):
+        return False
+    # It writes its checkpoint last: until then the files that it has replaced tell.
+    deleted = {name.removesuffix(".deleted") for name in directory.left_over if name.endswith(".log.deleted")}
+    return not any(os.path.basename(segment.path) in deleted for segment in directory.segments if deleted)
 
 
 def _records_missing(chunk: Chunk) -> Iterator[Finding]:
