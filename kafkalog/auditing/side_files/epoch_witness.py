@@ -36,8 +36,8 @@ def epoch_faults(
 ) -> list[EpochFault]:
     """Say which entries (epoch, start offset) the batches contradict, and which epoch is missing.
 
-    `runs` are ``runs_of_log``. Before `local_start` there are no batches here; that is `log_start` except in a log whose first
-    part is remote. Entries that begin after `log_end` are not judged here.
+    `runs` are ``runs_of_log``. Before `local_start` there are no batches here; that is `log_start` except in a log
+    whose first part is remote. Entries that begin after `log_end` are not judged here.
     """
     # Where the format went back to one without epochs, brokers cleared the file: it begins after the last such batch.
     old = max((number for number, run in enumerate(runs) if run.epoch < 0), default=-1)
