@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
+from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline.executors import Executor, Scanned, executor_for
 from kafkalog.auditing.pipeline.places import LogPlace, logs_of
 from kafkalog.auditing.pipeline.stages import surround
@@ -30,10 +31,14 @@ def run_stages(
     context.
     """
     with executor.scan(logs) as scanned:
-        around = {}
-        for number, cluster in enumerate(clusters):
-            states = [log for log in logs if log.cluster == number and log.directory.topic == STATE_TOPIC]
-            around[number] = surround(cluster, scanned.of_logs(states), scanned.clock(number), options)
+        states: dict[int, list[tuple[LogPlace, Sequence[SegmentScan]]]] = {}
+        # Asked for once: with Spark each question is a job.
+        for log, scans in scanned.of_logs([log for log in logs if log.directory.topic == STATE_TOPIC]):
+            states.setdefault(log.cluster, []).append((log, scans))
+        around = {
+            number: surround(cluster, states.get(number, ()), scanned.clock(number), options)
+            for number, cluster in enumerate(clusters)
+        }
         with executor.judge(logs, scanned, around) as judged:
             yield around, judged
 
