@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan, scan_messages
 from kafkalog.auditing.pipeline.places import LogPlace, SegmentPlace, groups_of, segments_of
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition, scan_place
-from kafkalog.auditing.transactions import LogAudit, Surroundings, across_partitions
+from kafkalog.auditing.transactions import AtomicityCheck, LogAudit, Surroundings, across_partitions
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 
@@ -107,9 +107,11 @@ class InProcess:
             found = judge_partition(of_one, scanned.give(of_one), around[cluster])
             judged.findings.setdefault(cluster, []).extend(found.findings)
             judged.logs |= {log.number: audit for log, audit in zip(of_one, found.logs, strict=True)}
-        for cluster in around:
-            in_cluster = [judged.logs[log.number].judged for log in logs if log.cluster == cluster]
-            judged.findings.setdefault(cluster, []).extend(across_partitions(in_cluster))
+        in_cluster: dict[int, list[AtomicityCheck]] = {cluster: [] for cluster in around}
+        for log in logs:
+            in_cluster[log.cluster].append(judged.logs[log.number].judged)
+        for cluster, checks in in_cluster.items():
+            judged.findings.setdefault(cluster, []).extend(across_partitions(checks))
         yield judged
 
 

@@ -11,7 +11,7 @@ from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline.executors import Executor, Scanned, executor_for
 from kafkalog.auditing.pipeline.places import LogPlace, logs_of
 from kafkalog.auditing.pipeline.stages import surround
-from kafkalog.auditing.transactions import Audit, AuditOptions, ClusterAudit, Surroundings
+from kafkalog.auditing.transactions import Audit, AuditOptions, ClusterAudit, LogAudit, Surroundings
 from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.names import STATE_TOPIC
 
@@ -50,8 +50,11 @@ def audit(paths: Sequence[str | os.PathLike[str]], options: AuditOptions | None 
     logs = logs_of(clusters, share_bytes=None)
     audits = []
     with run_stages(clusters, logs, executor_for(logs, options.limits, options.jobs), options) as (around, judged):
+        in_cluster: dict[int, list[LogAudit]] = {}
+        for log in logs:
+            in_cluster.setdefault(log.cluster, []).append(judged.logs[log.number])
         for number, cluster in enumerate(clusters):
-            of_cluster = [judged.logs[log.number] for log in logs if log.cluster == number]
+            of_cluster = in_cluster.get(number, [])
             findings = [*around[number].findings, *judged.findings[number]]
             coordinator = around[number].coordinator
             audits.append(ClusterAudit(cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kafkalog.auditing.transactions.atomicity import (
     KEY_COLUMNS,
+    AtomicityCheck,
     across_partitions,
     conflict_finding,
     conflicts,
@@ -21,6 +22,7 @@ from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, 
 
 __all__ = [
     "KEY_COLUMNS",
+    "AtomicityCheck",
     "Audit",
     "AuditOptions",
     "Blocker",
