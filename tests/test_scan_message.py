@@ -103,3 +103,14 @@ def test_another_version_is_refused() -> None:
         read_message(SCHEMA, older)
     with pytest.raises(WireError, match="the next table is rows, not many"):
         read_message(SCHEMA, data).packed("many")
+
+
+@pytest.mark.parametrize("length", [-1, 1 << 40])
+def test_a_block_of_one_value_cannot_claim_any_length(length: int) -> None:
+    """Its columns take no bytes, so the end of the message does not limit it."""
+    schema = Schema("test", 1, (WireTable("many", ("a",)),))
+    empty = write_message(schema, {"many": Packed(("a",))})
+    data = empty[:-8] + struct.pack("<4q", 1, length, 7, 0)
+
+    with pytest.raises(WireError, match=f"can't have {length} rows"):
+        read_message(schema, data).packed("many")

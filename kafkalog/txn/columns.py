@@ -155,12 +155,14 @@ class Packed:
     def from_parts(cls, names: tuple[str, ...], take: Callable[[int], bytes]) -> Packed:
         """Read what ``parts`` gave; `take` returns the next bytes, and refuses if there are not so many.
 
-        Raises ValueError if a column has a width that does not exist.
+        Raises ValueError for a width or a number of rows that no block has.
         """
         (blocks,) = np.frombuffer(take(8), _WIRE).tolist()
         found = cls(names)
         for _ in range(blocks):
             length, *about = np.frombuffer(take(8 + 16 * len(names)), _WIRE).tolist()
+            if not 0 <= length <= _MOST_ROWS:  # a column of one value takes no bytes, whatever its length
+                raise ValueError(f"a block can't have {length} rows")
             columns = {}
             for name, low, width in zip(names, about[: len(names)], about[len(names) :], strict=True):
                 if width not in _WIDTHS:
@@ -213,6 +215,7 @@ class _Block:
 
 _FEW: Final = 100  # fewer rows are not worth packing
 _NARROW: Final = tuple((narrow, np.iinfo(narrow).max) for narrow in (np.uint8, np.uint16, np.uint32))
+_MOST_ROWS: Final = 1 << 24  # of a block that is read; folds make blocks of some thousand rows
 _WIRE: Final = np.dtype("<i8")
 _WIDTHS: Final[dict[int, np.dtype[Any]]] = {
     0: np.dtype("u1"),
