@@ -128,7 +128,7 @@ def check_side_file(file: str) -> None:
 
 
 def check_unknown(file: str) -> Finding:
-    """Return the finding for a file, or a missing file, whose name is none of Kafka's.
+    """Return the finding for a file, or a missing file, whose name Kafka does not use.
 
     Raises UnreadableError if the path exists and is not a file, or looks like something else.
     """
