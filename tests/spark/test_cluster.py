@@ -33,16 +33,16 @@ def cluster(needs_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.mark.parametrize(
     ("fault", "killed"),
-    [("none", 0), ("map", 1), ("behind", 2)],
+    [("none", {0}), ("map", {1}), ("behind", {2, 3, 4})],
     ids=["nothing is lost", "an executor is killed in the middle of the map", "executors with all rows are killed"],
 )
-def test_executors_are_lost(cluster: Path, fault: str, killed: int) -> None:
+def test_executors_are_lost(cluster: Path, fault: str, killed: set[int]) -> None:
     """What an executor had done and kept on its disk is done again by others."""
     report: Report = pickle.loads((cluster / f"{fault}.pickle").read_bytes())
     whole: Report = pickle.loads((cluster / "none.pickle").read_bytes())
 
     held(report.done, cluster / fault, audit(CHOSEN), TABLES)
-    assert len(report.killed) == killed
+    assert len(report.killed) in killed
     assert whole.scans > 2
     if fault != "none":
         assert report.scans > whole.scans
