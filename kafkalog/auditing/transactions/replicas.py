@@ -12,10 +12,11 @@ from kafkalog.log.logdir import LogDirectory
 
 __all__ = ["say_once", "speaker_of"]
 
-# What is said of a transaction, and not of a file: a replica that has the same batches shows the same.
-_OF_TRANSACTIONS: Final = frozenset(
+# What is said of a producer and its transactions, and not of a file: replicas with the same batches show the same.
+_OF_PRODUCERS: Final = frozenset(
     {
-        "atomicity-broken", "late-data-adopted", "offsets-aborted", "offsets-pending", "transaction-hanging",
+        "atomicity-broken", "late-data-adopted", "offsets-aborted", "offsets-pending", "sequence-broken",
+        "transaction-hanging",
         "transaction-overdue", "transaction-pending", "transaction-undecided",
     }
 )  # fmt: skip
@@ -48,7 +49,7 @@ def say_once(
         if number == speaker:
             yield list(findings[number])
             continue
-        new = [one for one in findings[number] if one.code not in _OF_TRANSACTIONS or _fact(one) not in said]
+        new = [one for one in findings[number] if one.code not in _OF_PRODUCERS or _fact(one) not in said]
         said.update(map(_fact, new))
         fork = fork_of(replica, replicas[speaker])
         yield new if fork is None else [_without_consumers(one, fork[0], replicas[speaker]) for one in new]
@@ -60,7 +61,7 @@ def _fact(finding: Finding) -> tuple[object, ...]:
 
 
 def _without_consumers(finding: Finding, fork: int, speaker: PartitionAudit) -> Finding:
-    if finding.code not in _OF_TRANSACTIONS:
+    if finding.code not in _OF_PRODUCERS:
         return finding
     message = (
         f"{finding.message} No consumer reads this replica: from offset {fork} on the leader's replica,"
