@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafkalog.auditing.partition import PartitionAudit, located, log_findings, marker_findings, replica_forks
-from kafkalog.auditing.side_files import check_partition
-from kafkalog.auditing.topics import with_leader
+from kafkalog.auditing.side_files import check_partition, settle_copy
+from kafkalog.auditing.topics import policies, with_leader
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, against_coordinator, unidentified
 from kafkalog.auditing.transactions.findings import producer_findings
 from kafkalog.auditing.transactions.pending_offsets import pending_offsets
@@ -71,6 +71,8 @@ def _judge(
     if share == 0:
         findings += check_partition(partition, all_producers=of == 1)
     findings += producer_findings(partition, verdicts, around.coordinator, around.now, options.max_timeout_ms)
+    if not options.snapshot:
+        findings = settle_copy(findings, partition, policies(metadata, directory.topic), joined=share == 0)
     if directory.topic == OFFSETS_TOPIC:
         findings += (located(found, directory) for found in pending_offsets(directory, verdicts, options.limits))
     listing = around.listings.get((directory.topic, directory.partition), {})
