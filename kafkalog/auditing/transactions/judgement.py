@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafkalog.auditing.partition import PartitionAudit, located, log_findings, marker_findings, replica_forks
-from kafkalog.auditing.side_files import check_partition
-from kafkalog.auditing.topics import with_leader
+from kafkalog.auditing.side_files import check_partition, settle_copy
+from kafkalog.auditing.topics import policies, with_leader
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
 from kafkalog.auditing.transactions.decisions import against_coordinator
 from kafkalog.auditing.transactions.findings import Deadlines, producer_findings
@@ -87,6 +87,8 @@ def _judge(
     if share == 0:
         findings += check_partition(partition, all_producers=of == 1)
     findings += producer_findings(partition, verdicts, around.coordinator, deadlines, others)
+    if not options.snapshot:
+        findings = settle_copy(findings, partition, policies(metadata, directory.topic), joined=share == 0)
     if directory.topic == OFFSETS_TOPIC:
         findings += (located(found, directory) for found in pending_offsets(directory, verdicts, options.limits))
     judged = against_coordinator(partition, own_markers, context, spoken_for=spoken_for)
