@@ -10,6 +10,7 @@ _COMPILED = (
     "format.batch_records",
     "format.candidates",
     "format.checksums",
+    "format.header_oddities",
     "format.lines",
     "format.markers",
     "format.record_oddities",

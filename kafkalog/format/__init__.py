@@ -34,6 +34,7 @@ if os.environ.get("KAFKALOG_PURE"):
         "batch_headers",
         "batch_records",
         "candidates",
+        "header_oddities",
         "lines",
         "markers",
         "record_oddities",
