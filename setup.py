@@ -12,6 +12,7 @@ _COMPILED = (
     "format.checksums",
     "format.lines",
     "format.markers",
+    "format.message_loop",
     "format.record_oddities",
     "txn.loops",
 )

@@ -36,6 +36,7 @@ if os.environ.get("KAFKALOG_PURE"):
         "candidates",
         "lines",
         "markers",
+        "message_loop",
         "record_oddities",
     ):
         globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")
