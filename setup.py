@@ -13,6 +13,7 @@ _COMPILED = (
     "format.header_oddities",
     "format.lines",
     "format.markers",
+    "format.message_loop",
     "format.record_oddities",
     "txn.loops",
 )
