@@ -10,9 +10,13 @@ _COMPILED = (
     "format.batch_records",
     "format.candidates",
     "format.checksums",
+    "format.columns",
+    "format.gathering",
     "format.lines",
     "format.markers",
     "format.record_oddities",
+    "format.row_lines",
+    "format.selecting",
     "txn.loops",
 )
 
