@@ -76,7 +76,7 @@ def _judge(
         listing = {producer: listed for producer, listed in listing.items() if producer % of == share}
     own_markers = OwnMarkers(partition, listing)
     context = Context(
-        around.coordinator, around.decisions, around.one_moment(node), around.newest_broker, options.copy_ms,
+        around.coordinator, around.one_moment(node), around.newest_broker, options.copy_ms,
         options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes, metadata,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)

@@ -48,6 +48,7 @@ class OwnMarkers:
         self._audit = audit
         self._listing = listing
         self._offsets: dict[int, NDArray[np.int64]] = {}
+        self._newest: dict[int, Decision | None] = {}
 
     def answered(self, producer_id: int) -> Answered:
         """Return a producer's decisions with their own markers."""
@@ -63,6 +64,13 @@ class OwnMarkers:
     def producers(self) -> Iterable[int]:
         """Return the producer ids of the decisions."""
         return self._listing.keys()
+
+    def newest(self, producer_id: int) -> Decision | None:
+        """Return a producer's newest decision that lists the partition."""
+        if producer_id not in self._newest:
+            listed = self._listing.get(producer_id, ())
+            self._newest[producer_id] = max(listed, key=lambda decision: decision.decided, default=None)
+        return self._newest[producer_id]
 
     def has(self, producer_id: int, marker_offset: int) -> bool:
         """Say whether a marker is some decision's own."""

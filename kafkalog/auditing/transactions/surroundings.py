@@ -53,7 +53,7 @@ class Surroundings:
 
     `newest` is the newest time in all inputs, `newest_broker` the newest that a broker wrote, `now` the time that
     decides what is overdue (ms). `state_clean` says that the brokers with the state topic were stopped cleanly,
-    `state_cleaned` that records of it are missing. `decisions` are the coordinator's by producer id, `listings` by
+    `state_cleaned` that records of it are missing. `listings` are the coordinator's decisions by
     partition and producer id. `metadata` is None where no metadata log was given.
     """
 
@@ -65,7 +65,6 @@ class Surroundings:
     state_clean: bool = True
     state_cleaned: bool = False
     coordinator: Coordinator = field(default_factory=Coordinator)
-    decisions: dict[int, list[Decision]] = field(default_factory=dict)
     listings: dict[tuple[str, int], dict[int, list[Decision]]] = field(default_factory=dict)
     metadata: Metadata | None = None
     findings: list[Finding] = field(default_factory=list)
@@ -92,7 +91,6 @@ class Surroundings:
             late = -1 if options.snapshot else newest - options.copy_ms
             around.findings += absent_findings(nodes, around.metadata, late)
         for decision in around.coordinator.decisions():
-            around.decisions.setdefault(decision.producer_id, []).append(decision)
             for topic_partition in decision.partitions:
                 listing = around.listings.setdefault(topic_partition, {})
                 listing.setdefault(decision.producer_id, []).append(decision)
