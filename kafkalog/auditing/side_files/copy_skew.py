@@ -47,7 +47,7 @@ def settle_copy(
     if not worst:
         return list(findings)
     settled = [
-        finding if found is None else finding._replace(severity=Severity.NOTE, certainty=SKEWED)
+        finding if found is None else finding._replace(severity=Severity.NOTE, certainty=SKEWED, remedy=None)
         for finding, found in pairs
     ]
     if not joined:
@@ -90,6 +90,7 @@ class _Skew:
         self.rules: Mapping[str, Callable[[Finding], Severity | None]] = {
             "index-mismatch": self._replaced,
             "kraft-snapshot-wrong": self._newer_snapshot,
+            "late-data-adopted": self._transaction,
             "leader-epoch-decreasing": self._overlap,
             "leader-epochs-mismatch": self._epochs,
             "log-cut-short": self._replaced,
@@ -102,13 +103,14 @@ class _Skew:
             "sequence-broken": self._after_overlap,
             "snapshot-mismatch": self._replaced,
             "time-index-mismatch": self._replaced,
+            "transaction-hanging": self._transaction,
             "txn-index-mismatch": self._txn_index,
         }
 
     def ceiling(self, finding: Finding) -> Severity | None:
         """Return how bad a finding can be, None where no skew explains it."""
         rule = self.rules.get(finding.code)
-        return None if rule is None or finding.certainty is not None else rule(finding)
+        return None if rule is None else rule(finding)
 
     def _missing(self, finding: Finding) -> Severity | None:
         """Judge a missing segment: retention deletes the first ones, the cleaner any but the last."""
@@ -132,6 +134,8 @@ class _Skew:
 
     def _replaced(self, finding: Finding) -> Severity | None:
         """Judge files that do not fit together: of a segment that the cleaner replaced, or of a truncated follower."""
+        if finding.certainty == "proved":  # by other files than the segment's own
+            return None
         at_seam = finding.file.endswith(".snapshot") and self.bases[-1:] == [_base(finding)]
         if self.is_cleaned and (at_seam or self._is_closed(_base(finding))):
             return Severity.NOTE
@@ -147,6 +151,13 @@ class _Skew:
         """Judge a producer whose batches are read twice."""
         seams = (found for found in self.audit.findings if found.code == "offset-not-increasing")
         return Severity.NOTE if any(self._overlap(found) is not None for found in seams) else None
+
+    def _transaction(self, finding: Finding) -> Severity | None:
+        """Judge a transaction whose marker may be in a segment that went, or that is read twice."""
+        if finding.certainty != "damage-between" or self.audit.damaged:
+            return self._after_overlap(finding)
+        between = [gap for gap in self.audit.gaps if gap.kind == "damage" and gap.first_offset > (finding.offset or 0)]
+        return Severity.NOTE if all(not gap.position for gap in between) else None
 
     def _epochs(self, finding: Finding) -> Severity | None:
         """Judge a checkpoint that is older or newer than the log: it differs before or after what both have."""

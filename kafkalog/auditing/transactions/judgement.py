@@ -9,7 +9,7 @@ from kafkalog.auditing.partition import PartitionAudit, located, log_findings, m
 from kafkalog.auditing.side_files import check_partition, settle_copy
 from kafkalog.auditing.topics import policies, with_leader
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, against_coordinator, unidentified
-from kafkalog.auditing.transactions.findings import producer_findings
+from kafkalog.auditing.transactions.findings import Deadlines, producer_findings
 from kafkalog.auditing.transactions.pending_offsets import pending_offsets
 from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.verdicts import Context, Verdicts
@@ -62,15 +62,18 @@ def _judge(
 ) -> LogAudit:  # fmt: skip
     directory, options, metadata = partition.directory, around.options, around.metadata
     context = Context(
-        around.coordinator, around.decisions, around.one_moment(node), around.newest, options.copy_ms,
-        around.state_cleaned, tuple(other for other in replicas if other is not partition), around.several_nodes,
+        around.coordinator, around.decisions, around.one_moment(node), around.newest_broker, options.copy_ms,
+        options.max_timeout_ms, around.state_cleaned, tuple(other for other in replicas if other is not partition),
+        around.several_nodes, metadata,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)
+    copy_ms = 0 if context.one_moment else options.copy_ms
+    deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
     findings = log_findings(partition) if share == 0 else []
     findings += (located(finding, directory) for finding in marker_findings(partition))
     if share == 0:
         findings += check_partition(partition, all_producers=of == 1)
-    findings += producer_findings(partition, verdicts, around.coordinator, around.now, options.max_timeout_ms)
+    findings += producer_findings(partition, verdicts, around.coordinator, deadlines)
     if not options.snapshot:
         findings = settle_copy(findings, partition, policies(metadata, directory.topic), joined=share == 0)
     if directory.topic == OFFSETS_TOPIC:
