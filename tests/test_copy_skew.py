@@ -131,5 +131,6 @@ def _flip(segment: Path) -> None:
     ids=lambda case: case.name,
 )
 def test_copies_of_healthy_brokers_are_quiet(case: Path) -> None:
-    """``verify`` says nothing above note."""
+    """Neither command says anything above note."""
     assert above(verify([case / "data"]).findings()) == []
+    assert above(audit([case / "data"]).findings()) == []
