@@ -38,7 +38,7 @@ SAYS: Final[dict[str, dict[str, int]]] = {
     "k4-g-admin-abort-tv2": {"transaction-hanging": 1, "atomicity-broken": 1},
     "k4-g-foreign-markers": {"atomicity-broken": 2},
     "k4-g-foreign-markers-tv2": {"atomicity-broken": 2},
-    "k4-k-unclean-election": {"transaction-hanging": 1, "replicas-fork": 1, "atomicity-broken": 2},
+    "k4-k-unclean-election": {"transaction-hanging": 1, "replicas-fork": 1, "atomicity-broken": 1},
     "k4-m-expired-ids": {"transaction-hanging": 1},
     "v0.11-odd-batches": {"offset-outside-segment": 2},
     "v2.8-hanging": {"transaction-hanging": 3},

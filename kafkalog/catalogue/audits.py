@@ -118,11 +118,13 @@ AUDITS: Final[dict[str, Code]] = {
     "atomicity-broken": Code(
         ERROR,
         "A transaction ended in one partition differently than the coordinator decided or than it ended in another"
-        " partition, or one partition lacks its marker.",
+        " partition, or one partition has lost a transaction that was committed.",
         "Certain: only data that beyond doubt belongs to one transaction is compared; the rest is counted as not"
         " checkable.",
         "Consumers see only a part of the transaction.",
-        "Find out who wrote the wrong marker, or how the missing one was lost; the data must be repaired by hand.",
+        "Find out who wrote the wrong marker (kafka-transactions.sh abort writes ABORT), or how the missing one was"
+        " lost; the data must be written again by hand. If another replica still has the marker, it is named: save that"
+        " copy.",
     ),
     "late-data-adopted": Code(
         WARNING,
@@ -147,8 +149,10 @@ AUDITS: Final[dict[str, Code]] = {
     ),
     "replicas-fork": Code(
         WARNING,
-        "Two replicas hold batches of different leader epochs at the same offset: their histories diverge there.",
-        "Certain: the batches of both replicas were read.",
+        "A replica holds batches of another leader epoch at the same offset than the leader's replica: their histories"
+        " diverge there.",
+        "Certain: the batches of both replicas were read. Without the metadata log, the replica whose leader epochs"
+        " reach furthest is taken for the leader's.",
         "Only one history continues; what the other replica holds from that offset on is lost for consumers.",
         "Typical after an unclean election: look at what only one replica holds before the other is truncated.",
     ),

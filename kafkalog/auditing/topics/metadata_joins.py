@@ -8,7 +8,16 @@ from typing import Final, NamedTuple
 from kafkalog.auditing.topics.metadata import Metadata, Partition, Span
 from kafkalog.log.moment import Moment
 
-__all__ = ["Assigned", "absent_partitions", "leader_at", "leader_of_epoch", "leaderless", "policies", "policy_at"]
+__all__ = [
+    "Assigned",
+    "absent_partitions",
+    "leader_at",
+    "leader_now",
+    "leader_of_epoch",
+    "leaderless",
+    "policies",
+    "policy_at",
+]
 
 _TOPIC: Final = 2
 _BROKER: Final = 4
@@ -75,6 +84,12 @@ def leader_at(metadata: Metadata, topic: str, partition: int, timestamp: int) ->
         if span.held_at(Moment(timestamp=timestamp)):
             return span.value.leader, span.value.leader_epoch
     return None
+
+
+def leader_now(metadata: Metadata, topic: str, partition: int) -> int | None:
+    """Return who leads a partition at the end of the metadata; None for nobody, and where it is not known."""
+    span = next(_spans(metadata, topic, partition), None)
+    return None if span is None or span.until is not None or span.value.leader < 0 else int(span.value.leader)
 
 
 def leader_of_epoch(metadata: Metadata, topic: str, partition: int, epoch: int) -> int | None:

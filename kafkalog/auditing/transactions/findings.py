@@ -5,11 +5,12 @@ A message names the transaction and its partition, then the cause with its word 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, file_of, located
+from kafkalog.auditing.transactions.own_markers import kept_by
 from kafkalog.auditing.transactions.verdicts import Verdict, Verdicts, markers_since
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.records.transaction_state import TransactionState
@@ -64,12 +65,21 @@ class Deadlines(NamedTuple):
 
 
 def producer_findings(
-    audit: PartitionAudit, verdicts: Verdicts, coordinator: Coordinator, deadlines: Deadlines
-) -> list[Finding]:
-    """Return the findings about the producers in a log, and about their transactions."""
+    audit: PartitionAudit, verdicts: Verdicts, coordinator: Coordinator, deadlines: Deadlines,
+    replicas: Sequence[PartitionAudit] = (),
+) -> list[Finding]:  # fmt: skip
+    """Return the findings about the producers in a log, and about their transactions.
+
+    `replicas` are the partition's other logs: one may still have a marker that this one has lost.
+    """
     found = list(audit.of_producers)
     for row, verdict in verdicts.judged():
-        found += _of_transaction(audit, row, verdict, coordinator, deadlines)
+        is_lost = verdict.state == "hanging" and verdict.cause == "marker-missing"
+        kept = kept_by(replicas, verdict.decision) if is_lost and verdict.decision is not None else ""
+        found += (
+            finding._replace(message=finding.message + kept)
+            for finding in _of_transaction(audit, row, verdict, coordinator, deadlines)
+        )
     return [located(finding, audit.directory) for finding in found]
 
 

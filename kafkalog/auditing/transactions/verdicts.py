@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import Metadata, leaderless
 from kafkalog.auditing.transactions.moments import Known, Moments, Read
+from kafkalog.auditing.transactions.own_markers import OwnMarkers, cut_off
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns, Packed
@@ -63,9 +63,10 @@ class Context:
 
     `one_moment` says so for certain (a clean stop, or the user says so); else `newest_broker`, the newest time (ms)
     that a broker wrote in any input, `copy_ms` and `max_timeout_ms` decide whether a transaction is too old for its
-    marker to have come during the copy. `decisions` are the coordinator's by producer id. `state_cleaned` says whether
-    records of the state topic are missing. `replicas` are the same partition's logs on other nodes, `several_nodes`
-    says whether there are any: they stop one after the other.
+    marker to have come during the copy. `decisions` are the coordinator's by producer id, `own_markers` the markers in
+    the log that answer those that list the partition. `state_cleaned` says whether records of the state topic are
+    missing. `replicas` are the same partition's logs on other nodes, `several_nodes` says whether there are any: they
+    stop one after the other.
     """
 
     coordinator: Coordinator
@@ -75,6 +76,7 @@ class Context:
     copy_ms: int
     max_timeout_ms: int
     state_cleaned: bool
+    own_markers: OwnMarkers
     replicas: tuple[PartitionAudit, ...] = ()
     several_nodes: bool = False
     metadata: Metadata | None = None
@@ -93,13 +95,12 @@ class Verdicts:
     def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
         """Judge a log's transactions."""
         verdicts = cls(audit.transactions, context.coordinator)
-        decisions = _Decisions(context.decisions)
         moments = Moments(audit)
         start = 0
         for rows in audit.transactions.blocks(*_LOOKED_AT):
             places = start + np.flatnonzero(_chosen(audit, rows, context))
             for number, row in zip(places.tolist(), audit.transactions.take(places), strict=True):
-                verdicts.special[number] = _judge(audit, row, context, decisions, moments)
+                verdicts.special[number] = _judge(audit, row, context, moments)
             start += len(rows)
         return verdicts
 
@@ -187,32 +188,10 @@ _DECIDED: Final = tuple(_ENDED.values())
 _AT_ONCE: Final = 4096  # rows that get their words together
 
 
-class _Decisions:
-    """Decisions by producer, in the order of their times."""
-
-    def __init__(self, decisions: dict[int, list[Decision]]) -> None:
-        self._all = decisions
-        self._aborts: dict[int, tuple[list[int], list[Decision]]] = {}
-
-    def aborts_before(self, producer_id: int, timestamp: int) -> Iterator[Decision]:
-        """Yield the producer's decisions to abort that were taken up to a time, newest first."""
-        if producer_id not in self._aborts:
-            found = [decision for decision in self._all.get(producer_id, ()) if not decision.committed]
-            found.sort(key=lambda decision: decision.decided)
-            self._aborts[producer_id] = ([decision.decided for decision in found], found)
-        times, found = self._aborts[producer_id]
-        yield from reversed(found[max(0, bisect_right(times, timestamp) - _NEAR) : bisect_right(times, timestamp)])
-
-
-_NEAR: Final = 16  # decisions of one producer that may come between a decision and its marker
-
-
-def _judge(
-    audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions, moments: Moments
-) -> Verdict:
+def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, moments: Moments) -> Verdict:
     names = context.coordinator.names(row["producer_id"])
     if row["marker_type"] != extents.OPEN:
-        cause = _cause_of_ended(audit, row, context, decisions)
+        cause = _cause_of_ended(row, context)
         certainty = "damage-between" if _damage_between(audit, row) else "proved"
         return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, certainty, None, None)
     state, cause, entry = _open(audit, row, context, names)
@@ -241,7 +220,11 @@ def _known(
     decided = -1 if decision is None else decision.decided
     said = -1 if entry is None else max(entry.timestamp, entry.record.last_update_timestamp)
     sent = decision is None or bool(len(markers_since(audit, row, decision.epoch, decided)))
-    if not sent and decision is not None and _without_leader(audit, decision, context):
+    if (
+        decision is not None
+        and not sent
+        and (_without_leader(audit, decision, context) or cut_off(audit, context.replicas, decision))
+    ):
         return Known("proved", too_early=False, recent=False)
     # Where no record is missing, only a decision that lists the partition sends a marker.
     due = -1 if sent and not context.state_cleaned else max(said, decided)
@@ -260,32 +243,31 @@ def _without_leader(audit: PartitionAudit, decision: Decision, context: Context)
     return leaderless(context.metadata, topic, partition, decision.decided, decision.completed)
 
 
-def _cause_of_ended(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> str | None:
+def _cause_of_ended(row: dict[str, int], context: Context) -> str | None:
     if row["first_offset"] == NONE:
         return "marker-without-data"
     if row["epoch_changes"]:
         return "late-data-adopted"
-    if row["marker_type"] == extents.ABORT and _nobody_decided(audit, row, context, decisions):
+    if row["marker_type"] == extents.ABORT and _nobody_decided(row, context):
         return "administrator-abort"
     return "begins-before-log" if row["batches"] == 0 else None
 
 
-def _nobody_decided(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> bool:
-    """Say whether the coordinator, with all of its records available, never decided to abort this."""
-    names = context.coordinator.names(row["producer_id"])
-    if context.state_cleaned or not context.coordinator.complete:
+def _nobody_decided(row: dict[str, int], context: Context) -> bool:
+    """Say whether an ABORT marker is no decision's own, with all of the coordinator's records available.
+
+    Records from after the copy can't be about a marker whose epoch the coordinator has left.
+    """
+    coordinator = context.coordinator
+    if context.state_cleaned or not coordinator.complete:
         return False
-    if not (
-        context.one_moment or context.coordinator.goes_on_past(names[0] if names else None, row["marker_timestamp"])
-    ):
-        return False
-    here = (audit.directory.topic, audit.directory.partition)
-    return not any(
-        here in decision.partitions
-        and decision.epoch == row["marker_epoch"]
-        and (decision.until is None or row["marker_timestamp"] <= decision.until or decision.epoch != row["last_epoch"])
-        for decision in decisions.aborts_before(row["producer_id"], row["marker_timestamp"])
+    names, last = coordinator.names(row["producer_id"]), coordinator.last(row["producer_id"])
+    all_known = (
+        context.one_moment
+        or (last is not None and last.record.producer_epoch > row["marker_epoch"])
+        or coordinator.goes_on_past(names[0] if names else None, row["marker_timestamp"])
     )
+    return all_known and not context.own_markers.has(row["producer_id"], row["marker_offset"])
 
 
 def _open(
