@@ -37,6 +37,7 @@ if os.environ.get("KAFKALOG_PURE"):
         "header_oddities",
         "lines",
         "markers",
+        "message_loop",
         "record_oddities",
     ):
         globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")

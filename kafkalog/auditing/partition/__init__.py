@@ -11,7 +11,7 @@ from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.lost_offsets import LostOffsets
 from kafkalog.auditing.partition.marker_rules import marker_findings
 from kafkalog.auditing.partition.read import read_log
-from kafkalog.auditing.partition.replicas import reach, replica_forks, state_differences
+from kafkalog.auditing.partition.replicas import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
 from kafkalog.auditing.partition.scan_message import SCAN_VERSION, read_extents, read_scan, scan_messages
 from kafkalog.auditing.partition.segments import segment_row
@@ -22,6 +22,7 @@ __all__ = [
     "PartitionAudit",
     "SegmentScan",
     "file_of",
+    "fork_of",
     "join",
     "located",
     "log_findings",

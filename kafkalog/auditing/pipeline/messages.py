@@ -47,7 +47,7 @@ _PLACE: Final = Schema(
 )
 _SUMMARY_NUMBERS: Final = (
     "partition", "log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset", "segments", "size",
-    "batches", "records", "control_records", "open", "serious", "unidentified",
+    "batches", "records", "control_records", "open", "serious", "unidentified", "spoken_for",
 )  # fmt: skip
 _SUMMARY_TEXTS: Final = ("log", "topic", "cluster_id", "node_id", "topic_id")
 _SUMMARY: Final = Schema(

@@ -88,7 +88,7 @@ def settle(logs: Sequence[Log]) -> None:
             for finding in log.findings
             if not (finding.code == "segment-foreign" and _stem(finding.file) == _stem(content.file))
         ]
-        told = Finding.of("segment-foreign", content.file, home, offset=content.first_offset)
+        told = Finding.of("segment-foreign", content.file, home, offset=content.first_offset, certainty="proved")
         log.findings.insert(0, located(told, directory))
     for copy, finding in _alike(logs):
         copy.findings.append(finding)
