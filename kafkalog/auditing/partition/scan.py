@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Bytes, Finding
-from kafkalog.format import markers
+from kafkalog.format import kernel, markers
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import state_record
 from kafkalog.log.chunk import Chunk, Limits
@@ -150,13 +151,17 @@ class _Reported:
         self.findings: list[Finding] = []
 
     def of_chunk(self, chunk: Chunk, last_offset: int | None) -> None:
-        """Keep a chunk's findings, except gaps: these are rows of the table of gaps."""
+        """Keep a chunk's findings, except gaps: these are rows of the table of gaps.
+
+        `last_offset` is that of the batch before the chunk.
+        """
         for finding in chunk.findings:
             if finding.code == "tail-preallocated":
                 self.zero_tail = finding
                 continue
             if finding.bytes in (Bytes.LOST, Bytes.SUSPECT) and finding.position is not None and finding.length:
-                self.damaged.append(DamagedBytes(self.file, finding.position, finding.length, last_offset))
+                before = _last_before(chunk, finding.position, last_offset)
+                self.damaged.append(DamagedBytes(self.file, finding.position, finding.length, before))
             if finding.code != "offset-gap":
                 self.findings.append(finding)
 
@@ -169,3 +174,11 @@ class _Reported:
                     "control-record-malformed", self.file, message, position=position, length=size, offset=offset
                 )
             )
+
+
+def _last_before(chunk: Chunk, position: int, last_offset: int | None) -> int | None:
+    """Return the last offset of the whole batch before a position in or after a chunk."""
+    row = bisect_left(chunk.heads.column(kernel.POSITION), position) - 1
+    while row >= 0 and not chunk.heads.cell(kernel.VALID, row):
+        row -= 1
+    return last_offset if row < 0 else chunk.heads.cell(kernel.LAST_OFFSET, row)
