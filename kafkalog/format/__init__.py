@@ -34,8 +34,10 @@ if os.environ.get("KAFKALOG_PURE"):
         "batch_headers",
         "batch_records",
         "candidates",
+        "interning",
         "lines",
         "markers",
+        "message_kinds",
         "message_loop",
         "record_oddities",
     ):
