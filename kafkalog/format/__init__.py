@@ -35,8 +35,10 @@ if os.environ.get("KAFKALOG_PURE"):
         "batch_records",
         "candidates",
         "header_oddities",
+        "interning",
         "lines",
         "markers",
+        "message_kinds",
         "message_loop",
         "record_oddities",
     ):
