@@ -34,8 +34,12 @@ if os.environ.get("KAFKALOG_PURE"):
         "batch_headers",
         "batch_records",
         "candidates",
+        "columns",
+        "gathering",
         "lines",
         "markers",
         "record_oddities",
+        "row_lines",
+        "selecting",
     ):
         globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")
