@@ -34,6 +34,8 @@ if os.environ.get("KAFKALOG_PURE"):
         "batch_headers",
         "batch_records",
         "candidates",
+        "columns",
+        "gathering",
         "header_oddities",
         "interning",
         "lines",
@@ -41,5 +43,7 @@ if os.environ.get("KAFKALOG_PURE"):
         "message_kinds",
         "message_loop",
         "record_oddities",
+        "row_lines",
+        "selecting",
     ):
         globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")
