@@ -160,7 +160,8 @@ def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[n
     chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
     chosen |= (rows["epoch_changes"] != 0) | (has_data & (rows["batches"] == 0))
     if not context.state_cleaned and context.coordinator.complete:
-        chosen |= (rows["marker_type"] == extents.ABORT) & has_data
+        foreign = ~np.isin(rows["marker_offset"], context.own_markers.offsets)
+        chosen |= (rows["marker_type"] == extents.ABORT) & has_data & foreign
     for last_before in (extent.last_offset for extent in audit.damaged):
         if last_before is not None:
             chosen |= has_data & (rows["first_offset"] <= last_before) & _ends_after(rows, last_before)
@@ -247,7 +248,7 @@ def _cause_of_ended(row: dict[str, int], context: Context) -> str | None:
 
 
 def _nobody_decided(row: dict[str, int], context: Context) -> bool:
-    """Say whether an ABORT marker is no decision's own, with all of the coordinator's records available.
+    """Say whether all of the coordinator's records about an ABORT marker are available, and it is no decision's own.
 
     Records from after the copy can't be about a marker whose epoch the coordinator has left.
     """
@@ -260,7 +261,7 @@ def _nobody_decided(row: dict[str, int], context: Context) -> bool:
         or (last is not None and last.record.producer_epoch > row["marker_epoch"])
         or coordinator.goes_on_past(name, row["marker_timestamp"])
     )
-    return all_known and not context.own_markers.has(row["producer_id"], row["marker_offset"])
+    return all_known and not context.own_markers.has(row["marker_offset"])
 
 
 def _open(
