@@ -11,12 +11,11 @@ from typing import Final, NamedTuple, Protocol
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Bytes, Finding
 from kafkalog.format import kernel, markers
-from kafkalog.format.message import MalformedError
-from kafkalog.format.records.transaction_state import state_record
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.logdir import Segment
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
-from kafkalog.log.readers import records, segment_chunks
+from kafkalog.log.readers import segment_chunks
+from kafkalog.log.state_columns import read_state_columns
 from kafkalog.txn.coordinator import Entry
 from kafkalog.txn.fold import Fold, FoldedLog
 
@@ -120,22 +119,10 @@ def _read_entries(log: LogName, scan: SegmentScan, limits: Limits | None) -> Non
     """Read a coordinator's records."""
     path = scan.segment.path
     try:
-        size = scan.segment.size
-        for record in records(path, limits=limits, on_finding=lambda _: None, max_bytes=size):  # the scan reported them
-            try:
-                state = state_record(record.key, record.value)
-            except MalformedError as error:
-                message = f"the record at offset {record.offset}: {error}"
-                finding = Finding.of(
-                    "state-record-malformed", path, message, position=record.position, offset=record.offset,
-                    log=log.log,
-                )  # fmt: skip
-                if finding not in scan.findings[-1:]:  # two records of a batch may have one offset
-                    scan.findings.append(finding)
-                continue
-            if state is not None:
-                entry = Entry(log.log, log.partition, record.offset, record.timestamp, state)
-                scan.entries.append(entry)
+        states = read_state_columns(path, log.log, limits=limits, max_bytes=scan.segment.size)
+        scan.findings += states.findings
+        about = zip(states.offset.tolist(), states.timestamp.tolist(), states.records(), strict=True)
+        scan.entries += (Entry(log.log, log.partition, *one) for one in about)
     except UnreadableError as error:
         if not any(finding.code == "file-unreadable" for finding in scan.findings):  # it vanished since the first read
             scan.findings.append(Finding.of("file-unreadable", path, str(error)))
