@@ -10,9 +10,15 @@ _COMPILED = (
     "format.batch_records",
     "format.candidates",
     "format.checksums",
+    "format.columns",
+    "format.gathering",
+    "format.header_oddities",
     "format.lines",
     "format.markers",
+    "format.message_loop",
     "format.record_oddities",
+    "format.row_lines",
+    "format.selecting",
     "txn.loops",
 )
 

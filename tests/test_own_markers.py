@@ -247,7 +247,7 @@ def test_each_decision_has_the_marker_that_its_coordinator_wrote(ended: list[End
             now += 1
         listed = (("t", 0),)
         decisions.append(
-            Decision("x", 1, 0, 0, one.committed, started, taken, now + 1, listed, True, number, 10**6)
+            Decision("x", 1, 0, 0, one.committed, started, taken, now + 1, listed, True, number, 10**6, taken)
         )  # fmt: skip
     log = mock.Mock(of_producer=lambda _: _columns(rows))
     markers = OwnMarkers(log, {1: decisions})

@@ -20,7 +20,8 @@ from plain import table
 REMEDIES: Final = FIXTURES / "remedies"
 CASES: Final = cases(REMEDIES)
 MOVING: Final = CORPUS.parent / "corpus-moving"
-# Of the corpus's own cases: the codes above a note about transactions and replicas, and how often each is said.
+# Of the corpus's own cases: the codes above a note about transactions and replicas, and how often each is said. That a
+# transaction hangs is a note where the copy can't prove it.
 LEFT: Final[dict[str, dict[str, int]]] = {
     "remedy-leaderless-1": {"transaction-hanging": 2},
     "remedy-leaderless-2": {"atomicity-broken": 1},
@@ -122,4 +123,6 @@ def test_what_remedies_left_in_the_corpus(name: str) -> None:
     case = MOVING / name
     nodes = sorted(case.glob("data/n*")) or sorted(case.glob("data*"))
     assert nodes, f"{case} is not there: nothing was compared"
-    assert Counter(finding.code for finding in loud(audit(nodes))) == LEFT[name]
+    found = audit(nodes).findings()
+    said = [one for one in found if one.severity > Severity.NOTE or one.code == "transaction-hanging"]
+    assert Counter(one.code for one in said) == LEFT[name]

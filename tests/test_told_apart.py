@@ -126,7 +126,7 @@ def hanging(tmp_path: Path, *states: bytes | None) -> list[tuple[Any, ...]]:
     """The odd transactions of a log with one open one, beside its transactional id's records."""
     plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "data", 1000, 0, 0)])
     write_state(tmp_path, *(("tx-1", state) for state in states))
-    return odd(audit([tmp_path]), "transactional_id")
+    return odd(audit([tmp_path], AuditOptions(snapshot=True)), "transactional_id")
 
 
 def test_an_expired_id(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from dumped import dumped
 from kafkalog.findings import Finding
 from kafkalog.log import values
 from kafkalog.log.arrow import batches_as_arrow, records_as_arrow
-from kafkalog.log.rows import segment_rows
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES, Table
@@ -65,7 +65,7 @@ def test_arrow_holds_what_the_rows_hold(
 
 
 def _rows(path: str, table: Table, selection: Selection) -> Iterator[tuple[Table, tuple[Any, ...]]]:
-    for item in segment_rows(path, segment_chunks(path), {table.name}, selection):
+    for item in dumped(path, segment_chunks(path), {table.name}, selection):
         if not isinstance(item, Finding):
             yield item
 

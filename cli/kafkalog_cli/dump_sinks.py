@@ -12,7 +12,7 @@ from kafkalog.log.rows import TABLES_OF
 from kafkalog.tables import TABLES
 from kafkalog_cli.dumping import SEGMENTS, DumpRequest
 from kafkalog_cli.inputs import name_of
-from kafkalog_cli.render.rows import CsvSink, RowSink
+from kafkalog_cli.render.rows import BlockSink, CsvSink
 from kafkalog_cli.render.sinks import sink_of
 
 __all__ = ["dump_sink"]
@@ -20,7 +20,7 @@ __all__ = ["dump_sink"]
 
 def dump_sink(
     form: str, stream: BinaryIO, request: DumpRequest, columns: Sequence[str], *, terminal: bool, raw: bool
-) -> RowSink:
+) -> BlockSink:
     """Return the sink for `form`; a csv has exactly one table.
 
     Raises UsageError if the files or the options give it several, or none of its columns.

@@ -87,14 +87,16 @@ AUDITS: Final[dict[str, Code]] = {
         ERROR,
         "A transaction is open and the coordinator will never end it: the last stable offset cannot pass its first"
         " offset.",
-        "See the column `certainty`: proved, or the marker may have come after the copy or may be in damaged bytes.",
+        "See the column `certainty`: proved, or the marker may have come after the copy or may be in damaged bytes."
+        " A note if it may have come after the copy and is recent, a warning if it is not proved otherwise.",
         "read_committed consumers wait forever, and compaction cannot pass the transaction.",
-        "Read its cause, then end it with kafka-transactions.sh abort.",
+        "Read its cause. Where it is proved, end it with kafka-transactions.sh abort; else copy again first.",
     ),
     "transaction-overdue": Code(
         WARNING,
         "A transaction has been open for longer than its timeout allows.",
-        "Measured against the newest time in the inputs, or --now; a copied state topic may be older than the data.",
+        "Measured against the newest broker time in the inputs, or --now; in a copy of a running broker against its"
+        " state partition's newest time, or --copy-minutes before that.",
         "If the coordinator runs, it aborts the transaction at most ten seconds after the timeout.",
         "Look at the coordinator's broker.",
     ),
@@ -107,10 +109,11 @@ AUDITS: Final[dict[str, Code]] = {
     ),
     "transaction-undecided": Code(
         WARNING,
-        "A transaction is open, and the partition of __transaction_state that would explain it is not available.",
+        "A transaction is open, and the available records of __transaction_state do not explain it: the partition that"
+        " would is missing, or was copied at another moment (a note).",
         "Certain only that this log has no marker for it.",
         "Unknown without the coordinator's records.",
-        "Add the directory that holds the missing partitions of __transaction_state.",
+        "Add the directory that holds the missing partitions of __transaction_state, or copy again.",
     ),
     "atomicity-broken": Code(
         ERROR,

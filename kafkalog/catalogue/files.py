@@ -250,7 +250,8 @@ FILES: Final[dict[str, Code]] = {
         "Index files are here, but their segment is not.",
         "Certain that the segment is not here; brokers remove a segment's files together.",
         "A starting broker deletes the indexes silently.",
-        "Copy the partition from another replica. A note in a gap or after the log's end, which has its own finding.",
+        "Copy the partition from another replica. A note in a gap or after the log's end, which has its own finding,"
+        " and in a copy of a broker that ran (copy-skewed).",
     ),
     "txn-index-mismatch": Code(
         ERROR,
@@ -273,6 +274,15 @@ FILES: Final[dict[str, Code]] = {
         "Certain that they differ. The CRCs do not cover the batches' epochs, so either may be wrong.",
         "Followers truncate by it.",
         "Compare with another replica's leader-epoch-checkpoint.",
+    ),
+    "copy-skewed": Code(
+        WARNING,
+        "Files of a partition are of different moments: they were copied one after the other while the broker ran.",
+        "Certain that they contradict each other. A note where the files show that the broker deleted or replaced some"
+        " of them meanwhile; a warning where files may have been lost instead.",
+        "No effect on the broker that ran; one that starts from such a copy repairs it or misses the same files.",
+        "Copy the partition again, from a stopped broker or a file system snapshot. The findings that follow from it"
+        " are notes.",
     ),
     "checkpoint-ahead": Code(
         WARNING,

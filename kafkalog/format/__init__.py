@@ -34,8 +34,10 @@ if os.environ.get("KAFKALOG_PURE"):
         "batch_headers",
         "batch_records",
         "candidates",
+        "header_oddities",
         "lines",
         "markers",
+        "message_loop",
         "record_oddities",
     ):
         globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")

@@ -12,7 +12,7 @@ from kafkalog.format.batch_start import magic_of, size_of, smallest_size
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
 from kafkalog.format.record_errors import RECORD_ERRORS
 
-__all__ = ["Decoder", "RecordBlock", "decode_records"]
+__all__ = ["Decoder", "RecordBlock", "decode_records", "header_at", "headers_of"]
 
 _ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
 _ENOUGH: Final = 1 << 18  # decompressed bytes that are decoded at once
@@ -49,7 +49,7 @@ class RecordBlock:
     def headers(self, number: int) -> tuple[tuple[bytes, bytes | None], ...]:
         """Return one record's headers in order."""
         start, count = self.recs.cell(kernel.HEADERS_START, number), self.recs.cell(kernel.HEADERS_COUNT, number)
-        return tuple(_headers(self.buf, start, count))
+        return tuple(headers_of(self.buf, start, count))
 
     def record(self, number: int, position: int | None = None) -> Record:
         """Make one Record; `position` is that of its batch if it is inside a wrapper."""
@@ -62,7 +62,7 @@ class RecordBlock:
             sequence,
             None if key_size < 0 else bytes(buf[key : key + key_size]),
             None if value_size < 0 else bytes(buf[value : value + value_size]),
-            tuple(_headers(buf, headers, count)),
+            tuple(headers_of(buf, headers, count)),
             size,
             self.heads.cell(kernel.POSITION, row) if position is None else position,
             magic,
@@ -76,16 +76,19 @@ def _wrapped(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def _headers(buf: bytes | bytearray | memoryview, position: int, count: int) -> Iterator[tuple[bytes, bytes | None]]:
+def headers_of(buf: bytes | bytearray | memoryview, position: int, count: int) -> Iterator[tuple[bytes, bytes | None]]:
+    """Yield `count` headers that the kernel has checked, from `position` on."""
     for _ in range(count):
-        size, position = _varint(buf, position)
-        key = bytes(buf[position : position + size])
-        size, position = _varint(buf, position + size)
-        if size < 0:
-            yield key, None
-        else:
-            yield key, bytes(buf[position : position + size])
-            position += size
+        key, key_size, value, value_size, position = header_at(buf, position)
+        data = None if value_size < 0 else bytes(buf[value : value + value_size])
+        yield bytes(buf[key : key + key_size]), data
+
+
+def header_at(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, int, int, int, int]:
+    """Say where a header that the kernel has checked has its parts: key, its size, value, its size, the next header."""
+    key_size, key = _varint(buf, position)
+    value_size, value = _varint(buf, key + key_size)
+    return key, key_size, value, value_size, value + max(value_size, 0)
 
 
 def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
@@ -187,6 +190,9 @@ class Decoder:
                 found = self.finding(error.code, row, str(error))
         return found if self.heads.cell(kernel.VALID, row) else None
 
+    def unpacked(self, data: bytes | bytearray, row: int, stop_row: int) -> None:
+        """Take the decompressed records of the batches in rows [`row`, `stop_row`), before they are decoded."""
+
     def packed(self, buf: memoryview, first: int) -> Generator[RecordBlock, None, int]:
         """Decode the compressed records of the magic 2 batches from row `first` on, several at once.
 
@@ -216,6 +222,7 @@ class Decoder:
                 findings += [data] if data is not None else []
             row += 1
         joined = parts[0] if len(parts) == 1 else b"".join(parts)
+        self.unpacked(joined, first, row)
         at, why = first, batch_records.NO_ROOM
         while why == batch_records.NO_ROOM:
             n, at, why, errors = batch_records.read(

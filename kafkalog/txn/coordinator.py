@@ -29,8 +29,8 @@ class Decision(NamedTuple):
     """A transaction that the coordinator decided: its id, decision, time and partitions.
 
     `data_epoch` is the epoch of the Ongoing record before, None if that is gone; `until` is the time of the next
-    transaction's start, None if there is none; `complete` says whether a Complete record follows. The state partition
-    has no records from after `known_until`.
+    transaction's start, None if there is none; `complete` says whether a Complete record follows,
+    `completed` when it was written, -1 for never. The state partition has no records from after `known_until`.
     """
 
     transactional_id: str
@@ -45,6 +45,7 @@ class Decision(NamedTuple):
     complete: bool
     offset: int
     known_until: int
+    completed: int
 
 
 @dataclass(slots=True)
@@ -74,6 +75,15 @@ class Coordinator:
             return self.newest[self.timelines[name][0].partition] > timestamp
         return bool(self.newest) and all(newest > timestamp for newest in self.newest.values())
 
+    def read_until(self, name: str | None) -> int:
+        """Return the time (ms) of the newest record in an id's state partition.
+
+        Without an id it is the earliest of all partitions': -1 where one of them has no record, or is not here.
+        """
+        if name is not None and name in self.timelines:
+            return self.newest[self.timelines[name][0].partition]
+        return min((self.newest.get(number, -1) for number in range(self.total or 0)), default=-1)
+
     @property
     def complete(self) -> bool:
         """Say whether every state partition of the cluster is available."""
@@ -99,6 +109,7 @@ class Coordinator:
                 before = entries[number - 1].record if number else None
                 ongoing = before is not None and before.state is TransactionState.ONGOING
                 after = entries[number + 1 :]
+                complete = bool(after) and after[0].record.state in _COMPLETE
                 following = next((later for later in after if later.record.state not in (*_PREPARE, *_COMPLETE)), None)
                 yield Decision(
                     name,
@@ -110,9 +121,10 @@ class Coordinator:
                     record.last_update_timestamp,
                     None if following is None else _time_of(following),
                     record.partitions or (),
-                    bool(after) and after[0].record.state in _COMPLETE,
+                    complete,
                     entry.offset,
                     self.newest[entry.partition],
+                    after[0].timestamp if complete else -1,
                 )
 
 

@@ -21,13 +21,14 @@ from kafkalog.auditing.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.arrow import batches_as_arrow, records_as_arrow
+from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.internals import TOPICS
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC
 from kafkalog.log.rows import finding_rows, segment_rows
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
-from kafkalog.tables import Table, audit, dump, internal, metadata
+from kafkalog.tables import TABLES, Table, audit, dump, internal, metadata
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, gathered
 from kafkalog_spark.request import Request
 
@@ -102,8 +103,8 @@ def _dumped(table: str) -> SegmentRows:
         if table == "internal" and internal is None:
             return
         chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
-        for item in segment_rows(path, chunks, {table}, request.selection, internal):
-            if not isinstance(item, Finding):
+        for item in segment_rows(path, chunks, {table: TABLES[table].names}, request.selection, internal):
+            if not isinstance(item, (Finding, Rows)):
                 yield item[1]
 
     return rows
@@ -119,14 +120,16 @@ def _of_logs(table: str) -> LogBatches:
     def batches(logs: list[LogPlace], around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
         places = segments_of(logs, request.split_bytes)
         scans: dict[int, dict[int, SegmentScan]] = {log.number: {} for log in logs}
-        clock = Clock(around.newest, around.now)
+        clock = Clock(around.newest, around.newest_broker)
         for place in places:
             scan = scan_place(place, request.options.limits)
             scans[place.log_number][place.split_no] = scan
             clock = clock.with_scan(scan.stretch.newest, scan.stretch.newest_broker)
         now = clock.newest_broker if request.options.now is None else around.now
         in_order = {number: [of_log[at] for at in sorted(of_log)] for number, of_log in scans.items()}
-        judgement = judge_partition(logs, in_order, replace(around, newest=clock.newest, now=now))
+        judgement = judge_partition(
+            logs, in_order, replace(around, newest=clock.newest, newest_broker=clock.newest_broker, now=now)
+        )
         if table == "findings":
             yield from arrow_batches(finding_rows(judgement.findings), arrow_schema(audit.FINDINGS))
         for found in judgement.logs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Bytes, Finding
@@ -14,7 +14,7 @@ from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import state_record
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.logdir import Segment
-from kafkalog.log.names import STATE_TOPIC
+from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.log.readers import records, segment_chunks
 from kafkalog.txn.coordinator import Entry
 from kafkalog.txn.fold import Fold, FoldedLog
@@ -93,6 +93,8 @@ def scan_segment(
         reported.findings.append(Finding.of("file-unreadable", segment.path, str(error)))
         reported.damaged.append(DamagedBytes(segment.path, 0, segment.size, fold.last_offset))
     stretch = fold.result()
+    if log.topic in _BY_BROKERS:
+        stretch = replace(stretch, newest_broker=stretch.newest)
     reported.of_markers(stretch)
     scan = SegmentScan(
         segment, stretch, reported.damaged, reported.zero_tail, reported.findings,
@@ -101,6 +103,9 @@ def scan_segment(
     if log.topic == STATE_TOPIC:
         _read_entries(log, scan, limits)
     return scan
+
+
+_BY_BROKERS: Final = (METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC)  # brokers set all times in them
 
 
 def _oldest(stretch: FoldedLog) -> int:

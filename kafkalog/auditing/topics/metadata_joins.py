@@ -8,7 +8,16 @@ from typing import Final, NamedTuple
 from kafkalog.auditing.topics.metadata import Metadata, Partition, Span
 from kafkalog.log.moment import Moment
 
-__all__ = ["Assigned", "absent_partitions", "leader_at", "leader_now", "leader_of_epoch", "policies", "policy_at"]
+__all__ = [
+    "Assigned",
+    "absent_partitions",
+    "leader_at",
+    "leader_now",
+    "leader_of_epoch",
+    "leaderless",
+    "policies",
+    "policy_at",
+]
 
 _TOPIC: Final = 2
 _BROKER: Final = 4
@@ -40,6 +49,14 @@ def policy_at(metadata: Metadata, topic: str, timestamp: int) -> str | None:
             if span.held_at(moment):
                 return str(span.value)
     return None
+
+
+def leaderless(metadata: Metadata, topic: str, partition: int, since: int, until: int) -> bool:
+    """Say whether a partition had no leader at any time (ms) from `since` up to `until`."""
+    ids = metadata.ids.get(topic)
+    spans = metadata.partitions.get((ids[-1], partition), ()) if ids else ()
+    held = [span for span in spans if span.since <= until and (span.until is None or span.until >= since)]
+    return bool(held) and held[0].since <= since and all(span.value.leader < 0 for span in held)
 
 
 def policies(metadata: Metadata | None, topic: str) -> set[str | None]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafkalog.auditing.partition import PartitionAudit, located, log_findings, marker_findings, replica_forks
-from kafkalog.auditing.side_files import check_partition
-from kafkalog.auditing.topics import with_leader
+from kafkalog.auditing.side_files import check_partition, settle_copy
+from kafkalog.auditing.topics import policies, with_leader
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
 from kafkalog.auditing.transactions.decisions import against_coordinator
-from kafkalog.auditing.transactions.findings import producer_findings
+from kafkalog.auditing.transactions.findings import Deadlines, producer_findings
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.pending_offsets import pending_offsets
 from kafkalog.auditing.transactions.replicas import say_once, speaker_of
@@ -76,15 +76,19 @@ def _judge(
         listing = {producer: listed for producer, listed in listing.items() if producer % of == share}
     own_markers = OwnMarkers(partition, listing)
     context = Context(
-        around.coordinator, around.decisions, around.one_moment(node), around.newest, options.copy_ms,
-        around.state_cleaned, own_markers, others, around.several_nodes,
+        around.coordinator, around.decisions, around.one_moment(node), around.newest_broker, options.copy_ms,
+        options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes, metadata,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)
+    copy_ms = 0 if context.one_moment else options.copy_ms
+    deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
     findings = log_findings(partition) if share == 0 else []
     findings += (located(finding, directory) for finding in marker_findings(partition))
     if share == 0:
         findings += check_partition(partition, all_producers=of == 1)
-    findings += producer_findings(partition, verdicts, around.coordinator, around.now, options.max_timeout_ms, others)
+    findings += producer_findings(partition, verdicts, around.coordinator, deadlines, others)
+    if not options.snapshot:
+        findings = settle_copy(findings, partition, policies(metadata, directory.topic), joined=share == 0)
     if directory.topic == OFFSETS_TOPIC:
         findings += (located(found, directory) for found in pending_offsets(directory, verdicts, options.limits))
     judged = against_coordinator(partition, own_markers, context, spoken_for=spoken_for)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Decision
@@ -19,7 +19,7 @@ from kafkalog.txn.coordinator import Decision
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Answered", "OwnMarkers", "is_sole", "kept_by"]
+__all__ = ["Answered", "OwnMarkers", "cut_off", "is_sole", "kept_by"]
 
 _NEAR: Final = 64  # markers that are looked at where the clocks of two brokers may differ
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
@@ -96,6 +96,15 @@ def kept_by(replicas: Sequence[PartitionAudit], decision: Decision) -> str:
         f" The replica {log} still has its {how} marker, at offset {kept[1]}. Save that copy: its broker truncates it"
         " when it follows the leader again."
     )
+
+
+def cut_off(audit: PartitionAudit, replicas: Sequence[PartitionAudit], decision: Decision) -> bool:
+    """Say whether a decision's marker is in a replica that an unclean election left behind: it never comes here."""
+    kept = _marker_among(replicas, decision)
+    if kept is None:
+        return False
+    fork = fork_of(audit, kept[0])
+    return fork is not None and fork[1] > fork[2] and kept[1] >= fork[0]
 
 
 def is_sole(decision: Decision) -> bool:

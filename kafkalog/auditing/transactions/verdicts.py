@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.transactions.own_markers import OwnMarkers
+from kafkalog.auditing.topics import Metadata, leaderless
+from kafkalog.auditing.transactions.moments import Known, Moments, Read
+from kafkalog.auditing.transactions.own_markers import OwnMarkers, cut_off
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns, Packed
@@ -28,7 +30,10 @@ _PENDING: Final = {
 
 
 class Verdict(NamedTuple):
-    """How a transaction ended in a log; `entry` is the coordinator's record that the verdict is based on."""
+    """How a transaction ended in a log; `entry` is the coordinator's record that the verdict is based on.
+
+    `recent` says that an open transaction is so young that a copy of a healthy broker may show it as hanging.
+    """
 
     state: str
     transactional_id: str | None
@@ -36,6 +41,7 @@ class Verdict(NamedTuple):
     certainty: str
     entry: Entry | None
     decision: Decision | None
+    recent: bool = False
 
 
 class Words(NamedTuple):
@@ -55,22 +61,25 @@ def _texts(values: list[str | None]) -> NDArray[np.object_]:
 class Context:
     """What surrounds a log: the coordinator of its cluster, and whether the inputs are of one moment.
 
-    `one_moment` says so for certain (a clean stop, or the user says so); else `newest` (ms) of all inputs and `copy_ms`
-    decide whether a transaction is too old for its marker to have come during the copy. `decisions` are the
-    coordinator's by producer id, `own_markers` the markers in the log that answer those that list the partition.
-    `state_cleaned` says whether records of the state topic are missing. `replicas` are
-    the same partition's logs on other nodes, `several_nodes` says whether there are any: they stop one after the other.
+    `one_moment` says so for certain (a clean stop, or the user says so); else `newest_broker`, the newest time (ms)
+    that a broker wrote in any input, `copy_ms` and `max_timeout_ms` decide whether a transaction is too old for its
+    marker to have come during the copy. `decisions` are the coordinator's by producer id, `own_markers` the markers in
+    the log that answer those that list the partition. `state_cleaned` says whether records of the state topic are
+    missing. `replicas` are the same partition's logs on other nodes, `several_nodes` says whether there are any: they
+    stop one after the other.
     """
 
     coordinator: Coordinator
     decisions: dict[int, list[Decision]]
     one_moment: bool
-    newest: int
+    newest_broker: int
     copy_ms: int
+    max_timeout_ms: int
     state_cleaned: bool
     own_markers: OwnMarkers
     replicas: tuple[PartitionAudit, ...] = ()
     several_nodes: bool = False
+    metadata: Metadata | None = None
 
 
 class Verdicts:
@@ -86,11 +95,12 @@ class Verdicts:
     def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
         """Judge a log's transactions."""
         verdicts = cls(audit.transactions, context.coordinator)
+        moments = Moments(audit)
         start = 0
         for rows in audit.transactions.blocks(*_LOOKED_AT):
             places = start + np.flatnonzero(_chosen(audit, rows, context))
             for number, row in zip(places.tolist(), audit.transactions.take(places), strict=True):
-                verdicts.special[number] = _judge(audit, row, context)
+                verdicts.special[number] = _judge(audit, row, context, moments)
             start += len(rows)
         return verdicts
 
@@ -178,23 +188,59 @@ _DECIDED: Final = tuple(_ENDED.values())
 _AT_ONCE: Final = 4096  # rows that get their words together
 
 
-def _judge(audit: PartitionAudit, row: dict[str, int], context: Context) -> Verdict:
+def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, moments: Moments) -> Verdict:
     names = context.coordinator.names(row["producer_id"])
     if row["marker_type"] != extents.OPEN:
         cause = _cause_of_ended(row, context)
         certainty = "damage-between" if _damage_between(audit, row) else "proved"
         return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, certainty, None, None)
     state, cause, entry = _open(audit, row, context, names)
+    name = entry.record.transactional_id if entry is not None else names[0] if names else None
     decision = _listing(audit, row, context)
     if state in ("hanging", "undecided") and (ended := _ended_elsewhere(audit, row, context)) is not None:
-        name = entry.record.transactional_id if entry is not None else names[0] if names else None
         return Verdict(ended, name, "replica-behind", "proved", entry, decision)
-    if state == "hanging" and cause is None:
+    known = _known(audit, row, context, moments, name, entry, decision)
+    certainty = "damage-between" if _damage_between(audit, row) else known.certainty
+    if state == "hanging" and certainty == "unless-copied-while-running" and known.too_early:
+        state, cause = "undecided", "copied-while-running"
+    elif state == "hanging" and cause is None:
         cause = _why_hanging(audit, row, decision)
-    name = entry.record.transactional_id if entry is not None else names[0] if names else None
     if row["batches"] == 0 and cause is None:
         cause = "begins-before-log"
-    return Verdict(state, name, cause, _certainty(audit, row, context, entry, decision), entry, decision)
+    return Verdict(state, name, cause, certainty, entry, decision, known.recent)
+
+
+def _known(
+    audit: PartitionAudit, row: dict[str, int], context: Context, moments: Moments, name: str | None,
+    entry: Entry | None, decision: Decision | None,
+) -> Known:  # fmt: skip
+    """Say how certain it is that no marker ends an open transaction."""
+    if context.one_moment:
+        return Known("proved", too_early=False, recent=False)
+    decided = -1 if decision is None else decision.decided
+    said = -1 if entry is None else max(entry.timestamp, entry.record.last_update_timestamp)
+    sent = decision is None or bool(len(markers_since(audit, row, decision.epoch, decided)))
+    if (
+        decision is not None
+        and not sent
+        and (_without_leader(audit, decision, context) or cut_off(audit, context.replicas, decision))
+    ):
+        return Known("proved", too_early=False, recent=False)
+    # Where no record is missing, only a decision that lists the partition sends a marker.
+    due = -1 if sent and not context.state_cleaned else max(said, decided)
+    read = Read(
+        context.newest_broker, context.coordinator.read_until(name), max(said, decided), due, decided,
+        context.copy_ms, context.max_timeout_ms,
+    )  # fmt: skip
+    return moments.known(row, read)
+
+
+def _without_leader(audit: PartitionAudit, decision: Decision, context: Context) -> bool:
+    """Say whether the coordinator completed a decision while the partition had no leader to take the marker."""
+    if decision.completed < 0 or context.metadata is None:
+        return False
+    topic, partition = audit.directory.topic, audit.directory.partition
+    return leaderless(context.metadata, topic, partition, decision.decided, decision.completed)
 
 
 def _cause_of_ended(row: dict[str, int], context: Context) -> str | None:
@@ -295,18 +341,3 @@ def _damage_between(audit: PartitionAudit, row: dict[str, int]) -> bool:
         for extent in audit.damaged
     )
     return unread or any(gap.kind == "damage" and row["first_offset"] < gap.first_offset < marker for gap in audit.gaps)
-
-
-def _certainty(
-    audit: PartitionAudit, row: dict[str, int], context: Context, entry: Entry | None, decision: Decision | None
-) -> str:
-    if _damage_between(audit, row):
-        return "damage-between"
-    if context.one_moment:
-        return "proved"
-    said = [entry.record.last_update_timestamp if entry is not None else -1, decision.decided if decision else -1]
-    names = context.coordinator.names(row["producer_id"])
-    goes_on = context.coordinator.goes_on_past(names[0] if names else None, row["max_timestamp"])
-    witnessed = audit.newest > max(said) and goes_on
-    old = context.newest - max(row["max_timestamp"], *said) > context.copy_ms
-    return "proved" if witnessed and old else "unless-copied-while-running"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from kafkalog.auditing.partition import join, located, log_findings, marker_findings
-from kafkalog.auditing.side_files import compare_cluster, compare_node, compare_partition
+from kafkalog.auditing.side_files import compare_cluster, compare_node, compare_partition, settle_copy
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file, is_segment
 from kafkalog.auditing.verification.foreign import settle
@@ -86,6 +86,7 @@ def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions,
         log = of_name.get((finding.topic or "", -1 if finding.partition is None else finding.partition))
         (node.findings if log is None else log.findings).append(finding)
     settle(found)
+    _settle_copies(found, metadata)
     result.tell(node.findings, node.node_id)
     for log in found:
         result.tell(log.findings, node.node_id)
@@ -121,6 +122,12 @@ def _log(
         *compare_partition(partition, [check.side for check in found]),
     ]
     return LogFacts(partition, [check.content for check in found], findings, node, [check.facts for check in found])
+
+
+def _settle_copies(logs: Sequence[LogFacts], metadata: Metadata | None) -> None:
+    """Make notes of what follows from files of different moments, once it is known which segments are foreign."""
+    for log in logs:
+        log.findings = settle_copy(log.findings, log.partition, policies(metadata, log.partition.directory.topic))
 
 
 def _other_files(
@@ -247,8 +254,10 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
         directory = replace(directory, segments=tuple(kept), orphans=())
     part = Verification()
     checks = _check_all([(directory, segment) for segment in directory.segments], options)
-    part.logs.append(_log(node, directory, checks, cluster_metadata([node], options.limits)))
+    metadata = cluster_metadata([node], options.limits)
+    part.logs.append(_log(node, directory, checks, metadata))
     settle(part.logs)
+    _settle_copies(part.logs, metadata)
     part.tell(part.logs[0].findings, node.node_id)
     _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, part)
     same = [found for found in part.files if _is_same(found.file, path)]
