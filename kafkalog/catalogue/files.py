@@ -257,7 +257,7 @@ FILES: Final[dict[str, Code]] = {
         ERROR,
         "A .txnindex does not list the aborted transactions that the log's markers show.",
         "Certain that they differ; what the log can't show, because it was cleaned or cut at its start, is not"
-        " compared.",
+        " compared. A note if the segment's .index is missing, too: a starting broker makes both anew.",
         "read_committed consumers use it: they get aborted records, or miss committed ones.",
         "Delete the .txnindex and the .index: the broker rebuilds both from the log.",
     ),

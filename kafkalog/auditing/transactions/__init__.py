@@ -5,6 +5,7 @@ It answers: when does a transaction hang, what does a read_committed consumer se
 
 from __future__ import annotations
 
+from kafkalog.auditing.transactions.after_salvage import Fate, fates_after_salvage
 from kafkalog.auditing.transactions.atomicity import (
     KEY_COLUMNS,
     AtomicityCheck,
@@ -27,6 +28,7 @@ __all__ = [
     "AuditOptions",
     "Blocker",
     "ClusterAudit",
+    "Fate",
     "Judgement",
     "LogAudit",
     "LogSummary",
@@ -40,6 +42,7 @@ __all__ = [
     "conflicts",
     "coordinator_rows",
     "count_of",
+    "fates_after_salvage",
     "judge",
     "log_batches",
     "own_epoch_keys",
