@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import Bytes, Finding
+from kafkalog.findings import Finding
 from kafkalog.format import kernel, markers
 from kafkalog.log.chunk import Chunk, Limits
+from kafkalog.log.folded import FileFindings, is_extent
 from kafkalog.log.logdir import Segment
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.log.readers import segment_chunks
@@ -90,14 +91,14 @@ def scan_segment(
                 chunk.open_wrappers()
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:
-        reported.findings.append(Finding.of("file-unreadable", segment.path, str(error)))
+        reported.kept.add(Finding.of("file-unreadable", segment.path, str(error)))
         reported.damaged.append(DamagedBytes(segment.path, 0, segment.size, fold.last_offset))
     stretch = fold.result()
     if log.topic in _BY_BROKERS:
         stretch = replace(stretch, newest_broker=stretch.newest)
     reported.of_markers(stretch)
     scan = SegmentScan(
-        segment, stretch, reported.damaged, reported.zero_tail, reported.findings,
+        segment, stretch, reported.damaged, reported.zero_tail, reported.kept.all(),
         len(stretch.finished) + len(stretch.opened), _oldest(stretch),
     )  # fmt: skip
     if log.topic == STATE_TOPIC:
@@ -135,7 +136,7 @@ class _Reported:
         self.file = file
         self.damaged: list[DamagedBytes] = []
         self.zero_tail: Finding | None = None
-        self.findings: list[Finding] = []
+        self.kept = FileFindings()
 
     def of_chunk(self, chunk: Chunk, last_offset: int | None) -> None:
         """Keep a chunk's findings, except gaps: these are rows of the table of gaps.
@@ -146,17 +147,17 @@ class _Reported:
             if finding.code == "tail-preallocated":
                 self.zero_tail = finding
                 continue
-            if finding.bytes in (Bytes.LOST, Bytes.SUSPECT) and finding.position is not None and finding.length:
-                before = _last_before(chunk, finding.position, last_offset)
-                self.damaged.append(DamagedBytes(self.file, finding.position, finding.length, before))
+            if finding.length and is_extent(finding):
+                before = _last_before(chunk, finding.position or 0, last_offset)
+                self.damaged.append(DamagedBytes(self.file, finding.position or 0, finding.length, before))
             if finding.code != "offset-gap":
-                self.findings.append(finding)
+                self.kept.add(finding)
 
     def of_markers(self, stretch: FoldedLog) -> None:
         """Report the markers that can't be read."""
         for offset, position, size in stretch.unreadable_markers:
             message = f"the transaction marker at offset {offset} can't be read"
-            self.findings.append(
+            self.kept.add(
                 Finding.of(
                     "control-record-malformed", self.file, message, position=position, length=size, offset=offset
                 )
