@@ -89,13 +89,13 @@ def test_copies_of_a_running_broker_are_quiet(data: Path, tmp_path: Path, capsys
     settled(tally, capsys)
 
 
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_directory_of_a_running_broker_is_quiet(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Read where it is while the broker writes, it gives notes alone."""
     tally = Tally(tmp_path)
     for number in range(RUNS):
-        for command in COMMANDS:
-            tally.run(command, data, f"live-{number}")
+        tally.run(command, data, f"live-{number}")
 
     settled(tally, capsys)

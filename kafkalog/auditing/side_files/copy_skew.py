@@ -130,7 +130,8 @@ class _Skew:
         if base in self.directory.txn_indexes or not self._is_closed(base):
             return self._replaced(finding)
         at = bisect_left(self.bases, base)
-        went = self._went(self.bases[at - 1]) if at else self._gone_to >= 0  # retention removes what is before it first
+        # Retention removes what is before it first; a log that does not begin at 0 has lost segments before.
+        went = self._went(self.bases[at - 1]) if at else base > 0 or self._gone_to >= 0
         return Severity.NOTE if self.is_cleaned or went or self._went(base) else Severity.WARNING
 
     def _replaced(self, finding: Finding) -> Severity | None:
@@ -148,7 +149,9 @@ class _Skew:
         if finding.position or not self.is_cleaned or not isinstance(first, int) or first < base:
             return None
         whole = reached in (self._following(base), self.audit.log_end_offset)
-        return Severity.NOTE if whole or base in self._in_part else Severity.WARNING
+        # A batch whose offset alone is wrong is not read twice.
+        twice = any(again.first_offset <= again.last_offset for again in self.audit.breaks)
+        return Severity.NOTE if whole or twice or base in self._in_part else Severity.WARNING
 
     def _after_overlap(self, finding: Finding) -> Severity | None:
         """Judge what follows where batches are read twice."""
