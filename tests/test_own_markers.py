@@ -249,11 +249,12 @@ def test_each_decision_has_the_marker_that_its_coordinator_wrote(ended: list[End
         decisions.append(
             Decision("x", 1, 0, 0, one.committed, started, taken, now + 1, listed, True, number, 10**6, taken)
         )  # fmt: skip
-    log = mock.Mock(of_producer=lambda _: _columns(rows))
+    log = mock.Mock(of_producers_among=lambda ids, *_: [(one, _columns(rows)) for one in ids])
     markers = OwnMarkers(log, {1: decisions})
+    [found] = markers.answered()
 
-    assert markers.answered(1).own.tolist() == own
-    assert [number for number in range(len(rows)) if markers.has(1, 10 * number)] == own
+    assert found.own.tolist() == own
+    assert [number for number in range(len(rows)) if markers.has(10 * number)] == own
 
 
 def _columns(rows: list[tuple[int, int]]) -> Columns:

@@ -7,8 +7,7 @@ not held to the decision; an ABORT of what the coordinator decided to abort agre
 from __future__ import annotations
 
 import sys
-from bisect import bisect_right
-from operator import attrgetter
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -37,20 +36,19 @@ def against_coordinator(
     """
     judged = AtomicityCheck(audit, [], set(), set(), spoken_for)
     lost = LostOffsets(audit.gaps)
-    for producer in own_markers.producers():
-        found = own_markers.answered(producer)
+    for found in own_markers.answered():
         judged.identified.update(_identified(found))
         answered = _compare(judged, found, context, lost)
-        if spoken_for:
+        if spoken_for or found.own.min() >= 0:
             continue
-        elsewhere = _Elsewhere(audit.of_producer(producer))
+        elsewhere = _Elsewhere(found.rows)
         for number in np.flatnonzero(found.own < 0).tolist():
             decision = found.decisions[number]
             if number in answered or not decision.committed or decision in elsewhere:
                 continue  # what was aborted and is lost, nobody misses
-            certainty = _lacks_marker(audit, decision, context)
-            if certainty is not None:
-                judged.findings.append(_missing(audit, decision, certainty, context))
+            known = _lacks_marker(audit, decision, context)
+            if known is not None:
+                judged.findings.append(_missing(audit, decision, *known, context.replicas))
     return judged
 
 
@@ -60,11 +58,11 @@ def _identified(found: Answered) -> list[int]:
     rows = found.own[numbers]
     epochs = np.array([-1 if (epoch := found.decisions[number].data_epoch) is None else epoch for number in numbers])
     certain = (
-        (found.rows["first_offset"][rows] != NONE)
-        & (found.rows["epoch_changes"][rows] == 0)
-        & (found.rows["last_epoch"][rows] == epochs)
+        (found.ended["first_offset"][rows] != NONE)
+        & (found.ended["epoch_changes"][rows] == 0)
+        & (found.ended["last_epoch"][rows] == epochs)
     )
-    offsets: list[int] = found.rows["marker_offset"][rows[certain]].tolist()
+    offsets: list[int] = found.ended["marker_offset"][rows[certain]].tolist()
     return offsets
 
 
@@ -80,7 +78,9 @@ def _compare(judged: AtomicityCheck, found: Answered, context: Context, lost: Lo
     places = np.flatnonzero(foreign)
     own = found.own[found.held[places]]
     places = places[(own < 0) | (places < own)]
-    for place, row in zip(places.tolist(), found.rows.take(places), strict=True):
+    if not len(places):
+        return answered
+    for place, row in zip(places.tolist(), found.ended.take(places), strict=True):
         number = int(found.held[place])
         decision = found.decisions[number]
         if number in answered:
@@ -108,10 +108,10 @@ def _in_time(row: dict[str, int], decision: Decision, context: Context) -> bool:
 
 def _own_may_be_lost(audit: PartitionAudit, found: Answered, place: int, decision: Decision, lost: LostOffsets) -> bool:
     """Say whether the decision's own marker may have been before this row: where offsets are missing, or trimmed."""
-    first = int(found.rows["first_offset"][place])
+    first = int(found.ended["first_offset"][place])
     if place == 0:
         return lost.end_before(first) > 0 or (audit.log_start_offset > 0 and not 0 <= audit.oldest < decision.started)
-    return lost.end_before(first) > int(found.rows["marker_offset"][place - 1])
+    return lost.end_before(first) > int(found.ended["marker_offset"][place - 1])
 
 
 class _Elsewhere:
@@ -135,50 +135,44 @@ class _Elsewhere:
         return self._until.get((decision.data_epoch, decision.committed), -1) >= decision.started
 
 
-def _lacks_marker(audit: PartitionAudit, decision: Decision, context: Context) -> str | None:
+def _lacks_marker(audit: PartitionAudit, decision: Decision, context: Context) -> tuple[str, Severity] | None:
     """Return how certain it is that the marker of a completed decision is missing in a log that must have it.
 
-    It is not certain, None, where the marker may have been cleaned, trimmed, damaged or not copied yet, or where the
+    Nothing is claimed where the marker may have been cleaned, trimmed, damaged or not copied yet, or where the
     partition is younger than the decision. When a transaction is completed, its markers were written: the log must go
-    on past that time, by the clock of brokers. Producers' clocks may be fast.
+    on past that time, by the clock of brokers. Producers' clocks may be fast: they prove nothing of a copy.
     """
     if audit.log_start_offset or audit.cleaned_to >= 0 or audit.damaged or audit.gaps:
         return None
-    completed = _completed(decision, context)
-    if completed is None or not 0 <= audit.oldest < decision.started:
+    completed = decision.completed
+    if not decision.complete or not 0 <= audit.oldest < decision.started:
         return None
     if audit.newest_broker > completed or (context.one_moment and not context.several_nodes):
-        return "proved"
-    if audit.newest <= completed:
-        return None
-    if context.one_moment:
-        return "proved"
-    return "unless-copied-while-running" if audit.newest > completed + _CLOCKS_MS else None
+        return "proved", Severity.ERROR
+    if context.one_moment and audit.newest > completed:
+        return "proved", Severity.ERROR
+    for after, severity in ((context.copy_ms, Severity.WARNING), (0, Severity.NOTE)):
+        if audit.newest > completed + after + _CLOCKS_MS:
+            return "unless-copied-while-running", severity
+    return None
 
 
-def _completed(decision: Decision, context: Context) -> int | None:
-    """Return when a decision was completed; None where no record says so."""
-    entries = context.coordinator.timelines[decision.transactional_id]
-    at = bisect_right(entries, decision.offset, key=attrgetter("offset"))
-    return entries[at].record.last_update_timestamp if decision.complete and at < len(entries) else None
-
-
-def _missing(audit: PartitionAudit, decision: Decision, certainty: str, context: Context) -> Finding:
+def _missing(
+    audit: PartitionAudit, decision: Decision, certainty: str, severity: Severity, replicas: Sequence[PartitionAudit]
+) -> Finding:
     finding = Finding.of(
         "atomicity-broken",
         audit.directory.log,
         f"The coordinator committed and completed a transaction of {decision.transactional_id} (record at offset"
         f" {decision.offset} of {STATE_TOPIC}). Its record lists this partition, but the log has no marker with epoch"
-        f" {decision.epoch}.{kept_by(context.replicas, decision)}",
+        f" {decision.epoch}.{kept_by(replicas, decision)}",
         offset=audit.log_end_offset,
         producer_id=decision.producer_id,
         needed="committed",
         found="no marker",
         certainty=certainty,
     )
-    if certainty != "proved":
-        finding = finding._replace(severity=Severity.WARNING)
-    return located(finding, audit.directory)
+    return located(finding._replace(severity=severity), audit.directory)
 
 
 def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> Finding:

@@ -6,7 +6,7 @@ a foreign marker ended after the decision's own marker came too late for the tra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Answered", "OwnMarkers", "cut_off", "is_sole", "kept_by"]
 
+_COLUMNS: Final = (
+    "producer_id", "first_offset", "last_offset", "first_epoch", "last_epoch", "epoch_changes", "position",
+    "marker_type", "marker_offset", "marker_epoch", "marker_timestamp",
+)  # fmt: skip
 _NEAR: Final = 64  # markers that are looked at where the clocks of two brokers may differ
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 _TIME_BITS: Final = 46
@@ -28,49 +32,46 @@ _LATEST: Final = (1 << _TIME_BITS) - 1  # ms: the year 4199; an epoch and a time
 
 
 class Answered(NamedTuple):
-    """A producer's decisions that list a partition, in the order of their times, and its ended rows in the log.
+    """A producer's decisions that list a partition, in the order of their times, and its rows in the log.
 
-    `own` has for each decision the number of the row that its own marker ended, -1 where the log has no such marker.
-    `held` has for each row the number of the decision that is about its data by epoch and time, -1 for none: the
-    newest that began before the row's marker.
+    `ended` are those of its `rows` that have a marker. `own` has for each decision the number of the ended row whose
+    marker is its own, -1 where the log has no such marker. `held` has for each ended row the number of the decision
+    that is about its data by epoch and time, -1 for none: the newest that began before the row's marker.
     """
 
     decisions: list[Decision]
     rows: Columns
+    ended: Columns
     own: NDArray[np.int64]
     held: NDArray[np.int64]
 
 
 class OwnMarkers:
-    """The own markers of the decisions that list one partition, found producer by producer when asked for."""
+    """The own markers of the decisions that list one partition, by producer id in `listing`."""
 
     def __init__(self, audit: PartitionAudit, listing: Mapping[int, Sequence[Decision]]) -> None:
         self._audit = audit
         self._listing = listing
-        self._offsets: dict[int, NDArray[np.int64]] = {}
+        self._offsets: NDArray[np.int64] | None = None
 
-    def answered(self, producer_id: int) -> Answered:
-        """Return a producer's decisions with their own markers."""
-        decisions = sorted(self._listing.get(producer_id, ()), key=lambda decision: decision.decided)
-        rows = self._audit.of_producer(producer_id)
-        rows = rows.take(rows["marker_type"] != extents.OPEN)
-        # In one log a producer's rows are in the order of their markers, so their times rise with them.
-        times = np.clip(np.maximum.accumulate(rows["marker_timestamp"]), 0, _LATEST)
-        own = _own(rows, times, decisions)
-        self._offsets[producer_id] = np.sort(rows["marker_offset"][own[own >= 0]])
-        return Answered(decisions, rows, own, _held(rows, times, decisions))
+    def answered(self) -> Iterator[Answered]:
+        """Yield each producer's decisions with their own markers."""
+        for producer, rows in self._audit.of_producers_among(self._listing, *_COLUMNS):
+            decisions = sorted(self._listing[producer], key=lambda decision: decision.decided)
+            ended = rows.take(rows["marker_type"] != extents.OPEN)
+            # In one log a producer's rows are in the order of their markers, so their times rise with them.
+            times = np.maximum.accumulate(ended["marker_timestamp"])
+            own = _own(ended, times, decisions)
+            yield Answered(decisions, rows, ended, own, _held(ended, times, decisions))
 
-    def producers(self) -> Iterable[int]:
-        """Return the producer ids of the decisions."""
-        return self._listing.keys()
-
-    def has(self, producer_id: int, marker_offset: int) -> bool:
+    def has(self, marker_offset: int) -> bool:
         """Say whether a marker is some decision's own."""
-        if producer_id not in self._offsets:
-            self.answered(producer_id)
-        offsets = self._offsets[producer_id]
-        at = int(np.searchsorted(offsets, marker_offset))
-        return at < len(offsets) and int(offsets[at]) == marker_offset
+        if self._offsets is None:
+            found = [np.empty(0, np.int64)]
+            found += (each.ended["marker_offset"][each.own[each.own >= 0]] for each in self.answered())
+            self._offsets = np.sort(np.concatenate(found))
+        at = int(np.searchsorted(self._offsets, marker_offset))
+        return at < len(self._offsets) and int(self._offsets[at]) == marker_offset
 
 
 def _marker_among(replicas: Sequence[PartitionAudit], decision: Decision) -> tuple[PartitionAudit, int] | None:
@@ -114,7 +115,7 @@ def is_sole(decision: Decision) -> bool:
 
 def _placed(epochs: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
     """Make one number of an epoch, or twice an epoch, and a time: it rises with the times of an epoch."""
-    placed: NDArray[np.int64] = (epochs << _TIME_BITS) | np.clip(times, 0, _LATEST)
+    placed: NDArray[np.int64] = (epochs << _TIME_BITS) | np.minimum(np.maximum(times, 0), _LATEST)
     return placed
 
 

@@ -267,7 +267,7 @@ def _nobody_decided(row: dict[str, int], context: Context) -> bool:
         or (last is not None and last.record.producer_epoch > row["marker_epoch"])
         or coordinator.goes_on_past(names[0] if names else None, row["marker_timestamp"])
     )
-    return all_known and not context.own_markers.has(row["producer_id"], row["marker_offset"])
+    return all_known and not context.own_markers.has(row["marker_offset"])
 
 
 def _open(
