@@ -102,12 +102,16 @@ def _end(process: subprocess.Popen[Any]) -> None:
 
 
 class Copier:
-    """Copies a log directory that moves: ``cp -a`` partition after partition, or file by file with pauses."""
+    """Copies a log directory that moves: ``cp -a`` partition after partition, or file by file with pauses.
+
+    `vanished` are the directories of the last copy that lack files which were there when they were listed.
+    """
 
     def __init__(self, data: Path, out: Path) -> None:
         self._data = data
         self._out = out
         self._random = random.Random(11)
+        self.vanished: set[str] = set()
         out.mkdir()
 
     def fast(self, number: int) -> Path:
@@ -115,7 +119,7 @@ class Copier:
         target = self._target("fast", number)
         pause = self._random.choice([0, 0.02, 0.1])
         for name in self._names(number):
-            subprocess.run(["cp", "-a", self._data / name, target], capture_output=True, check=False)
+            self._copy(name, target)
             time.sleep(self._random.random() * pause)
         return target
 
@@ -131,12 +135,20 @@ class Copier:
             else:
                 files = [name]
             for file in files:
-                # cp leaves the holes of a preallocated index
-                subprocess.run(["cp", "-a", self._data / file, target / file], capture_output=True, check=False)
+                self._copy(file, target)
                 time.sleep(self._random.random() * 2 * pause)
         return target
 
+    def _copy(self, name: str, target: Path) -> None:
+        """Copy a file or directory with its holes: an index is preallocated."""
+        ended = subprocess.run(
+            ["cp", "-a", self._data / name, (target / name).parent], capture_output=True, check=False
+        )  # fmt: skip
+        if ended.returncode:
+            self.vanished.add(name.partition("/")[0])
+
     def _target(self, kind: str, number: int) -> Path:
+        self.vanished = set()
         target = self._out / f"{kind}-{number}"
         target.mkdir()
         return target

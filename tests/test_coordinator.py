@@ -368,7 +368,7 @@ def test_a_producer_id_that_was_replaced_has_no_last_record() -> None:
     )
 
     assert found.last(1000) is None
-    assert found.names(1000) == ["tx-1"]
+    assert found.name_of(1000) == "tx-1"
     last = found.last(2000)
     assert last is not None
     assert last.offset == 2
@@ -378,8 +378,8 @@ def test_a_producer_id_is_known_by_the_record_before() -> None:
     """The previous producer id of a record names it too, where its own records are gone."""
     found = coordinator(entry(S.COMPLETE_COMMIT, 2, producer=2000, previous_producer_id=1000))
 
-    assert found.names(1000) == ["tx-1"]
-    assert found.names(3000) == []
+    assert found.name_of(1000) == "tx-1"
+    assert found.name_of(3000) is None
 
 
 @pytest.mark.parametrize(("known", "total", "complete"), [({0, 1}, 2, True), ({0}, 2, False), ({0, 1}, None, False)])

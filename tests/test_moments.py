@@ -83,6 +83,14 @@ def test_when_a_transaction_is_too_old_for_a_copy(age: int, recent: bool) -> Non
     assert log.known(row(5, T), read(T + age, T - 5)) == (SKEWED, recent, recent)
 
 
+@pytest.mark.parametrize(("age", "certainty"), [(COPY + TIMEOUT + 1, PROVED), (COPY + TIMEOUT, SKEWED)])
+def test_a_quiet_state_partition_was_copied_after_an_old_transaction(age: int, certainty: str) -> None:
+    """Nothing newer is in the state partition, but no copy takes so long; the log shows when the first batch came."""
+    log = moments((3, T - 10), (9, T), newest_broker=T)
+
+    assert log.known(row(5, T), read(T + age, T - 5, said=T - 5)).certainty == certainty
+
+
 def test_a_decision_makes_a_transaction_young_again() -> None:
     """The marker of a decision may come until the copy ends, however long ago the transaction began."""
     log = moments((3, T - 10), newest_broker=T - 10)

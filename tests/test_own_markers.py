@@ -249,12 +249,12 @@ def test_each_decision_has_the_marker_that_its_coordinator_wrote(ended: list[End
         decisions.append(
             Decision("x", 1, 0, 0, one.committed, started, taken, now + 1, listed, True, number, 10**6, taken)
         )  # fmt: skip
-    log = mock.Mock(of_producers_among=lambda ids, *_: [(one, _columns(rows)) for one in ids])
-    markers = OwnMarkers(log, {1: decisions})
-    [found] = markers.answered()
+    log = mock.Mock()
+    log.transactions.blocks = lambda *_: [_columns(rows)]
+    markers = OwnMarkers(log, decisions)
 
-    assert found.own.tolist() == own
-    assert [number for number in range(len(rows)) if markers.has(10 * number)] == own
+    assert markers.answered.own.tolist() == own
+    assert markers.offsets.tolist() == [10 * number for number in own]
 
 
 def _columns(rows: list[tuple[int, int]]) -> Columns:
@@ -266,6 +266,6 @@ def _columns(rows: list[tuple[int, int]]) -> Columns:
         {
             "marker_type": kinds, "marker_timestamp": times, "marker_offset": 10 * np.arange(len(rows)),
             "marker_epoch": zeros, "first_offset": 10 * np.arange(len(rows)) - 5, "epoch_changes": zeros,
-            "last_epoch": zeros,
+            "last_epoch": zeros, "producer_id": zeros + 1, "last_offset": zeros, "position": zeros,
         }
     )  # fmt: skip

@@ -10,7 +10,7 @@ import click
 from kafkalog import FileKind
 from kafkalog.log.rows import TABLES_OF
 from kafkalog.tables import TABLES
-from kafkalog_cli.dumping import SEGMENTS, DumpRequest
+from kafkalog_cli.dumping import SEGMENTS, DumpRequest, counted_of
 from kafkalog_cli.inputs import name_of
 from kafkalog_cli.render.rows import BlockSink, CsvSink
 from kafkalog_cli.render.sinks import sink_of
@@ -26,7 +26,7 @@ def dump_sink(
     Raises UsageError if the files or the options give it several, or none of its columns.
     """
     if form != "csv":
-        return sink_of(form, stream, columns, sorted({*_expected(request), "findings"}), terminal=terminal)
+        return sink_of(form, stream, columns, _in_order({*_expected(request), "findings"}), terminal=terminal)
     if len(request.tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     name = request.tables[0] if request.tables else _only_table(request)
@@ -49,9 +49,14 @@ def _expected(request: DumpRequest) -> set[str]:
     }
 
 
+def _in_order(tables: set[str]) -> list[str]:
+    """Put the table with the most rows first: json writes that one as it comes."""
+    return sorted(tables, key=lambda name: (name != counted_of(tables), name))
+
+
 def _only_table(request: DumpRequest) -> str:
     """Return the one table of the files by default."""
-    of_segment = next(name for name in ("internal", "records", "batches") if name in request.wanted)
+    of_segment = counted_of(request.wanted) or "batches"
     names = {of_segment if kind in SEGMENTS else TABLES_OF[kind][0].name for kind in _kinds(request)}
     if len(names) > 1:
         raise click.UsageError(

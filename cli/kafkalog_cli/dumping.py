@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafkalog.log.logdir import Place
     from kafkalog_cli.render.rows import BlockSink
 
-__all__ = ["SEGMENTS", "DumpRequest", "dump_rows", "dump_text"]
+__all__ = ["SEGMENTS", "DumpRequest", "counted_of", "dump_rows", "dump_text"]
 
 SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 # Findings that the tool's own summaries report.
@@ -54,6 +54,11 @@ class DumpRequest:
         if self.options.internal:
             return {"batches", "control", "internal"}
         return {"batches", "control", "records"} if self.options.deep else {"batches"}
+
+
+def counted_of(tables: Collection[str]) -> str | None:
+    """Return the table whose rows ``--limit`` counts, which is also the one with the most rows."""
+    return next((name for name in ("internal", "records", "batches") if name in tables), None)
 
 
 class Enough(Exception):  # noqa: N818  # no error: --limit is reached
@@ -159,12 +164,15 @@ def dump_rows(request: DumpRequest, sink: BlockSink, outcome: Outcome, *, findin
             read = chunks_of(file, request.limits, request.max_bytes, sink.flush)
             chunks = run.progress.over(file, read)
             names = {table: sink.names(TABLES[table]) for table in request.wanted if table in TABLES}
-            rows = segment_rows(file, chunks, names, request.selection, request.options.internal)
+            most = (
+                None if request.limit is None or counted_of(request.wanted) != "records" else request.limit - run.given
+            )
+            rows = segment_rows(file, chunks, names, request.selection, request.options.internal, most)
         else:
             check_side_file(file)
             rows = side_file_rows(file, name.kind)
         wanted = request.wanted if request.tables or name.kind in SEGMENTS else {TABLES_OF[name.kind][0].name}
-        counted = next((name for name in ("internal", "records", "batches") if name in wanted), None)
+        counted = counted_of(wanted)
         left: dict[str, int | None] = dict.fromkeys(wanted, request.limit)
         for item in rows:
             if isinstance(item, Finding):

@@ -34,10 +34,16 @@ if os.environ.get("KAFKALOG_PURE"):
         "batch_headers",
         "batch_records",
         "candidates",
+        "columns",
+        "gathering",
         "header_oddities",
+        "interning",
         "lines",
         "markers",
+        "message_kinds",
         "message_loop",
         "record_oddities",
+        "row_lines",
+        "selecting",
     ):
         globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")

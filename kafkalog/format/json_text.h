@@ -6,6 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "lines.h"
 
 /* Room that every writer here leaves at the end: it may write a whole word where less is needed. */
@@ -13,17 +17,34 @@
 
 static inline int kafkalog_is_plain(uint8_t c) { return (uint8_t)(c - 0x20) <= 0x5E && c != '"' && c != '\\'; }
 
+#ifdef __SSE2__
+/* A bit for each of 16 bytes that JSON escapes as a letter: quotes and backslashes. */
+static inline unsigned kafkalog_marks(__m128i bytes) {
+    return (unsigned)_mm_movemask_epi8(
+        _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')), _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')))
+    );
+}
+
+/* A bit for each of 16 bytes that is not printable ASCII; as signed numbers, bytes from 0x80 on are below 0x20, too. */
+static inline unsigned kafkalog_unprintable(__m128i bytes) {
+    return (unsigned)_mm_movemask_epi8(
+        _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)), _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7F)))
+    );
+}
+#endif
+
 /* How many bytes from the first on are ASCII that JSON writes as it is. */
 static inline size_t kafkalog_plain(const uint8_t *in, size_t size) {
     size_t i = 0;
-    for (; i + 16 <= size; i += 16) {
-        uint8_t other = 0;
-        for (int k = 0; k < 16; k++) {
-            uint8_t c = in[i + k];
-            other |= (uint8_t)((uint8_t)(c - 0x20) > 0x5E) | (uint8_t)(c == '"') | (uint8_t)(c == '\\');
-        }
-        if (other) break;
+#ifdef __SSE2__
+    while (i + 16 <= size) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(in + i));
+        unsigned others = kafkalog_marks(bytes) | kafkalog_unprintable(bytes);
+        if (others) return i + (size_t)__builtin_ctz(others);
+        i += 16;
+        if (size >= 16 && size - i < 16 && i < size) i = size - 16; /* the last ones twice rather than one by one */
     }
+#endif
     while (i < size && kafkalog_is_plain(in[i])) i++;
     return i;
 }
@@ -58,12 +79,33 @@ static inline size_t kafkalog_json(
 ) {
     size_t i = 0, w = 0;
     while (i < size && room - w >= 2 * KAFKALOG_SLACK) {
-        size_t most = room - w - KAFKALOG_SLACK;
-        size_t run = kafkalog_plain(in + i, size - i < most ? size - i : most);
-        if (run) {
-            memcpy(out + w, in + i, run);
-            w += run;
-            i += run;
+#ifdef __SSE2__
+        while (size - i >= 16 && room - w >= 4 * KAFKALOG_SLACK) {
+            __m128i bytes = _mm_loadu_si128((const __m128i *)(in + i));
+            unsigned marks = kafkalog_marks(bytes), unprintable = kafkalog_unprintable(bytes);
+            if (unprintable || (marks && doubled)) { /* up to the first */
+                _mm_storeu_si128((__m128i *)(out + w), bytes);
+                size_t run = (size_t)__builtin_ctz(marks | unprintable);
+                i += run;
+                w += run;
+                break;
+            }
+            if (marks) {
+                for (int k = 0; k < 16; k++) { /* without a branch: texts with quotes have many */
+                    out[w] = '\\';
+                    w += marks >> k & 1;
+                    out[w++] = in[i + (size_t)k];
+                }
+            } else {
+                _mm_storeu_si128((__m128i *)(out + w), bytes);
+                w += 16;
+            }
+            i += 16;
+        }
+        if (i == size || room - w < KAFKALOG_SLACK) break;
+#endif
+        if (kafkalog_is_plain(in[i])) {
+            out[w++] = in[i++];
             continue;
         }
         uint8_t c = in[i];
@@ -151,19 +193,27 @@ static inline int kafkalog_csv_quoted(const uint8_t *in, size_t size) {
 /* The inside of a quoted CSV field: quotes are doubled. */
 static inline size_t kafkalog_csv(uint8_t *out, size_t room, const uint8_t *in, size_t size, size_t *done) {
     size_t i = 0, w = 0;
-    while (i < size && room - w >= KAFKALOG_SLACK) {
-        size_t most = room - w - KAFKALOG_SLACK / 2;
-        size_t left = size - i < most ? size - i : most;
-        const uint8_t *quote = memchr(in + i, '"', left);
-        size_t run = quote ? (size_t)(quote - (in + i)) : left;
-        memcpy(out + w, in + i, run);
-        w += run;
-        i += run;
-        if (quote) {
-            out[w++] = '"';
-            out[w++] = '"';
-            i++;
+    while (i < size && room - w >= 3 * KAFKALOG_SLACK) {
+#ifdef __SSE2__
+        if (size - i >= 16) {
+            __m128i bytes = _mm_loadu_si128((const __m128i *)(in + i));
+            unsigned quotes = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
+            if (quotes) {
+                for (int k = 0; k < 16; k++) {
+                    out[w] = '"';
+                    w += quotes >> k & 1;
+                    out[w++] = in[i + (size_t)k];
+                }
+            } else {
+                _mm_storeu_si128((__m128i *)(out + w), bytes);
+                w += 16;
+            }
+            i += 16;
+            continue;
         }
+#endif
+        out[w++] = in[i];
+        if (in[i++] == '"') out[w++] = '"';
     }
     *done += i;
     return w;

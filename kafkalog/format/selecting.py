@@ -26,6 +26,11 @@ if cython.compiled:
         PRODUCER_ID,
         SECTION_START,
         TIMESTAMP,
+        VALUE_SIZE,
+        VALUE_START,
+        end_marker,
+        int16,
+        int32,
     )
 else:
     from kafkalog.format.kernel import (
@@ -41,10 +46,15 @@ else:
         PRODUCER_ID,
         SECTION_START,
         TIMESTAMP,
+        VALUE_SIZE,
+        VALUE_START,
+        end_marker,
+        int16,
+        int32,
     )
 from kafkalog.format.kernel import BATCH_COLUMNS, NONE, RECORD_COLUMNS
 
-__all__ = ["batches", "leave_out", "next_control", "records"]
+__all__ = ["batches", "controls", "leave_out", "records"]
 
 
 def batches(
@@ -154,24 +164,52 @@ def records(
     return n
 
 
-def next_control(
+def controls(
+    buf: cython.const[cython.uchar][::1],
     heads: cython.const[cython.longlong][::1],
     capacity: cython.Py_ssize_t,
     recs: cython.const[cython.longlong][::1],
     room: cython.Py_ssize_t,
     picks: cython.const[cython.longlong][::1],
-    at: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    found: cython.longlong[::1],
 ) -> int:
-    """Answer the first of ``picks[at:stop]`` that is a control record, `stop` if none is."""
-    row: cython.Py_ssize_t
+    """List the control records among the first `count` of `picks`; answer how many.
+
+    `found` gets four runs of as many cells as `picks` has: the record's number; what it ends, below 0 if it has to be
+    read otherwise; the version in its key; the coordinator's epoch.
+    """
+    n: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
-    if len(heads) < capacity * len(BATCH_COLUMNS) or len(recs) < room * len(RECORD_COLUMNS) or stop > len(picks):
+    at: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    key: cython.Py_ssize_t
+    value: cython.Py_ssize_t
+    key_size: cython.longlong
+    value_size: cython.longlong
+    kind: cython.longlong
+    run: cython.Py_ssize_t = len(picks)
+    size: cython.Py_ssize_t = len(buf)
+    if len(heads) < capacity * len(BATCH_COLUMNS) or len(recs) < room * len(RECORD_COLUMNS):
         raise IndexError
-    while at < stop:
+    if count > run or len(found) < 4 * run:
+        raise IndexError
+    for at in range(count):
         i = picks[at]
         row = recs[BATCH * room + i]
-        if heads[MAGIC * capacity + row] > 1 and heads[ATTRIBUTES * capacity + row] & 32:
-            break
-        at += 1
-    return at
+        if heads[MAGIC * capacity + row] < 2 or heads[ATTRIBUTES * capacity + row] & 32 == 0:
+            continue
+        key = recs[KEY_START * room + i]
+        key_size = recs[KEY_SIZE * room + i]
+        value = recs[VALUE_START * room + i]
+        value_size = recs[VALUE_SIZE * room + i]
+        kind = -1
+        if key >= 0 and value >= 0 and key_size <= size - key and value_size <= size - value:
+            kind = end_marker(buf, key, key_size, value, value_size)
+        found[n] = i
+        found[run + n] = kind
+        if kind >= 0:
+            found[2 * run + n] = int16(buf, key)
+            found[3 * run + n] = int32(buf, value + 2)
+        n += 1
+    return n

@@ -24,7 +24,7 @@ from kafkalog.log.values import Value
 from kafkalog.tables import Table
 from kafkalog.tables.dump import BATCHES, RECORDS
 
-__all__ = ["BatchBlocks", "Block", "BlockColumn", "Kind", "RecordBlocks", "Rows"]
+__all__ = ["BatchBlocks", "Block", "BlockColumn", "Filling", "Kind", "Layout", "RecordBlocks", "Rows", "fillings"]
 
 
 class Kind(IntEnum):
@@ -143,7 +143,7 @@ def _texts(name: str, data: bytes | None) -> dict[str, str | None]:
         return {name: None, coded: base64.b64encode(data).decode()}
 
 
-class _Layout:
+class Layout:
     """Hands out runs of cells and of validity bits."""
 
     def __init__(self, table: Table, room: int) -> None:
@@ -152,11 +152,13 @@ class _Layout:
         self._types = {column.name: column.type for column in table.columns}
 
     def run(self, runs: int = 1) -> int:
+        """Return where the first of some runs begins."""
         at = self.runs * self.room
         self.runs += runs
         return at
 
     def column(self, name: str, value: Value) -> BlockColumn:
+        """Return a column with a run of its own."""
         kind = Kind.WORD if value.words else Kind.BOOL if self._types[name] == "bool" else Kind.NUMBER
         bit = -1
         if value.absent != NEVER:
@@ -165,7 +167,7 @@ class _Layout:
         return BlockColumn(name, kind, self.run(), bit, value.words)
 
 
-class _Filling(NamedTuple):
+class Filling(NamedTuple):
     """A column with its value."""
 
     column: BlockColumn
@@ -180,10 +182,11 @@ class _Filling(NamedTuple):
         )  # fmt: skip
 
 
-def _fillings(
-    layout: _Layout, columns: dict[str, BlockColumn], of: Mapping[str, Value], names: Sequence[str]
-) -> list[_Filling]:
-    made = [_Filling(layout.column(name, of[name]), of[name]) for name in names if name in of]
+def fillings(
+    layout: Layout, columns: dict[str, BlockColumn], of: Mapping[str, Value], names: Sequence[str]
+) -> list[Filling]:
+    """Lay out those of the named columns that have a value in `of`, and add them to `columns`."""
+    made = [Filling(layout.column(name, of[name]), of[name]) for name in names if name in of]
     columns |= {one.column.name: one.column for one in made}
     return made
 
@@ -193,9 +196,9 @@ class BatchBlocks:
 
     def __init__(self, file: str, names: Sequence[str], room: int) -> None:
         self.file = file
-        layout = _Layout(BATCHES, room)
+        layout = Layout(BATCHES, room)
         columns = {"file": BlockColumn("file", Kind.FILE)}
-        self._fillings = _fillings(layout, columns, values.BATCH, names)
+        self._fillings = fillings(layout, columns, values.BATCH, names)
         self._block = Block(BATCHES, file, [columns[name] for name in names], room, layout.runs)
 
     def of(self, heads: CellTable, picks: Picks, block: Block | None = None) -> Block:
@@ -221,12 +224,12 @@ class RecordBlocks:
 
     def __init__(self, file: str, names: Sequence[str], room: int) -> None:
         self.file = file
-        layout = _Layout(RECORDS, room)
+        layout = Layout(RECORDS, room)
         columns = {"file": BlockColumn("file", Kind.FILE)}
-        self._batch = _Filling(BlockColumn("batch", Kind.NUMBER, layout.run()), _SELF)
-        self._of_record = _fillings(layout, columns, values.RECORD, names)
-        self._of_batch = _fillings(layout, columns, values.OF_BATCH, names)
-        self._of_message = _fillings(layout, columns, values.MESSAGE, names)
+        self._batch = Filling(BlockColumn("batch", Kind.NUMBER, layout.run()), _SELF)
+        self._of_record = fillings(layout, columns, values.RECORD, names)
+        self._of_batch = fillings(layout, columns, values.OF_BATCH, names)
+        self._of_message = fillings(layout, columns, values.MESSAGE, names)
         self._bytes: list[tuple[BlockColumn, int, int]] = []
         for name, (start, size) in values.BYTES.items():
             coded = f"{name}_base64"

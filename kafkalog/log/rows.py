@@ -10,14 +10,15 @@ from operator import attrgetter
 from typing import Any, Final
 
 from kafkalog.findings import Finding, numbered_id
-from kafkalog.format import kernel, selecting
+from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
 from kafkalog.format.internal import Internal
 from kafkalog.log.blocks import BatchBlocks, Block, RecordBlocks, Rows
 from kafkalog.log.chunk import Chunk
+from kafkalog.log.control_blocks import ControlBlocks
 from kafkalog.log.names import FileKind
 from kafkalog.log.records import RecordBlock
-from kafkalog.log.selection import Selection, all_rows
+from kafkalog.log.selection import Picks, Selection, all_rows
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
 from kafkalog.tables.audit import FINDINGS
@@ -128,14 +129,16 @@ def segment_rows(
     wanted: Mapping[str, Sequence[str]],
     selection: Selection,
     internal: Internal | None = None,
+    most_records: int | None = None,
 ) -> Iterator[Rows | tuple[Table, Row] | Finding]:
     """Yield the selected rows of the wanted tables, and every finding on the way.
 
     `wanted` has the columns by the name of their table. Rows of ``batches`` and ``records`` come many at once, with
     these columns; of other tables one by one, as (table, row) with all columns. Records are decoded only if a table or
-    the selection needs them; `internal` says which internal topic they belong to.
+    the selection needs them, and no more than `most_records` are looked at for rows; `internal` says which internal
+    topic they belong to.
     """
-    segment = _Segment(file, wanted, selection, internal)
+    segment = _Segment(file, wanted, selection, internal, most_records)
     for chunk in chunks:
         yield from segment.rows(chunk)
         yield from chunk.findings
@@ -145,15 +148,22 @@ class _Segment:
     """Makes the rows of one segment's chunks."""
 
     def __init__(
-        self, file: str, wanted: Mapping[str, Sequence[str]], selection: Selection, internal: Internal | None
+        self,
+        file: str,
+        wanted: Mapping[str, Sequence[str]],
+        selection: Selection,
+        internal: Internal | None,
+        most_records: int | None,
     ) -> None:
         self.file = file
         self.wanted = wanted
         self.selection = selection
+        self._left = most_records
         self._records = bool({"records", "internal"} & wanted.keys()) or selection.looks_at_records
         self._decoded = _internal_rows(file, internal) if "internal" in wanted else None
         self._batch_blocks: BatchBlocks | None = None
         self._record_blocks: RecordBlocks | None = None
+        self._control_blocks: ControlBlocks | None = None
 
     def rows(self, chunk: Chunk) -> Iterator[Rows | tuple[Table, Row] | Finding]:
         """Yield a chunk's rows, and the findings about its records."""
@@ -179,50 +189,61 @@ class _Segment:
         self, chunk: Chunk, block: RecordBlock, batches: Block | None, newest: int
     ) -> Generator[Rows | tuple[Table, Row] | Finding, None, int]:
         """Yield the rows of a block of records; `newest` is the last batch whose row was yielded for its record."""
-        recs, heads = block.recs, block.heads
+        recs = block.recs
         picks = self.selection.records(block)
+        if self._left is not None:
+            picks = Picks(picks.rows, min(picks.count, self._left))
+            self._left -= picks.count
         records = None
         if "records" in self.wanted:
             if self._record_blocks is None:
                 self._record_blocks = RecordBlocks(self.file, self.wanted["records"], recs.capacity)
             records = self._record_blocks.of(chunk.heads, block, picks)
-        each_batch = batches is not None and self.selection.looks_at_records
-        has_control = block.outer is None and ("control" in self.wanted or self._decoded is not None)
-        written = at = 0
-        control = -1 if has_control else picks.count
-        while at < picks.count:
-            if control < at:
-                control = selecting.next_control(
-                    heads.cells, heads.capacity, recs.cells, recs.capacity, picks.rows, at, picks.count
-                )
-            if not each_batch and self._decoded is None:
-                at = control
-            if at == picks.count:
-                break
-            number = picks.rows[at]
-            row = recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
-            if batches is not None and each_batch and row != newest:
-                if records is not None and written < at:
-                    yield Rows(records, written, at)
-                    written = at
+        if batches is not None and self.selection.looks_at_records:
+            newest = yield from self._batches_of(block, batches, picks, newest)
+        if "control" in self.wanted and block.outer is None:
+            yield from self._controls(chunk, block, picks)
+        if records is not None and picks.count:
+            yield Rows(records, 0, picks.count)
+        if self._decoded is not None:
+            yield from self._internal(chunk, block, picks)
+        return newest
+
+    @staticmethod
+    def _batches_of(block: RecordBlock, batches: Block, picks: Picks, newest: int) -> Generator[Rows, None, int]:
+        """Yield the rows of the batches that have a selected record."""
+        for number in picks.rows[: picks.count]:
+            row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
+            if row != newest:
                 yield Rows(batches, row, row + 1)
                 newest = row
-            if at == control and "control" in self.wanted:
-                if records is not None and written < at:
-                    yield Rows(records, written, at)
-                    written = at
-                batch = Batch.of(chunk.heads, row)
-                yield _control_row(self.file, batch, block.record(number, batch.position))
-            if self._decoded is not None and at != control:
-                if records is not None:
-                    yield Rows(records, written, at + 1)
-                    written = at + 1
-                batch = Batch.of(chunk.heads, row)
-                yield from self._decoded(batch, block.record(number, batch.position))
-            at += 1
-        if records is not None and written < picks.count:
-            yield Rows(records, written, picks.count)
         return newest
+
+    def _controls(self, chunk: Chunk, block: RecordBlock, picks: Picks) -> Iterator[Rows | tuple[Table, Row] | Finding]:
+        """Yield the rows of control records: those that end transactions as a block, others one by one."""
+        if self._control_blocks is None:
+            self._control_blocks = ControlBlocks(self.file, self.wanted["control"], block.recs.capacity)
+        ends = self._control_blocks.of(block, picks)
+        written = 0
+        for at, number in ends.others:
+            if written < at:
+                yield Rows(ends.block, written, at)
+            written = at + 1
+            batch = Batch.of(chunk.heads, block.recs.cell(kernel.BATCH, number))
+            yield _control_row(self.file, batch, block.record(number, batch.position))
+        if written < ends.block.count:
+            yield Rows(ends.block, written, ends.block.count)
+
+    def _internal(self, chunk: Chunk, block: RecordBlock, picks: Picks) -> Iterator[tuple[Table, Row] | Finding]:
+        """Yield the rows of an internal topic's records."""
+        assert self._decoded is not None
+        newest, batch = -1, None
+        for number in picks.rows[: picks.count]:
+            row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
+            if batch is None or row != newest:
+                newest, batch = row, Batch.of(chunk.heads, row)
+            if not batch.is_control:
+                yield from self._decoded(batch, block.record(number, batch.position))
 
 
 def _internal_rows(

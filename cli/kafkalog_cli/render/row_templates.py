@@ -118,4 +118,5 @@ def _template(
         steps += step
     encoded = tuple((text.encode("utf-8", "surrogateescape"), column) for text, column in parts)
     cells = array("q", [*steps, -1, *words])
+    literals.extend(bytes(32))  # so that the writer can copy 32 bytes of any of them, which is cheaper than fewer
     return RowTemplate(form, encoded, null.encode(), cells, bytes(literals), headers, room + 4 * row_lines.SLACK)

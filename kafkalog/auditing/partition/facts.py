@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkalog.txn.columns import Columns
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -20,12 +18,10 @@ if TYPE_CHECKING:
     from kafkalog.findings import Finding
     from kafkalog.format.index import AbortedTransaction
     from kafkalog.log.logdir import PartitionDirectory
-    from kafkalog.txn.columns import Packed
+    from kafkalog.txn.columns import Columns, Packed
     from kafkalog.txn.fold import Break
 
 __all__ = ["PartitionAudit"]
-
-_AT_ONCE: Final = 1 << 17  # transactions that are unpacked together
 
 
 @dataclass(frozen=True)
@@ -63,33 +59,13 @@ class PartitionAudit:
     txn_entries: Mapping[int, list[AbortedTransaction]] = field(default_factory=dict)
 
     @cached_property
-    def _by_producer(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    def _by_producer(self) -> tuple[NDArray[np.int64], Packed]:
         producers = self.transactions["producer_id"]
         order = np.argsort(producers, kind="stable")
-        return producers[order], order
+        return producers[order], self.transactions.reordered(order)
 
     def of_producer(self, producer_id: int) -> Columns:
         """Return a producer's transactions in log order."""
-        producers, order = self._by_producer
+        producers, rows = self._by_producer
         low, high = np.searchsorted(producers, [producer_id, producer_id + 1])
-        return self.transactions.take(order[low:high])
-
-    def of_producers_among(self, producer_ids: Iterable[int], *names: str) -> Iterator[tuple[int, Columns]]:
-        """Yield each of these producers in the order of their ids, with these columns of its transactions in log order.
-
-        The packed rows are read for many of them at once.
-        """
-        producers, order = self._by_producer
-        ids = sorted(producer_ids)
-        lows, highs = (np.searchsorted(producers, ids, side) for side in ("left", "right"))
-        ends = np.cumsum(highs - lows)
-        start = 0
-        while start < len(ids):
-            before = int(ends[start - 1]) if start else 0
-            stop = max(start + 1, int(np.searchsorted(ends, before + _AT_ONCE, "right")))
-            places = [order[low:high] for low, high in zip(lows[start:stop], highs[start:stop], strict=True)]
-            taken = self.transactions.take(np.concatenate(places))
-            rows = Columns({name: taken[name] for name in names})
-            for at in range(start, stop):
-                yield ids[at], rows.take(slice(int(ends[at] - highs[at] + lows[at]) - before, int(ends[at]) - before))
-            start = stop
+        return rows.take(np.arange(low, high))

@@ -47,7 +47,7 @@ def settle_copy(
     if not worst:
         return list(findings)
     settled = [
-        finding if found is None else finding._replace(severity=Severity.NOTE, certainty=SKEWED)
+        finding if found is None else finding._replace(severity=Severity.NOTE, certainty=SKEWED, remedy=None)
         for finding, found in pairs
     ]
     if not joined:
@@ -90,7 +90,8 @@ class _Skew:
         self.rules: Mapping[str, Callable[[Finding], Severity | None]] = {
             "index-mismatch": self._replaced,
             "kraft-snapshot-wrong": self._newer_snapshot,
-            "leader-epoch-decreasing": self._overlap,
+            "late-data-adopted": self._transaction,
+            "leader-epoch-decreasing": self._after_overlap,
             "leader-epochs-mismatch": self._epochs,
             "log-cut-short": self._replaced,
             "offset-gap-lost": self._missing,
@@ -102,13 +103,14 @@ class _Skew:
             "sequence-broken": self._after_overlap,
             "snapshot-mismatch": self._replaced,
             "time-index-mismatch": self._replaced,
+            "transaction-hanging": self._transaction,
             "txn-index-mismatch": self._txn_index,
         }
 
     def ceiling(self, finding: Finding) -> Severity | None:
         """Return how bad a finding can be, None where no skew explains it."""
         rule = self.rules.get(finding.code)
-        return None if rule is None or finding.certainty is not None else rule(finding)
+        return None if rule is None else rule(finding)
 
     def _missing(self, finding: Finding) -> Severity | None:
         """Judge a missing segment: retention deletes the first ones, the cleaner any but the last."""
@@ -127,11 +129,14 @@ class _Skew:
         base = _base(finding)
         if base in self.directory.txn_indexes or not self._is_closed(base):
             return self._replaced(finding)
-        before = self.bases[max(bisect_left(self.bases, base) - 1, 0)]  # retention removes it first
-        return Severity.NOTE if self.is_cleaned or self._went(before) else Severity.WARNING
+        at = bisect_left(self.bases, base)
+        went = self._went(self.bases[at - 1]) if at else self._gone_to >= 0  # retention removes what is before it first
+        return Severity.NOTE if self.is_cleaned or went or self._went(base) else Severity.WARNING
 
     def _replaced(self, finding: Finding) -> Severity | None:
         """Judge files that do not fit together: of a segment that the cleaner replaced, or of a truncated follower."""
+        if finding.certainty == "proved":  # by other files than the segment's own
+            return None
         at_seam = finding.file.endswith(".snapshot") and self.bases[-1:] == [_base(finding)]
         if self.is_cleaned and (at_seam or self._is_closed(_base(finding))):
             return Severity.NOTE
@@ -139,14 +144,25 @@ class _Skew:
 
     def _overlap(self, finding: Finding) -> Severity | None:
         """Judge a segment that begins before the end of the one before it: the cleaner had put it into that one."""
-        first = finding.found
-        outside = finding.code == "offset-not-increasing" and isinstance(first, int) and first < _base(finding)
-        return None if finding.position or outside or not self.is_cleaned else Severity.NOTE
+        first, reached, base = finding.found, finding.needed, _base(finding)
+        if finding.position or not self.is_cleaned or not isinstance(first, int) or first < base:
+            return None
+        whole = reached in (self._following(base), self.audit.log_end_offset)
+        return Severity.NOTE if whole or base in self._in_part else Severity.WARNING
 
-    def _after_overlap(self, _: Finding) -> Severity | None:
-        """Judge a producer whose batches are read twice."""
+    def _after_overlap(self, finding: Finding) -> Severity | None:
+        """Judge what follows where batches are read twice."""
         seams = (found for found in self.audit.findings if found.code == "offset-not-increasing")
+        if finding.code == "leader-epoch-decreasing":
+            seams = (found for found in seams if (found.file, found.position) == (finding.file, finding.position))
         return Severity.NOTE if any(self._overlap(found) is not None for found in seams) else None
+
+    def _transaction(self, finding: Finding) -> Severity | None:
+        """Judge a transaction whose marker may be in a segment that went, or that is read twice."""
+        if finding.certainty != "damage-between" or self.audit.damaged:
+            return self._after_overlap(finding)
+        between = [gap for gap in self.audit.gaps if gap.kind == "damage" and gap.first_offset > (finding.offset or 0)]
+        return Severity.NOTE if all(not gap.position for gap in between) else None
 
     def _epochs(self, finding: Finding) -> Severity | None:
         """Judge a checkpoint that is older or newer than the log: it differs before or after what both have."""
@@ -191,21 +207,25 @@ class _Skew:
     @cached_property
     def _gone_to(self) -> int:
         """The last segment whose files are here in part, or renamed: its offset, -1 for none."""
+        closed = {*self.bases[:-1], *self.directory.orphans}
+        aside = (parse_name(name).offset or -1 for name in self.directory.left_over)
+        return max([*aside, *(self._in_part & closed)], default=-1)
+
+    @cached_property
+    def _in_part(self) -> set[int]:
+        """The segments some of whose side files are missing."""
         try:
             listed = open_tree(self.directory.log, deep=False).entries(self.directory.log)
         except UnreadableError:
-            return -1
+            return set()
         files = [found for found in (parse_name(entry.name) for entry in listed) if not found.removed]
         of_kind = {kind: {found.offset for found in files if found.kind is kind} for kind in FileKind}
         indexed = of_kind[FileKind.OFFSET_INDEX] & of_kind[FileKind.TIME_INDEX]
         rolled = [base for base in self.bases if base]  # a snapshot is taken when a segment is rolled
         kept = [base for base in rolled if base in of_kind[FileKind.PRODUCER_SNAPSHOT]]
         # Up to 2.7 brokers kept the snapshots of the last segments only.
-        lost = [base for base in rolled if base not in kept and (kept[:1] < [base] or len(kept) == len(rolled) - 1)]
-        closed = {*self.bases[:-1], *self.directory.orphans}
-        gone = [base for base in closed if base not in indexed or base in lost]
-        aside = [parse_name(name).offset or -1 for name in self.directory.left_over]
-        return max([*aside, *gone], default=-1)
+        lost = {base for base in rolled if base not in kept and (kept[:1] < [base] or len(kept) == len(rolled) - 1)}
+        return lost | {base for base in self.bases if base not in indexed}
 
 
 def _base(finding: Finding) -> int:

@@ -34,36 +34,38 @@ def against_coordinator(
 
     A marker that is missing is only reported of the replica that speaks for the partition: others may end earlier.
     """
-    judged = AtomicityCheck(audit, [], set(), set(), spoken_for)
-    lost = LostOffsets(audit.gaps)
-    for found in own_markers.answered():
-        judged.identified.update(_identified(found))
-        answered = _compare(judged, found, context, lost)
-        if spoken_for or found.own.min() >= 0:
+    found = own_markers.answered
+    judged = AtomicityCheck(audit, [], _identified(found), set(), spoken_for)
+    answered = _compare(judged, found, context, LostOffsets(audit.gaps))
+    if spoken_for or not _must_have_markers(audit):
+        return judged
+    elsewhere: dict[int, _Elsewhere] = {}
+    for number in np.flatnonzero(found.own < 0).tolist():
+        decision = found.decisions[number]
+        if number in answered or not decision.committed:
+            continue  # what was aborted and is lost, nobody misses
+        known = _lacks_marker(audit, decision, context)
+        if known is None:
             continue
-        elsewhere = _Elsewhere(found.rows)
-        for number in np.flatnonzero(found.own < 0).tolist():
-            decision = found.decisions[number]
-            if number in answered or not decision.committed or decision in elsewhere:
-                continue  # what was aborted and is lost, nobody misses
-            known = _lacks_marker(audit, decision, context)
-            if known is not None:
-                judged.findings.append(_missing(audit, decision, *known, context.replicas))
+        producer = decision.producer_id
+        if producer not in elsewhere:
+            elsewhere[producer] = _Elsewhere(audit.of_producer(producer))
+        if decision not in elsewhere[producer]:
+            judged.findings.append(_missing(audit, decision, *known, context.replicas))
     return judged
 
 
-def _identified(found: Answered) -> list[int]:
+def _identified(found: Answered) -> set[int]:
     """Return the markers of the rows that are decisions' own, where the data has the decision's epoch."""
     numbers = np.flatnonzero(found.own >= 0)
-    rows = found.own[numbers]
-    epochs = np.array([-1 if (epoch := found.decisions[number].data_epoch) is None else epoch for number in numbers])
+    rows = found.rows.take(found.own[numbers])
+    epochs = [found.decisions[number].data_epoch for number in numbers.tolist()]
     certain = (
-        (found.ended["first_offset"][rows] != NONE)
-        & (found.ended["epoch_changes"][rows] == 0)
-        & (found.ended["last_epoch"][rows] == epochs)
+        (rows["first_offset"] != NONE)
+        & (rows["epoch_changes"] == 0)
+        & (rows["last_epoch"] == np.array([-1 if epoch is None else epoch for epoch in epochs], np.int64))
     )
-    offsets: list[int] = found.ended["marker_offset"][rows[certain]].tolist()
-    return offsets
+    return set(rows["marker_offset"][certain].tolist())
 
 
 def _compare(judged: AtomicityCheck, found: Answered, context: Context, lost: LostOffsets) -> set[int]:
@@ -78,9 +80,7 @@ def _compare(judged: AtomicityCheck, found: Answered, context: Context, lost: Lo
     places = np.flatnonzero(foreign)
     own = found.own[found.held[places]]
     places = places[(own < 0) | (places < own)]
-    if not len(places):
-        return answered
-    for place, row in zip(places.tolist(), found.ended.take(places), strict=True):
+    for place, row in zip(places.tolist(), found.rows.take(places), strict=True):
         number = int(found.held[place])
         decision = found.decisions[number]
         if number in answered:
@@ -108,10 +108,10 @@ def _in_time(row: dict[str, int], decision: Decision, context: Context) -> bool:
 
 def _own_may_be_lost(audit: PartitionAudit, found: Answered, place: int, decision: Decision, lost: LostOffsets) -> bool:
     """Say whether the decision's own marker may have been before this row: where offsets are missing, or trimmed."""
-    first = int(found.ended["first_offset"][place])
-    if place == 0:
+    first, before = int(found.rows["first_offset"][place]), found.before(place)
+    if before is None:
         return lost.end_before(first) > 0 or (audit.log_start_offset > 0 and not 0 <= audit.oldest < decision.started)
-    return lost.end_before(first) > int(found.ended["marker_offset"][place - 1])
+    return lost.end_before(first) > int(found.rows["marker_offset"][before])
 
 
 class _Elsewhere:
@@ -135,17 +135,20 @@ class _Elsewhere:
         return self._until.get((decision.data_epoch, decision.committed), -1) >= decision.started
 
 
+def _must_have_markers(audit: PartitionAudit) -> bool:
+    """Say whether nothing of a log was cleaned, trimmed or damaged: then a marker is missing only if it was lost."""
+    return not (audit.log_start_offset or audit.cleaned_to >= 0 or audit.damaged or audit.gaps) and audit.oldest >= 0
+
+
 def _lacks_marker(audit: PartitionAudit, decision: Decision, context: Context) -> tuple[str, Severity] | None:
     """Return how certain it is that the marker of a completed decision is missing in a log that must have it.
 
-    Nothing is claimed where the marker may have been cleaned, trimmed, damaged or not copied yet, or where the
-    partition is younger than the decision. When a transaction is completed, its markers were written: the log must go
-    on past that time, by the clock of brokers. Producers' clocks may be fast: they prove nothing of a copy.
+    Nothing is claimed where the marker may not have been copied yet, or where the partition is younger than the
+    decision. When a transaction is completed, its markers were written: the log must go on past that time, by the clock
+    of brokers. Producers' clocks may be fast: they prove nothing of a copy.
     """
-    if audit.log_start_offset or audit.cleaned_to >= 0 or audit.damaged or audit.gaps:
-        return None
     completed = decision.completed
-    if not decision.complete or not 0 <= audit.oldest < decision.started:
+    if completed < 0 or audit.oldest >= decision.started:
         return None
     if audit.newest_broker > completed or (context.one_moment and not context.several_nodes):
         return "proved", Severity.ERROR

@@ -71,12 +71,12 @@ def _judge(
     node, partition = replicas[number]
     others = tuple(other for _, other in replicas if other is not partition)
     directory, options, metadata = partition.directory, around.options, around.metadata
-    listing = around.listings.get((directory.topic, directory.partition), {})
+    listing = around.listings.get((directory.topic, directory.partition), [])
     if of > 1:
-        listing = {producer: listed for producer, listed in listing.items() if producer % of == share}
+        listing = [decision for decision in listing if decision.producer_id % of == share]
     own_markers = OwnMarkers(partition, listing)
     context = Context(
-        around.coordinator, around.decisions, around.one_moment(node), around.newest_broker, options.copy_ms,
+        around.coordinator, around.one_moment(node), around.newest_broker, options.copy_ms,
         options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes, metadata,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)

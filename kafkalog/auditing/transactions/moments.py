@@ -3,8 +3,9 @@
 A marker, a record of an internal topic and a batch with LogAppendTime have the time of a broker. They say how far each
 log goes on, and between which times a producer's batch was appended. A transaction hangs for certain where the state
 partition goes on past its first batch, so that it holds every registration from before, and the log goes on past the
-coordinator's newest word on the producer, so that it holds every marker that follows from it. A copy knows nothing of a
-transaction where its state partition ends before the first batch, or its log before the coordinator's word.
+coordinator's newest word on the producer, so that it holds every marker that follows from it. A quiet file goes on as
+far as the copy can have taken before the newest time of all. A copy knows nothing of a transaction where its state
+partition ends before the first batch, or its log before the coordinator's word.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ class Moments:
         bracket = self.bracket(row["first_offset"])
         point = max(bracket.holds(row["max_timestamp"]), read.decided)
         recent = read.newest - point <= read.copy_ms + read.max_timeout_ms
-        if read.state > bracket.after and self._audit.newest_broker > read.said:
+        # However quiet a file is, it was copied at most `copy_ms` before the newest time of all.
+        copied = -1 if recent else read.newest - read.copy_ms
+        if max(read.state, copied) > bracket.after and max(self._audit.newest_broker, copied) > read.said:
             return Known("proved", too_early=False, recent=recent)
         if bracket.after == _NEVER and self._goes_on(row, read):
             return Known("proved", too_early=False, recent=recent)

@@ -6,7 +6,8 @@ a foreign marker ended after the decision's own marker came too late for the tra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -15,63 +16,167 @@ from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Decision
+from kafkalog.txn.placed import Placed, running_max
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Answered", "OwnMarkers", "cut_off", "is_sole", "kept_by"]
 
-_COLUMNS: Final = (
-    "producer_id", "first_offset", "last_offset", "first_epoch", "last_epoch", "epoch_changes", "position",
-    "marker_type", "marker_offset", "marker_epoch", "marker_timestamp",
-)  # fmt: skip
 _NEAR: Final = 64  # markers that are looked at where the clocks of two brokers may differ
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
-_TIME_BITS: Final = 46
-_LATEST: Final = (1 << _TIME_BITS) - 1  # ms: the year 4199; an epoch and a time make one number
+_LATEST: Final = 2**62  # ms
+_ROWS: Final = (
+    "producer_id", "first_offset", "last_offset", "last_epoch", "epoch_changes", "position", "marker_type",
+    "marker_offset", "marker_epoch", "marker_timestamp",
+)  # fmt: skip
 
 
 class Answered(NamedTuple):
-    """A producer's decisions that list a partition, in the order of their times, and its rows in the log.
+    """The decisions that list a partition, and the ended rows of their producers in the log, in log order in each.
 
-    `ended` are those of its `rows` that have a marker. `own` has for each decision the number of the ended row whose
-    marker is its own, -1 where the log has no such marker. `held` has for each ended row the number of the decision
-    that is about its data by epoch and time, -1 for none: the newest that began before the row's marker.
+    `own` has for each decision the number of the row that its own marker ended, -1 where the log has no such marker.
+    `held` has for each row the number of the decision that is about its data by epoch and time, -1 for none: the
+    newest that began before the row's marker.
     """
 
-    decisions: list[Decision]
+    decisions: Sequence[Decision]
     rows: Columns
-    ended: Columns
     own: NDArray[np.int64]
     held: NDArray[np.int64]
 
+    def before(self, place: int) -> int | None:
+        """Return the place of the same producer's row before a row, None for its first."""
+        producers = self.rows["producer_id"]
+        return place - 1 if place and producers[place - 1] == producers[place] else None
+
 
 class OwnMarkers:
-    """The own markers of the decisions that list one partition, by producer id in `listing`."""
+    """The own markers of the decisions that list one partition; `listing` is sorted by producer and time."""
 
-    def __init__(self, audit: PartitionAudit, listing: Mapping[int, Sequence[Decision]]) -> None:
+    def __init__(self, audit: PartitionAudit, listing: Sequence[Decision]) -> None:
         self._audit = audit
         self._listing = listing
-        self._offsets: NDArray[np.int64] | None = None
 
-    def answered(self) -> Iterator[Answered]:
-        """Yield each producer's decisions with their own markers."""
-        for producer, rows in self._audit.of_producers_among(self._listing, *_COLUMNS):
-            decisions = sorted(self._listing[producer], key=lambda decision: decision.decided)
-            ended = rows.take(rows["marker_type"] != extents.OPEN)
-            # In one log a producer's rows are in the order of their markers, so their times rise with them.
-            times = np.maximum.accumulate(ended["marker_timestamp"])
-            own = _own(ended, times, decisions)
-            yield Answered(decisions, rows, ended, own, _held(ended, times, decisions))
+    @cached_property
+    def answered(self) -> Answered:
+        """Return all decisions with their own markers."""
+        decisions = _Columns.of(self._listing)
+        rows = self._ended(np.unique(decisions.producer_id))
+        # In one log a producer's rows are in the order of their markers, so their times rise with them.
+        times = running_max(rows["producer_id"], np.clip(rows["marker_timestamp"], -_LATEST, _LATEST))
+        return Answered(self._listing, rows, _own(rows, times, decisions), _held(rows, times, decisions))
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Return the offsets of the markers that are some decision's own, in order."""
+        own = self.answered.own
+        return np.sort(self.answered.rows["marker_offset"][own[own >= 0]])
 
     def has(self, marker_offset: int) -> bool:
         """Say whether a marker is some decision's own."""
-        if self._offsets is None:
-            found = [np.empty(0, np.int64)]
-            found += (each.ended["marker_offset"][each.own[each.own >= 0]] for each in self.answered())
-            self._offsets = np.sort(np.concatenate(found))
-        at = int(np.searchsorted(self._offsets, marker_offset))
-        return at < len(self._offsets) and int(self._offsets[at]) == marker_offset
+        at = int(np.searchsorted(self.offsets, marker_offset))
+        return at < len(self.offsets) and int(self.offsets[at]) == marker_offset
+
+    @cached_property
+    def _newest(self) -> dict[int, Decision]:
+        return {decision.producer_id: decision for decision in self._listing}
+
+    def newest(self, producer_id: int) -> Decision | None:
+        """Return a producer's newest decision that lists the partition."""
+        return self._newest.get(producer_id)
+
+    def _ended(self, producers: NDArray[np.int64]) -> Columns:
+        """Return the ended rows of these producers, producer by producer."""
+        parts = []
+        for rows in self._audit.transactions.blocks(*_ROWS):
+            chosen = (rows["marker_type"] != extents.OPEN) & np.isin(rows["producer_id"], producers)
+            parts.append(Columns({name: rows[name][chosen] for name in _ROWS}))
+        rows = Columns.concat(parts, _ROWS)
+        return rows.take(np.argsort(rows["producer_id"], kind="stable"))
+
+
+class _Columns(NamedTuple):
+    """Decisions as columns; times in ms. The own marker is written from `begin` to `end`, if clocks are equal."""
+
+    producer_id: NDArray[np.int64]
+    data_epoch: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    started: NDArray[np.int64]
+    decided: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, decisions: Sequence[Decision]) -> _Columns:
+        """Make the columns; `wanted` is the kind of the marker."""
+        rows = [
+            (
+                one.producer_id, NONE if one.data_epoch is None else one.data_epoch,
+                _kind(one.epoch, one.committed), one.started, one.decided, *_window(one),
+            )
+            for one in decisions
+        ]  # fmt: skip
+        columns = np.array(rows, np.int64).reshape(len(rows), len(cls._fields)).T
+        return cls(*columns[:3], *np.clip(columns[3:], -_LATEST, _LATEST))
+
+
+def _kind(epoch: int, committed: bool) -> int:
+    return epoch * 2 + committed
+
+
+def _window(decision: Decision) -> tuple[int, int]:
+    """Return the first and last time at which a decision's own marker may have been written, by equal clocks."""
+    if is_sole(decision):
+        return 0, _LATEST
+    return decision.started, _LATEST if decision.until is None else decision.until - 1
+
+
+def _own(rows: Columns, times: NDArray[np.int64], decisions: _Columns) -> NDArray[np.int64]:
+    """Return for each decision the row of the first marker of its kind and epoch after it, -1 where there is none.
+
+    Where the clock of the marker's broker is slow, it is the last one since the transaction began.
+    """
+    own = np.full(len(decisions.wanted), -1, np.int64)
+    if not len(rows) or not len(own):
+        return own
+    kinds = rows["marker_epoch"] * 2 + (rows["marker_type"] == extents.COMMIT)
+    placed = Placed((rows["producer_id"], kinds), times)
+    group = placed.groups(decisions.producer_id, decisions.wanted)
+    at = placed.first(group, decisions.decided)
+    after = placed.holds(at, group) & (placed.time(at) <= decisions.end)
+    before = placed.holds(at - 1, group) & (placed.time(at - 1) >= decisions.begin)
+    found = np.where(after, at, np.where(before, at - 1, -1))
+    _, firsts = np.unique(found, return_index=True)  # one marker for each decision: the earlier decision has it
+    firsts = firsts[found[firsts] >= 0]
+    own[firsts] = placed.order[found[firsts]]
+    taken = set(found[firsts].tolist())
+    low = placed.first(group, decisions.begin - _CLOCKS_MS)
+    high = placed.first(group, decisions.end + _CLOCKS_MS + 1)
+    for number in np.flatnonzero((own < 0) & (low < high)).tolist():
+        start, lowest, highest = int(at[number]), int(low[number]), int(high[number])
+        candidates = (
+            *range(start, min(highest, start + _NEAR)), *range(start - 1, max(lowest, start - _NEAR) - 1, -1)
+        )  # fmt: skip
+        free = next((place for place in candidates if lowest <= place < highest and place not in taken), None)
+        if free is not None:
+            taken.add(free)
+            own[number] = placed.order[free]
+    return own
+
+
+def _held(rows: Columns, times: NDArray[np.int64], decisions: _Columns) -> NDArray[np.int64]:
+    """Return for each row the newest decision about data of its epoch that began before its marker was written."""
+    held = np.full(len(rows), -1, np.int64)
+    known = np.flatnonzero(decisions.data_epoch != NONE)
+    if not len(known) or not len(rows):
+        return held
+    placed = Placed((decisions.producer_id[known], decisions.data_epoch[known]), decisions.started[known])
+    group = placed.groups(rows["producer_id"], rows["last_epoch"])
+    at = placed.first(group, times + 1) - 1
+    chosen = (rows["first_offset"] != NONE) & (rows["epoch_changes"] == 0) & placed.holds(at, group)
+    held[chosen] = known[placed.order[at[chosen]]]
+    return held
 
 
 def _marker_among(replicas: Sequence[PartitionAudit], decision: Decision) -> tuple[PartitionAudit, int] | None:
@@ -111,67 +216,3 @@ def cut_off(audit: PartitionAudit, replicas: Sequence[PartitionAudit], decision:
 def is_sole(decision: Decision) -> bool:
     """Say whether a decision's epoch is its alone: transaction.version 2, or an abort by the coordinator."""
     return decision.data_epoch is not None and decision.epoch > decision.data_epoch
-
-
-def _placed(epochs: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Make one number of an epoch, or twice an epoch, and a time: it rises with the times of an epoch."""
-    placed: NDArray[np.int64] = (epochs << _TIME_BITS) | np.minimum(np.maximum(times, 0), _LATEST)
-    return placed
-
-
-def _own(rows: Columns, times: NDArray[np.int64], decisions: Sequence[Decision]) -> NDArray[np.int64]:
-    """Return for each decision the row of the first marker of its kind and epoch after it, -1 where there is none.
-
-    Where the clock of the marker's broker is slow, it is the last one since the transaction began.
-    """
-    own = np.full(len(decisions), -1, np.int64)
-    if not len(rows) or not decisions:
-        return own
-    kinds = rows["marker_epoch"] * 2 + (rows["marker_type"] == extents.COMMIT)
-    order = np.argsort(kinds, kind="stable")
-    placed = _placed(kinds[order], times[order])
-    wanted = np.array([decision.epoch * 2 + decision.committed for decision in decisions], np.int64)
-    begin, end = np.array([_window(decision) for decision in decisions], np.int64).T
-    decided = np.array([decision.decided for decision in decisions], np.int64)
-    at = np.searchsorted(placed, _placed(wanted, decided))
-    after = (at < len(placed)) & (placed[np.minimum(at, len(placed) - 1)] <= _placed(wanted, end))
-    before = (at > 0) & (placed[at - 1] >= _placed(wanted, begin))
-    found = np.where(after, at, np.where(before, at - 1, -1))
-    _, firsts = np.unique(found, return_index=True)  # one marker for each decision: the earlier decision has it
-    firsts = firsts[found[firsts] >= 0]
-    own[firsts] = order[found[firsts]]
-    taken = set(found[firsts].tolist())
-    for number in np.flatnonzero(own < 0).tolist():
-        near = begin[number] - _CLOCKS_MS, end[number] + _CLOCKS_MS
-        low, high = np.searchsorted(placed, _placed(wanted[number], np.array([near[0], near[1] + 1]))).tolist()
-        start = int(at[number])
-        candidates = (*range(start, min(high, start + _NEAR)), *range(start - 1, max(low, start - _NEAR) - 1, -1))
-        free = next((place for place in candidates if low <= place < high and place not in taken), None)
-        if free is not None:
-            taken.add(free)
-            own[number] = order[free]
-    return own
-
-
-def _window(decision: Decision) -> tuple[int, int]:
-    """Return the first and last time at which a decision's own marker may have been written, by equal clocks."""
-    if is_sole(decision):
-        return 0, _LATEST
-    return decision.started, _LATEST if decision.until is None else decision.until - 1
-
-
-def _held(rows: Columns, times: NDArray[np.int64], decisions: Sequence[Decision]) -> NDArray[np.int64]:
-    """Return for each row the newest decision about data of its epoch that began before its marker was written."""
-    numbers = [number for number, decision in enumerate(decisions) if decision.data_epoch is not None]
-    held = np.full(len(rows), -1, np.int64)
-    if not numbers or not len(rows):
-        return held
-    epochs = np.array([decisions[number].data_epoch for number in numbers], np.int64)
-    began = _placed(epochs, np.array([decisions[number].started for number in numbers], np.int64))
-    order = np.argsort(began, kind="stable")
-    at = np.searchsorted(began[order], _placed(rows["last_epoch"], times), "right") - 1
-    found = order[np.maximum(at, 0)]
-    has_data = (rows["first_offset"] != NONE) & (rows["epoch_changes"] == 0) & (at >= 0)
-    chosen = has_data & (epochs[found] == rows["last_epoch"])
-    held[chosen] = np.array(numbers, np.int64)[found[chosen]]
-    return held

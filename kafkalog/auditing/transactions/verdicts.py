@@ -63,14 +63,12 @@ class Context:
 
     `one_moment` says so for certain (a clean stop, or the user says so); else `newest_broker`, the newest time (ms)
     that a broker wrote in any input, `copy_ms` and `max_timeout_ms` decide whether a transaction is too old for its
-    marker to have come during the copy. `decisions` are the coordinator's by producer id, `own_markers` the markers in
-    the log that answer those that list the partition. `state_cleaned` says whether records of the state topic are
-    missing. `replicas` are the same partition's logs on other nodes, `several_nodes` says whether there are any: they
-    stop one after the other.
+    marker to have come during the copy. `own_markers` are the markers in the log that answer the decisions that list
+    the partition. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same
+    partition's logs on other nodes, `several_nodes` says whether there are any: they stop one after the other.
     """
 
     coordinator: Coordinator
-    decisions: dict[int, list[Decision]]
     one_moment: bool
     newest_broker: int
     copy_ms: int
@@ -88,7 +86,7 @@ class Verdicts:
     def __init__(self, rows: Packed, coordinator: Coordinator) -> None:
         self.rows = rows
         self.special: dict[int, Verdict] = {}
-        self._names = coordinator.names
+        self.name_of = coordinator.name_of
         self._counts: Counter[str] | None = None
 
     @classmethod
@@ -152,11 +150,6 @@ class Verdicts:
                     self._counts[state] += int((has_data & (rows["marker_type"] == marker_type)).sum())
         return +self._counts
 
-    def name_of(self, producer_id: int) -> str | None:
-        """Return the transactional id of a producer id, None where no record names one."""
-        names = self._names(producer_id)
-        return names[0] if names else None
-
 
 _LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", "marker_offset")
 
@@ -167,7 +160,8 @@ def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[n
     chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
     chosen |= (rows["epoch_changes"] != 0) | (has_data & (rows["batches"] == 0))
     if not context.state_cleaned and context.coordinator.complete:
-        chosen |= (rows["marker_type"] == extents.ABORT) & has_data
+        foreign = ~np.isin(rows["marker_offset"], context.own_markers.offsets)
+        chosen |= (rows["marker_type"] == extents.ABORT) & has_data & foreign
     for last_before in (extent.last_offset for extent in audit.damaged):
         if last_before is not None:
             chosen |= has_data & (rows["first_offset"] <= last_before) & _ends_after(rows, last_before)
@@ -189,14 +183,14 @@ _AT_ONCE: Final = 4096  # rows that get their words together
 
 
 def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, moments: Moments) -> Verdict:
-    names = context.coordinator.names(row["producer_id"])
+    known_as = context.coordinator.name_of(row["producer_id"])
     if row["marker_type"] != extents.OPEN:
         cause = _cause_of_ended(row, context)
         certainty = "damage-between" if _damage_between(audit, row) else "proved"
-        return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, certainty, None, None)
-    state, cause, entry = _open(audit, row, context, names)
-    name = entry.record.transactional_id if entry is not None else names[0] if names else None
-    decision = _listing(audit, row, context)
+        return Verdict(_ENDED[row["marker_type"]], known_as, cause, certainty, None, None)
+    state, cause, entry = _open(audit, row, context, known_as)
+    name = entry.record.transactional_id if entry is not None else known_as
+    decision = context.own_markers.newest(row["producer_id"])
     if state in ("hanging", "undecided") and (ended := _ended_elsewhere(audit, row, context)) is not None:
         return Verdict(ended, name, "replica-behind", "proved", entry, decision)
     known = _known(audit, row, context, moments, name, entry, decision)
@@ -254,34 +248,34 @@ def _cause_of_ended(row: dict[str, int], context: Context) -> str | None:
 
 
 def _nobody_decided(row: dict[str, int], context: Context) -> bool:
-    """Say whether an ABORT marker is no decision's own, with all of the coordinator's records available.
+    """Say whether all of the coordinator's records about an ABORT marker are available, and it is no decision's own.
 
     Records from after the copy can't be about a marker whose epoch the coordinator has left.
     """
     coordinator = context.coordinator
     if context.state_cleaned or not coordinator.complete:
         return False
-    names, last = coordinator.names(row["producer_id"]), coordinator.last(row["producer_id"])
+    name, last = coordinator.name_of(row["producer_id"]), coordinator.last(row["producer_id"])
     all_known = (
         context.one_moment
         or (last is not None and last.record.producer_epoch > row["marker_epoch"])
-        or coordinator.goes_on_past(names[0] if names else None, row["marker_timestamp"])
+        or coordinator.goes_on_past(name, row["marker_timestamp"])
     )
     return all_known and not context.own_markers.has(row["marker_offset"])
 
 
 def _open(
-    audit: PartitionAudit, row: dict[str, int], context: Context, names: list[str]
+    audit: PartitionAudit, row: dict[str, int], context: Context, name: str | None
 ) -> tuple[str, str | None, Entry | None]:
     """Apply the table of verdicts to a transaction that no marker ended."""
     coordinator = context.coordinator
     entry = coordinator.last(row["producer_id"])
     if entry is None:
-        if not names:
+        if name is None:
             if coordinator.complete:
                 return "hanging", "producer-unknown", None
             return "undecided", "state-partition-missing", None
-        last = coordinator.timelines[names[0]][-1]
+        last = coordinator.timelines[name][-1]
         return "hanging", "id-expired" if last.record.state is None else "producer-replaced", last
     record = entry.record
     listed = (audit.directory.topic, audit.directory.partition) in (record.partitions or ())
@@ -305,13 +299,6 @@ def _ended_elsewhere(audit: PartitionAudit, row: dict[str, int], context: Contex
             if found["first_offset"] == row["first_offset"] and found["marker_offset"] >= audit.log_end_offset:
                 return "commit-pending" if found["marker_type"] == extents.COMMIT else "abort-pending"
     return None
-
-
-def _listing(audit: PartitionAudit, row: dict[str, int], context: Context) -> Decision | None:
-    """Return the producer's newest decision that lists this partition."""
-    here = (audit.directory.topic, audit.directory.partition)
-    found = [decision for decision in context.decisions.get(row["producer_id"], ()) if here in decision.partitions]
-    return max(found, key=lambda decision: decision.decided, default=None)
 
 
 def markers_since(audit: PartitionAudit, row: dict[str, int], epoch: int, decided: int) -> Columns:

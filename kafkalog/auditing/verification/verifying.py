@@ -23,6 +23,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.clusters import open_clusters
 from kafkalog.log.files import open_source
+from kafkalog.log.folded import FileFindings
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
@@ -208,13 +209,14 @@ def _other(entry: Found, facts: FileFacts, options: VerifyOptions) -> list[Findi
 
 def _batches(facts: FileFacts, topic: str | None, options: VerifyOptions) -> list[Finding]:
     """Read a file of batches on its own."""
-    findings: list[Finding] = []
+    kept = FileFindings()
     try:
         for chunk in check_batches(facts, topic, options):
-            findings += chunk.findings
+            for finding in chunk.findings:
+                kept.add(finding)
     except UnreadableError as error:
-        findings.append(Finding.of("file-unreadable", facts.file, str(error)))
-    return findings
+        kept.add(Finding.of("file-unreadable", facts.file, str(error)))
+    return kept.all()
 
 
 def _shape(facts: FileFacts) -> Iterator[Finding]:
