@@ -23,7 +23,7 @@ from kafkalog.txn.columns import NONE, Columns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Fate", "Fates", "fates_after_salvage"]
+__all__ = ["ChangedFate", "ChangedFates", "fates_after_salvage"]
 
 _COLUMNS: Final = (
     "producer_id", "first_offset", "last_offset", "last_epoch", "epoch_changes", "marker_type", "marker_offset",
@@ -31,7 +31,7 @@ _COLUMNS: Final = (
 )  # fmt: skip
 
 
-class Fate(NamedTuple):
+class ChangedFate(NamedTuple):
     """A transaction with data before bytes that were left out, and its end after them, if any.
 
     `marker_offset` is None if it is open. `how` is ``open``, ``merged`` with data after these bytes, or ``extended``
@@ -57,16 +57,16 @@ class Fate(NamedTuple):
         return f"{start}; {ended}, its own marker may be among what is left out"
 
 
-class Fates(NamedTuple):
+class ChangedFates(NamedTuple):
     """How many transactions reach across what was left out, and the first ones of them."""
 
     total: int
-    first: list[Fate]
+    first: list[ChangedFate]
 
 
 def fates_after_salvage(
     segment: str, copy: str, holes: Sequence[int], limits: Limits | None = None, *, most: int = 20
-) -> Fates | None:
+) -> ChangedFates | None:
     """Return the transactions whose end is not certain if `copy` takes the place of `segment`, up to `most` of them.
 
     `holes` are the last offsets before what was left out. None if the segment is in no partition's directory.
@@ -76,13 +76,13 @@ def fates_after_salvage(
         return None
     before = np.array(sorted(set(holes)), np.int64)
     rows = read_log(directory, (), limits).partition.transactions
-    count, first = 0, list[Fate]()
+    count, first = 0, list[ChangedFate]()
     for some in rows.blocks(*_COLUMNS):
         hole, chosen = _across(some, before)
         count += int(chosen.sum())
         places = np.flatnonzero(chosen)[: most - len(first)]
         first += map(_fate, some.take(places), hole[places].tolist())
-    return Fates(count, first)
+    return ChangedFates(count, first)
 
 
 def _with_copy(segment: str, copy: str) -> PartitionDirectory | None:
@@ -118,10 +118,10 @@ def _across(rows: Columns, holes: NDArray[np.int64]) -> tuple[NDArray[np.int64],
     return hole, chosen
 
 
-def _fate(row: dict[str, int], last_before: int) -> Fate:
+def _fate(row: dict[str, int], last_before: int) -> ChangedFate:
     is_open = row["marker_type"] == extents.OPEN
     merged = row["epoch_changes"] or row["last_offset"] > last_before
-    return Fate(
+    return ChangedFate(
         row["producer_id"],
         row["first_offset"],
         row["last_offset"],
