@@ -161,3 +161,68 @@ def test_a_move_at_any_call_is_no_more_than_a_note(
             status = status if findings or status is not Exit.FINDINGS else Exit.FINE
         assert (number, findings, status) == (number, [], Exit.FINE)
         shutil.rmtree(place)
+
+
+def _segments(count: int) -> list[bytes]:
+    return [
+        build.batch(build.record(b"x"), base_offset=2 * number)
+        + build.batch(build.record(b"y"), base_offset=2 * number + 1)
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("run", [audited, checked])
+@pytest.mark.parametrize("real", ["flip", "deleted"])
+def test_what_is_wrong_in_all_readings_is_reported(
+    run: Callable[[Path], tuple[list[Finding], Exit]], real: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bit flip in a closed segment and a lost segment are reported while the partition's other files move."""
+    home = tmp_path / "t-0"
+    home.mkdir()
+    (tmp_path / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    (tmp_path / ".lock").touch()
+    paths = [home / f"{2 * number:020}.log" for number in range(6)]
+    for path, data in zip(paths, _segments(6), strict=True):
+        path.write_bytes(data)
+    if real == "flip":
+        data = bytearray(paths[3].read_bytes())
+        data[65] ^= 1
+        paths[3].write_bytes(data)
+    else:
+        paths[3].unlink()
+    calls = [0]
+    scandir = os.scandir
+
+    def moving(*arguments: Any) -> Any:
+        calls[0] += 1
+        other = paths[0].with_name("other")
+        shutil.copyfile(paths[0], other)
+        other.rename(paths[0])
+        return scandir(*arguments)
+
+    monkeypatch.setattr(os, "scandir", moving)
+    findings, status = run(tmp_path)
+
+    codes = {finding.code for finding in findings}
+    assert ("crc-mismatch" if real == "flip" else "offset-gap-unexplained") in codes or "offset-gap-lost" in codes
+    assert status is not Exit.FINE
+
+
+@pytest.mark.parametrize("what", ["retire", "grow"])
+def test_a_hanging_transaction_is_reported_while_other_files_move(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is open in every reading."""
+    place = tmp_path / "copy"
+    shutil.copytree(FIXTURES / "v2.8-hanging" / "data", place)
+    still = {(f.code, f.topic, f.partition, f.offset) for f in audited(place)[0] if f.code == "transaction-hanging"}
+    homes = {path.parent for path in place.rglob("*.log") if not path.parent.name.startswith("__")}
+    assert still
+    with at_call(0, lambda: None, monkeypatch) as calls:
+        audited(place)
+    moving = object.__new__(Moving)
+    moving.root, moving.log = place, max(sorted(homes), key=lambda home: len(list(home.glob("*.log"))))
+    with at_call(calls[0] // 2, getattr(moving, what), monkeypatch):
+        found = audited(place)[0]
+
+    assert {(f.code, f.topic, f.partition, f.offset) for f in found if f.code == "transaction-hanging"} == still
