@@ -10,7 +10,7 @@ from kafkalog.auditing.partition.findings import file_of, located, log_findings,
 from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.lost_offsets import LostOffsets
 from kafkalog.auditing.partition.marker_rules import marker_findings
-from kafkalog.auditing.partition.one_moment import Settled, settled
+from kafkalog.auditing.partition.one_moment import Settled, settled, with_note
 from kafkalog.auditing.partition.read import read_log
 from kafkalog.auditing.partition.replicas import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
@@ -44,4 +44,5 @@ __all__ = [
     "state_differences",
     "steady_findings",
     "unreadable_while_moving",
+    "with_note",
 ]

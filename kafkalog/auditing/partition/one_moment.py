@@ -22,7 +22,7 @@ from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
 from kafkalog.log.moving import PAUSES, READINGS, Movement, is_unsettled, movement, stays
 from kafkalog.log.names import is_remote
 
-__all__ = ["Settled", "settled"]
+__all__ = ["Settled", "settled", "with_note"]
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ def settled(
         partition = join(directory, scans, policies)
         readings.append(partition)
         if is_remote(directory.log) and not _is_odd(partition):
-            return Settled(partition, scans)
+            return Settled(with_note(partition, movements), scans)
         moved = movement(node, directory)
         if moved is not None and moved.is_gone:
             return Settled(join(_emptied(directory), (), policies), (), moved=moved)

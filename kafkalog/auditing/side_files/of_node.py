@@ -225,7 +225,8 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
     try:
         values = read_properties(path, on_finding=wrong.append)
     except UnreadableError as error:
-        yield _of(directory, "file-unreadable", path, str(error))
+        if exists(path):
+            yield _of(directory, "file-unreadable", path, str(error))
         return
     yield from wrong
     if wrong:

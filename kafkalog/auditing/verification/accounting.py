@@ -138,6 +138,8 @@ class FileFacts:
         """Record the state of the file after the read, and its checksum if it was asked for."""
         opened = source.source if isinstance(source, HashedSource) else source
         self.state = opened.state() if isinstance(opened, FileSource) else "whole"
+        if self.state == "whole" and opened.is_cut:  # since it was listed
+            self.state = "grew"
         if isinstance(source, HashedSource):
             self.sha256 = source.hexdigest()
 
@@ -161,12 +163,12 @@ def is_segment(kind: FileKind) -> bool:
     return kind in _SEGMENTS
 
 
-def open_file(file: str, hashed: str | None) -> SizedSource | HashedSource:
-    """Open a file for one read, which also hashes it if `hashed` names a checksum.
+def open_file(file: str, hashed: str | None, max_bytes: int | None = None) -> SizedSource | HashedSource:
+    """Open a file for one read, which also hashes it if `hashed` names a checksum; `max_bytes` makes it end there.
 
     Raises UnreadableError where it can't be opened.
     """
-    source = open_source(file)
+    source = open_source(file, max_bytes=max_bytes)
     return source if hashed is None else HashedSource(source, hashed)
 
 
