@@ -99,6 +99,27 @@ def test_a_segment_alone_has_no_transactions_to_look_at(tmp_path: Path) -> None:
     assert "not looked at" in run("salvage", path, "-o", tmp_path / "copy.log", "--exit-zero").err
 
 
+def test_some_are_named_and_all_are_counted(tmp_path: Path) -> None:
+    """Of many transactions the first ones are named."""
+    many = [Batch(0, at, at, "data", at, 0, 0) for at in range(30)]
+    _, err = salvaged(tmp_path, 30, [*many, Batch(0, 30, 30, "plain"), Batch(0, 31, 31, "plain")])
+
+    assert "transactions that reach across what was left out: 30\n" in err
+    assert (err.count(": open; no marker follows"), "  and 10 more\n" in err) == (20, True)
+
+
+def test_a_segment_beside_that_cannot_be_read_costs_nothing(tmp_path: Path) -> None:
+    """The copy is written, and what could be read decides."""
+    folder = plain.write_segments(tmp_path / "data" / "t-0", [data(0), marker(1), OTHER])
+    (folder / f"{3:020}.log").write_bytes(b"\xff" * 100)
+    (folder / f"{9:020}.log").symlink_to(folder / "nothing")
+    path = folder / NAME
+    path.write_bytes(build.flipped(path.read_bytes(), 8 * (69 + 70)))
+    ended = run("salvage", path, "-o", tmp_path / "copy.log", "--exit-zero")
+
+    assert (ended.status, "offset 0: open" in ended.err) == (0, True)
+
+
 def test_the_way_back_to_a_broker_is_told(tmp_path: Path) -> None:
     """Stop the broker, prefer a whole replica, remove the three indexes, audit before the start."""
     _, err = salvaged(tmp_path, 1, [data(0), marker(1), OTHER])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest import mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,6 +127,21 @@ def test_a_lost_transaction_that_was_aborted_is_nothing(tmp_path: Path) -> None:
 
     assert broken(audited(tmp_path / "aborted", others, *ABORTED, raised=True)) == []
     assert broken(audited(tmp_path / "committed", others, *COMMITTED, raised=True)) == [(6, "no marker")]
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [(30_000, []), (600_000, ["note"]), (36_000_000, ["warning"])],
+    ids=["soon", "later", "much later"],
+)
+def test_producers_clocks_prove_no_loss_in_a_copy(later: int, said: list[str], tmp_path: Path) -> None:
+    """Only a producer's time is after the transaction's end: its clock may be fast, and the marker not copied yet."""
+    plain.write_segments(tmp_path / "t-0", [*OLD, Batch(0, 2, 2, "plain", timestamp=T + later)])
+    decided(tmp_path, *COMMITTED, raised=True)
+    found = [one for one in audit([tmp_path]).findings() if one.code == "atomicity-broken"]
+
+    assert [one.severity.word for one in found] == said
+    assert {one.certainty for one in found} <= {"unless-copied-while-running"}
 
 
 def test_an_own_marker_among_lost_offsets_is_not_claimed_to_be_missing(tmp_path: Path) -> None:

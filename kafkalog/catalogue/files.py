@@ -108,6 +108,13 @@ FILES: Final[dict[str, Code]] = {
         "Brokers write to their newest segments all the time.",
         "What was read is the file as it was when it was opened.",
     ),
+    "partition-moving": Code(
+        NOTE,
+        "A broker deleted, replaced or truncated files of a partition while it was read, or deleted the partition.",
+        "Certain; what is reported about the partition besides this is in all readings.",
+        "Retention, the cleaner, truncation and topic deletion do this all the time.",
+        "Nothing to do, or read again: each partition is read up to three times, and the newest state is shown.",
+    ),
     "file-unreadable": Code(
         ERROR,
         "A file could not be opened or read.",

@@ -1,6 +1,6 @@
-"""Batches and records as Arrow, made from the columns of ``log.blocks`` without rows.
+"""Rows of a segment as Arrow, made from the columns of ``log.blocks``.
 
-Numbers are not copied where they are int64. Of bytes, only the columns that are asked for are copied, once.
+Of bytes, only the columns that are asked for are copied, once.
 """
 
 from __future__ import annotations
@@ -12,122 +12,145 @@ import numpy as np
 
 from kafkalog.format import gathering
 from kafkalog.format.columns import bytes_kinds
-from kafkalog.log.blocks import BatchBlocks, Block, BlockColumn, Kind, RecordBlocks
+from kafkalog.log.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.log.chunk import Chunk
-from kafkalog.log.selection import Picks, Selection
+from kafkalog.log.rows import segment_rows
+from kafkalog.log.selection import Selection
+from kafkalog.tables import Table
 from kafkalog.tables.arrow import Lists, Numbers, Strings, arrow_batch
 from kafkalog.tables.column import HEADER_FIELDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kafkalog.findings import Finding
     from kafkalog.tables.arrow import RecordBatch, Schema
 
-__all__ = ["batches_as_arrow", "records_as_arrow"]
+__all__ = ["ARROW_ROOM", "ArrowRows", "segment_as_arrow"]
 
-_ROWS: Final = 16 * 1048  # of a batch
+ARROW_ROOM: Final = 1 << 13  # records in a block: a block costs some calls for each column
+_ROWS: Final = 1 << 14  # of a batch, approximately
 _BYTES: Final = 32 << 20  # of strings: with more, a batch has fewer rows
 _HEADERS: Final = 1 << 12  # listed at once
 
 
-def batches_as_arrow(
-    file: str, chunks: Iterable[Chunk], schema: Schema, selection: Selection, files: Sequence[str] = ()
+def segment_as_arrow(
+    file: str,
+    chunks: Iterable[Chunk],
+    table: Table,
+    schema: Schema,
+    selection: Selection,
+    findings: list[Finding] | None = None,
 ) -> Iterator[RecordBatch]:
-    """Yield the selected batches' headers of a segment, with the columns of the table ``batches`` in the schema.
+    """Yield the selected rows of ``batches`` or ``records`` of a segment, with the columns of the schema.
 
-    `files` are all the files whose batches go to the same place, if there are several.
+    What is wrong with the segment is added to `findings`.
     """
-    made: _Rows | None = None
-    for chunk in chunks:
-        if not chunk.heads.count:
-            continue
-        if made is None:
-            made = _Rows(BatchBlocks(file, schema.names, _ROWS), schema, files or (file,))
-        picks = selection.batches(chunk.heads)
-        yield from made.before(picks.count)
-        made.add(made.maker.of(chunk.heads, picks, made.block), picks)
-    if made is not None:
-        yield from made.last()
-
-
-def records_as_arrow(
-    file: str, chunks: Iterable[Chunk], schema: Schema, selection: Selection, files: Sequence[str] = ()
-) -> Iterator[RecordBatch]:
-    """Yield the records of the selected batches of a segment, with the columns of the table ``records``."""
-    made = _Rows(RecordBlocks(file, schema.names, _ROWS), schema, files or (file,))
-    for chunk in chunks:
-        selection.leave_out_others(chunk.heads)
-        for records in chunk.records():
-            picks = selection.records(records)
-            yield from made.before(picks.count)
-            made.add(made.maker.of(chunk.heads, records, picks, made.block), picks)
+    made = ArrowRows(schema, (file,))
+    for item in segment_rows(file, chunks, {table.name: schema.names}, selection, room=ARROW_ROOM):
+        if isinstance(item, Rows):
+            yield from made.add(item)
+        elif findings is not None and not isinstance(item, tuple):
+            findings.append(item)
     yield from made.last()
 
 
-class _Rows:
-    """Collects rows until they make a batch."""
+class ArrowRows:
+    """Collects rows of blocks of one table until they make a batch; `files` are all files that they may come from."""
 
-    def __init__(self, maker: Any, schema: Schema, files: Sequence[str]) -> None:
-        self.maker = maker
+    def __init__(self, schema: Schema, files: Sequence[str]) -> None:
         self._schema = schema
+        self._names = list(files)
         self._files = tuple(name.encode("utf-8", "backslashreplace").decode() for name in files)
-        self._file = list(files).index(maker.file)
         self._begin()
 
     def _begin(self) -> None:
-        self.block: Block = self.maker.new()
-        columns = {column.name: column for column in self.block.columns}
-        self._columns: dict[str, BlockColumn] = columns
-        self._strings = {
-            column.name: _Strings() for column in columns.values() if column.kind in (Kind.TEXT, Kind.BASE64)
-        }
-        self._lists = {column.name: _Lists() for column in columns.values() if column.kind is Kind.HEADERS}
+        self._count = 0
+        self._columns: dict[str, _Column] = {}
 
-    def before(self, rows: int) -> Iterator[RecordBatch]:
-        """Yield the rows so far if that many more have no room, or if there are bytes enough."""
-        if self.block.count + rows > self.block.room or self._size() >= _BYTES:
+    def add(self, rows: Rows) -> Iterator[RecordBatch]:
+        """Keep rows of a block, and yield a batch if there are enough."""
+        block = rows.block
+        for column in block.columns:
+            kept = self._columns.get(column.name)
+            if kept is None:
+                kept = self._columns[column.name] = self._column(column)
+            kept.add(block, column, rows.start, rows.stop)
+        self._count += len(rows)
+        if self._count >= _ROWS or sum(column.size for column in self._columns.values()) >= _BYTES:
             yield from self.last()
-
-    def add(self, block: Block, picks: Picks) -> None:
-        """Keep the bytes of the rows that were added last."""
-        if not picks.count:
-            return
-        first = block.count - picks.count
-        for name, strings in self._strings.items():
-            column = self._columns[name]
-            strings.add(block.buf, block.cells, column.at + first, block.room, picks.count, column.kind is Kind.BASE64)
-        for name, lists in self._lists.items():
-            lists.add(block, self._columns[name].at, first, block.count)
-        block.buf = b""
 
     def last(self) -> Iterator[RecordBatch]:
         """Yield the rows so far."""
-        if self.block.count:
-            yield arrow_batch(self._column, self._schema)
+        if self._count:
+            yield arrow_batch(lambda name: self._columns[name].made(), self._schema)
             self._begin()
 
-    def _size(self) -> int:
-        sizes = [strings.size for strings in self._strings.values()]
-        return sum(sizes) + sum(lists.size for lists in self._lists.values())
-
-    def _column(self, name: str) -> Numbers | Strings | Lists:
-        column, count = self._columns[name], self.block.count
+    def _column(self, column: BlockColumn) -> _Column:
         if column.kind is Kind.FILE:
-            return Numbers(np.full(count, self._file, np.int32), words=self._files)
-        if name in self._strings:
-            return self._strings[name].made()
-        if name in self._lists:
-            return self._lists[name].made()
-        cells = np.frombuffer(self.block.cells, np.int64)[column.at : column.at + count]
-        absent = None
+            return _File(self._names, self._files)
+        if column.kind in (Kind.TEXT, Kind.BASE64):
+            return _Strings()
+        return _Lists() if column.kind is Kind.HEADERS else _Cells()
+
+
+class _Column:
+    """A column that grows; `size` is how many bytes its strings take."""
+
+    size = 0
+
+    def add(self, block: Block, column: BlockColumn, start: int, stop: int) -> None:
+        """Add rows of a block."""
+        raise NotImplementedError
+
+    def made(self) -> Numbers | Strings | Lists:
+        """Return the whole column."""
+        raise NotImplementedError
+
+
+class _File(_Column):
+    """The names of files, as numbers."""
+
+    def __init__(self, names: list[str], shown: tuple[str, ...]) -> None:
+        self._names = names
+        self._shown = shown
+        self._parts: list[NDArray[np.int32]] = []
+
+    def add(self, block: Block, column: BlockColumn, start: int, stop: int) -> None:
+        assert column.kind is Kind.FILE
+        self._parts.append(np.full(stop - start, self._names.index(block.file), np.int32))
+
+    def made(self) -> Numbers:
+        return Numbers(np.concatenate(self._parts), words=self._shown)
+
+
+class _Cells(_Column):
+    """Numbers, words and booleans."""
+
+    def __init__(self) -> None:
+        self._parts: list[NDArray[np.int64]] = []
+        self._absent: list[NDArray[np.bool_]] = []
+        self._words: tuple[str, ...] = ()
+        self._is_bool = False
+
+    def add(self, block: Block, column: BlockColumn, start: int, stop: int) -> None:
+        cells = np.frombuffer(block.cells, np.int64)
+        self._parts.append(cells[column.at + start : column.at + stop].copy())
+        self._words = column.words
+        self._is_bool = column.kind is Kind.BOOL
         if column.bit >= 0:
-            bits = np.unpackbits(np.frombuffer(self.block.valid, np.uint8), bitorder="little")
-            absent = bits[column.bit : column.bit + count] == 0
-        return Numbers(cells if column.kind is not Kind.BOOL else cells != 0, absent, column.words)
+            first, last = column.bit + start, column.bit + stop
+            bits = np.unpackbits(np.frombuffer(block.valid, np.uint8)[first // 8 : last // 8 + 1], bitorder="little")
+            self._absent.append(bits[first % 8 : first % 8 + stop - start] == 0)
+
+    def made(self) -> Numbers:
+        cells = np.concatenate(self._parts)
+        absent = np.concatenate(self._absent) if self._absent else None
+        return Numbers(cells != 0 if self._is_bool else cells, absent, self._words)
 
 
-class _Strings:
-    """A column of strings that grows."""
+class _Strings(_Column):
+    """Keys or values, as text or in base64."""
 
     def __init__(self) -> None:
         self.rows = self.size = 0
@@ -135,7 +158,10 @@ class _Strings:
         self._data = np.empty(0, np.uint8)
         self._valid = np.zeros(1 << 9, np.uint8)
 
-    def add(
+    def add(self, block: Block, column: BlockColumn, start: int, stop: int) -> None:
+        self.gather(block.buf, block.cells, column.at + start, block.room, stop - start, column.kind is Kind.BASE64)
+
+    def gather(
         self, buf: bytes | bytearray | memoryview, cells: Any, starts: int, room: int, count: int, is_coded: bool
     ) -> None:
         """Add pieces of `buf`: their starts, sizes and kinds are in runs of cells, `room` apart."""
@@ -151,40 +177,35 @@ class _Strings:
         self.size = end
 
     def made(self) -> Strings:
-        """Return the column."""
         return Strings(self._offsets[: self.rows + 1], self._data[: self.size], self._valid)
 
 
-class _Lists:
-    """A column of lists of headers that grows."""
+class _Lists(_Column):
+    """Headers."""
 
     def __init__(self) -> None:
         self._offsets: list[NDArray[np.int32]] = [np.zeros(1, np.int32)]
         self._fields = [_Strings() for _ in HEADER_FIELDS]
         self._found = np.empty(0, np.int64)
 
-    @property
-    def size(self) -> int:
-        """Return how many bytes its strings and their offsets take."""
-        return sum(field.size + 4 * field.rows for field in self._fields)
-
-    def add(self, block: Block, at: int, first: int, stop: int) -> None:
-        """Add the headers of rows of a block; the column's cells begin at `at`."""
+    def add(self, block: Block, column: BlockColumn, start: int, stop: int) -> None:
+        at = column.at
         cells = np.frombuffer(block.cells, np.int64)
-        counts = cells[at + block.room + first : at + block.room + stop]
+        counts = cells[at + block.room + start : at + block.room + stop]
         self._offsets.append((self._offsets[-1][-1] + np.cumsum(counts)).astype(np.int32))
         if not counts.any():
             return
         if not len(self._found):
             self._found = np.empty(6 * _HEADERS, np.int64)
-        row, position, left = first, -1, 0
+        row, position, left = start, -1, 0
         while row < stop:
             row, position, left, count = gathering.headers(
                 block.buf, block.cells, at, at + block.room, row, stop, position, left, self._found, _HEADERS
             )
-            self._add(block, count)
+            self._list(block, count)
+            self.size = sum(field.size + 4 * field.rows for field in self._fields)
 
-    def _add(self, block: Block, count: int) -> None:
+    def _list(self, block: Block, count: int) -> None:
         """Add listed headers: keys, then values, each as text and in base64."""
         found = self._found.reshape(6, _HEADERS)
         pieces = np.empty((3, _HEADERS), np.int64)
@@ -193,10 +214,9 @@ class _Lists:
             flat = pieces.reshape(-1)
             bytes_kinds(block.buf, flat, 0, _HEADERS, 2 * _HEADERS, count)
             for is_coded in (False, True):
-                self._fields[2 * what + is_coded].add(block.buf, flat, 0, _HEADERS, count, is_coded)
+                self._fields[2 * what + is_coded].gather(block.buf, flat, 0, _HEADERS, count, is_coded)
 
     def made(self) -> Lists:
-        """Return the column."""
         fields = {name: field.made() for name, field in zip(HEADER_FIELDS, self._fields, strict=True)}
         return Lists(np.concatenate(self._offsets), fields)
 

@@ -69,13 +69,6 @@ class Block:
         self.count = 0
         self.buf: bytes | bytearray | memoryview = b""
 
-    def like(self) -> Block:
-        """Make a block of the same columns, without rows."""
-        runs = len(self.cells) // self.room
-        block = Block(self.table, self.file, self.columns, self.room, runs)
-        block.weight = self.weight
-        return block
-
     def rows(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:
         """Yield rows as Python values, in the order of the columns."""
         if not self.columns:
@@ -174,11 +167,11 @@ class Filling(NamedTuple):
     value: Value
 
     def fill(self, table: CellTable, picks: Picks, block: Block) -> None:
-        """Write the value of these rows after the block's rows so far."""
+        """Write the value of these rows into the block."""
         column, value = self
         fill(
             table.cells, table.capacity, picks.rows, 0, picks.count, value.rule, value.column, value.mask, value.absent,
-            block.cells, column.at + block.count, block.valid, column.bit + block.count,
+            block.cells, column.at, block.valid, column.bit,
         )  # fmt: skip
 
 
@@ -195,25 +188,17 @@ class BatchBlocks:
     """Makes blocks of the table ``batches`` with the named columns."""
 
     def __init__(self, file: str, names: Sequence[str], room: int) -> None:
-        self.file = file
         layout = Layout(BATCHES, room)
         columns = {"file": BlockColumn("file", Kind.FILE)}
         self._fillings = fillings(layout, columns, values.BATCH, names)
         self._block = Block(BATCHES, file, [columns[name] for name in names], room, layout.runs)
 
-    def of(self, heads: CellTable, picks: Picks, block: Block | None = None) -> Block:
-        """Make these rows of the kernel's table a block, the same one for every call, or add them to `block`."""
-        if block is None:
-            block = self._block
-            block.count = 0
+    def of(self, heads: CellTable, picks: Picks) -> Block:
+        """Make these rows of the kernel's table a block, the same one for every call."""
         for filling in self._fillings:
-            filling.fill(heads, picks, block)
-        block.count += picks.count
-        return block
-
-    def new(self) -> Block:
-        """Make a block without rows."""
-        return self._block.like()
+            filling.fill(heads, picks, self._block)
+        self._block.count = picks.count
+        return self._block
 
 
 _SELF: Final = Value(kernel.BATCH)
@@ -223,7 +208,6 @@ class RecordBlocks:
     """Makes blocks of the table ``records`` with the named columns."""
 
     def __init__(self, file: str, names: Sequence[str], room: int) -> None:
-        self.file = file
         layout = Layout(RECORDS, room)
         columns = {"file": BlockColumn("file", Kind.FILE)}
         self._batch = Filling(BlockColumn("batch", Kind.NUMBER, layout.run()), _SELF)
@@ -243,17 +227,15 @@ class RecordBlocks:
         self._block = Block(RECORDS, file, [columns[name] for name in names], room, layout.runs)
         self._block.weight = weight
 
-    def of(self, chunk_heads: CellTable, records: RecordBlock, picks: Picks, block: Block | None = None) -> Block:
-        """Make these of the decoded records a block, the same one for every call, or add them to `block`.
+    def of(self, chunk_heads: CellTable, records: RecordBlock, picks: Picks) -> Block:
+        """Make these of the decoded records a block, the same one for every call.
 
-        `chunk_heads` are the batches of their chunk. The bytes of the rows before are not there any more.
+        `chunk_heads` are the batches of their chunk.
         """
-        if block is None:
-            block = self._block
-            block.count = 0
+        block = self._block
         recs = records.recs
         self._batch.fill(recs, picks, block)
-        batch = self._batch.column.at + block.count
+        batch = self._batch.column.at
         inner = Picks(block.cells[batch : batch + picks.count], picks.count)
         outer = inner
         if records.outer is not None:
@@ -267,7 +249,7 @@ class RecordBlocks:
         for column, start, size in self._bytes:
             self._cells(recs, picks, start, block, column.at)
             self._cells(recs, picks, size, block, column.at + block.room)
-            starts = column.at + block.count
+            starts = column.at
             bytes_kinds(records.buf, block.cells, starts, starts + block.room, starts + 2 * block.room, picks.count)
         if self._headers >= 0:
             self._cells(recs, picks, kernel.HEADERS_START, block, self._headers)
@@ -276,16 +258,12 @@ class RecordBlocks:
         if block.weight >= 0:
             self._cells(recs, picks, kernel.RECORD_SIZE, block, block.weight)
         block.buf = records.buf
-        block.count += picks.count
+        block.count = picks.count
         return block
-
-    def new(self) -> Block:
-        """Make a block without rows."""
-        return self._block.like()
 
     @staticmethod
     def _cells(recs: CellTable, picks: Picks, column: int, block: Block, at: int) -> None:
         fill(
             recs.cells, recs.capacity, picks.rows, 0, picks.count, CELL, column, -1, NEVER, block.cells,
-            at + block.count, block.valid, -1,
+            at, block.valid, -1,
         )  # fmt: skip

@@ -12,9 +12,9 @@ from kafkalog.format.batch_start import magic_of, size_of, smallest_size
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
 from kafkalog.format.record_errors import RECORD_ERRORS
 
-__all__ = ["Decoder", "RecordBlock", "decode_records", "header_at", "headers_of"]
+__all__ = ["ROOM", "Decoder", "RecordBlock", "decode_records", "header_at", "headers_of"]
 
-_ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
+ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
 _ENOUGH: Final = 1 << 18  # decompressed bytes that are decoded at once
 
 
@@ -104,19 +104,25 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
             return (value >> 1) ^ -(value & 1), position
 
 
-def decode_records(file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int) -> Iterator[RecordBlock]:
-    """Decode the records of the batches in `heads`, whose bytes are `buf`; skips rows whose section starts below 0."""
-    return Decoder(file, heads, max_decompressed_bytes).blocks(buf)
+def decode_records(
+    file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int, room: int
+) -> Iterator[RecordBlock]:
+    """Decode the records of the batches in `heads`, whose bytes are `buf`, at most `room` at a time.
+
+    Skips rows whose section starts below 0.
+    """
+    return Decoder(file, heads, max_decompressed_bytes, room).blocks(buf)
 
 
 class Decoder:
     """The records of one chunk's batches."""
 
-    def __init__(self, file: str, heads: CellTable, limit: int) -> None:
+    def __init__(self, file: str, heads: CellTable, limit: int, room: int = ROOM) -> None:
+        self.room = room
         self.file = file
         self.heads = heads
         self.limit = limit
-        self.recs = CellTable(len(kernel.RECORD_COLUMNS), _ROOM)
+        self.recs = CellTable(len(kernel.RECORD_COLUMNS), room)
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
         """Decode every row's records."""
@@ -128,7 +134,7 @@ class Decoder:
                 continue
             first = row
             n, row, why, errors = batch_records.read(
-                buf, self.heads.cells, self.heads.capacity, row, self.heads.count, False, self.recs.cells, _ROOM
+                buf, self.heads.cells, self.heads.capacity, row, self.heads.count, False, self.recs.cells, self.room
             )
             if n or errors:
                 yield self.block(buf, n, range(first, min(row + 1, self.heads.count)) if errors else ())
@@ -226,7 +232,7 @@ class Decoder:
         at, why = first, batch_records.NO_ROOM
         while why == batch_records.NO_ROOM:
             n, at, why, errors = batch_records.read(
-                joined, self.heads.cells, self.heads.capacity, at, row, True, self.recs.cells, _ROOM
+                joined, self.heads.cells, self.heads.capacity, at, row, True, self.recs.cells, self.room
             )
             block = self.block(joined, n, range(first, row) if errors else ())
             block.findings += findings
@@ -267,7 +273,7 @@ class Decoder:
             start = 0
             while start < heads.count:
                 n, done, _, errors = batch_records.read(
-                    inner.data, heads.cells, heads.capacity, start, heads.count, True, self.recs.cells, _ROOM
+                    inner.data, heads.cells, heads.capacity, start, heads.count, True, self.recs.cells, self.room
                 )
                 yield self.block(inner.data, n, range(start, heads.count) if errors else (), heads, row)
                 start = done
@@ -311,7 +317,7 @@ class _Inner:
 
     def heads(self) -> Iterator[CellTable]:
         """Yield the messages' headers, up to the first that is not valid; their own CRCs are not checked here."""
-        heads = CellTable(len(kernel.BATCH_COLUMNS), _ROOM)
+        heads = CellTable(len(kernel.BATCH_COLUMNS), ROOM)
         at, row = 0, 0
         while True:
             row, at, why = batch_headers.read(self.data, at, len(self.data), 0, heads.cells, heads.capacity, row)

@@ -17,7 +17,7 @@ from kafkalog.log.blocks import BatchBlocks, Block, RecordBlocks, Rows
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.control_blocks import ControlBlocks
 from kafkalog.log.names import FileKind
-from kafkalog.log.records import RecordBlock
+from kafkalog.log.records import ROOM, RecordBlock
 from kafkalog.log.selection import Picks, Selection, all_rows
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
@@ -130,15 +130,16 @@ def segment_rows(
     selection: Selection,
     internal: Internal | None = None,
     most_records: int | None = None,
+    room: int = ROOM,
 ) -> Iterator[Rows | tuple[Table, Row] | Finding]:
     """Yield the selected rows of the wanted tables, and every finding on the way.
 
     `wanted` has the columns by the name of their table. Rows of ``batches`` and ``records`` come many at once, with
     these columns; of other tables one by one, as (table, row) with all columns. Records are decoded only if a table or
     the selection needs them, and no more than `most_records` are looked at for rows; `internal` says which internal
-    topic they belong to.
+    topic they belong to. A block has at most `room` records.
     """
-    segment = _Segment(file, wanted, selection, internal, most_records)
+    segment = _Segment(file, wanted, selection, internal, most_records, room)
     for chunk in chunks:
         yield from segment.rows(chunk)
         yield from chunk.findings
@@ -154,7 +155,9 @@ class _Segment:
         selection: Selection,
         internal: Internal | None,
         most_records: int | None,
+        room: int,
     ) -> None:
+        self._room = room
         self.file = file
         self.wanted = wanted
         self.selection = selection
@@ -181,7 +184,7 @@ class _Segment:
                 yield Rows(batches, 0, batches.count)
         if reads:
             newest = -1
-            for block in chunk.records():
+            for block in chunk.records(self._room):
                 newest = yield from self._of_block(chunk, block, batches, newest)
                 yield from block.findings
 

@@ -94,7 +94,7 @@ def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterato
     rows = iter(rows)
     while some := list(islice(rows, _ROWS)):
         columns = zip(zip(*some, strict=True), schema, strict=True)
-        arrays = [pa.array(map(_value, column) if _is_text(field) else column, field.type) for column, field in columns]
+        arrays = [_cells(column, field.type) for column, field in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -198,8 +198,12 @@ def gathered(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.concat_batches(held)
 
 
-def _is_text(field: pa.Field) -> bool:
-    return str(field.type) == "string"
+def _cells(column: Iterable[Any], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return pa.array(map(_value, column), kind.value_type).dictionary_encode()
+    return pa.array(map(_value, column) if pa.types.is_string(kind) else column, kind)
 
 
 def _value(value: Any) -> Any:

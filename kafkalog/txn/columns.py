@@ -136,10 +136,15 @@ class Packed:
             return Columns.empty(self.names)
         starts = np.array([0, *accumulate(map(len, self._blocks))], np.intp)
         numbers = np.searchsorted(starts, places, "right") - 1
-        needed, of_place = np.unique(numbers, return_inverse=True)
-        blocks = [self._blocks[number].rows(self.names) for number in needed.tolist()]
-        base = np.array([0, *accumulate(map(len, blocks))], np.intp)[of_place]
-        return Columns.concat(blocks, self.names).take(places - starts[numbers] + base)
+        order = np.argsort(numbers, kind="stable")
+        needed, firsts = np.unique(numbers[order], return_index=True)
+        found = [
+            self._blocks[number].rows(self.names).take(places[of_block] - starts[number])
+            for number, of_block in zip(needed.tolist(), np.split(order, firsts[1:]), strict=True)
+        ]
+        back = np.empty(len(places), np.intp)
+        back[order] = np.arange(len(places))
+        return Columns.concat(found, self.names).take(back)
 
     def reordered(self, order: NDArray[np.intp]) -> Packed:
         """Return the rows in another order, unpacking one column at a time."""

@@ -23,7 +23,6 @@ __all__ = ["salvage"]
 
 _FORMATS: Final = ("table", "ndjson", "json", "csv")
 _NAMES: Final = ("stretches", "findings")
-_SHOWN: Final = 20  # transactions that are named
 
 
 @click.command("salvage")
@@ -89,13 +88,13 @@ def _next_steps(segment: str, output: Path, told: _Told, limits: Limits) -> Iter
     fates = fates_after_salvage(segment, str(output), told.holes, limits)
     if fates is None:
         yield "transactions: not looked at, the segment is in no partition's directory"
-    elif not fates:
+    elif not fates.total:
         yield "transactions: none that is in the partition reaches across what was left out"
     else:
-        yield f"transactions that reach across what was left out: {len(fates)}"
-        yield from (f"  {fate}" for fate in fates[:_SHOWN])
-        if len(fates) > _SHOWN:
-            yield f"  and {len(fates) - _SHOWN} more"
+        yield f"transactions that reach across what was left out: {fates.total}"
+        yield from (f"  {fate}" for fate in fates.first)
+        if more := fates.total - len(fates.first):
+            yield f"  and {more} more"
     if told.lost_tail:
         yield (
             f"the end of the segment is left out: if it is the log's last one, the broker writes the offsets after"

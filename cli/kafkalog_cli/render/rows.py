@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO, Protocol
 
 from kafkalog.log.blocks import Block, Rows
+from kafkalog.log.records import ROOM
 from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog_cli.render.block_lines import BlockLines
 from kafkalog_cli.render.cells import as_csv, as_json
@@ -27,7 +28,9 @@ class RowSink(Protocol):
 
 
 class BlockSink(RowSink, Protocol):
-    """Takes also blocks, whose columns are those that it asks for."""
+    """Takes also blocks of at most `room` records, whose columns are those that it asks for."""
+
+    room: int
 
     def names(self, table: Table) -> Sequence[str]:
         """Return the columns that blocks of a table need."""
@@ -60,6 +63,8 @@ class ChosenColumns:
 
 class NdjsonSink:
     """One JSON object a line: ``table`` says which table it is a row of, ``schema_version`` what its columns mean."""
+
+    room = ROOM
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str]) -> None:
         self._stream = stream
@@ -107,6 +112,8 @@ class JsonSink:
 
     The rows of the first of the `expected` tables are written as they come; those of the others wait in files.
     """
+
+    room = ROOM
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], expected: Sequence[str]) -> None:
         self._stream = stream
@@ -187,6 +194,8 @@ class _JsonList:
 
 class CsvSink:
     """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text."""
+
+    room = ROOM
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool) -> None:
         self._stream = stream

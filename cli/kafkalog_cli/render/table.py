@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
 from kafkalog.log.blocks import Rows
+from kafkalog.log.records import ROOM
 from kafkalog.tables import TABLES, Table
 from kafkalog_cli.escape import escape
 from kafkalog_cli.render.cells import as_json
@@ -29,6 +30,7 @@ _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look 
 class TableSink:
     """Draws each table when it has all its rows; a long one in parts, with its total at the end."""
 
+    room = ROOM
     _ROWS = 10_000  # of a part
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None) -> None:

@@ -5,7 +5,7 @@ It answers: when does a transaction hang, what does a read_committed consumer se
 
 from __future__ import annotations
 
-from kafkalog.auditing.transactions.after_salvage import Fate, fates_after_salvage
+from kafkalog.auditing.transactions.after_salvage import Fate, Fates, fates_after_salvage
 from kafkalog.auditing.transactions.atomicity import (
     KEY_COLUMNS,
     AtomicityCheck,
@@ -29,6 +29,7 @@ __all__ = [
     "Blocker",
     "ClusterAudit",
     "Fate",
+    "Fates",
     "Judgement",
     "LogAudit",
     "LogSummary",

@@ -6,9 +6,9 @@ The copy is read as a broker would read it in the segment's place, with the part
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from kafkalog.log.names import parse_name
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 
-__all__ = ["Fate", "fates_after_salvage"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Fate", "Fates", "fates_after_salvage"]
 
 _COLUMNS: Final = (
     "producer_id", "first_offset", "last_offset", "last_epoch", "epoch_changes", "marker_type", "marker_offset",
@@ -54,10 +57,17 @@ class Fate(NamedTuple):
         return f"{start}; {ended}, its own marker may be among what is left out"
 
 
+class Fates(NamedTuple):
+    """How many transactions reach across what was left out, and the first ones of them."""
+
+    total: int
+    first: list[Fate]
+
+
 def fates_after_salvage(
-    segment: str, copy: str, holes: Sequence[int], limits: Limits | None = None
-) -> list[Fate] | None:
-    """Return the transactions whose end is not certain if `copy` takes the place of `segment`.
+    segment: str, copy: str, holes: Sequence[int], limits: Limits | None = None, *, most: int = 20
+) -> Fates | None:
+    """Return the transactions whose end is not certain if `copy` takes the place of `segment`, up to `most` of them.
 
     `holes` are the last offsets before what was left out. None if the segment is in no partition's directory.
     """
@@ -66,7 +76,13 @@ def fates_after_salvage(
         return None
     before = np.array(sorted(set(holes)), np.int64)
     rows = read_log(directory, (), limits).partition.transactions
-    return [fate for some in rows.blocks(*_COLUMNS) for fate in _across(some, before)]
+    count, first = 0, list[Fate]()
+    for some in rows.blocks(*_COLUMNS):
+        hole, chosen = _across(some, before)
+        count += int(chosen.sum())
+        places = np.flatnonzero(chosen)[: most - len(first)]
+        first += map(_fate, some.take(places), hole[places].tolist())
+    return Fates(count, first)
 
 
 def _with_copy(segment: str, copy: str) -> PartitionDirectory | None:
@@ -89,8 +105,8 @@ def _with_copy(segment: str, copy: str) -> PartitionDirectory | None:
     return replace(directory, segments=known, txn_indexes=frozenset(), checkpoints={})
 
 
-def _across(rows: Columns, holes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[Fate]:
-    """Yield the transactions that begin before a hole and end after it."""
+def _across(rows: Columns, holes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return for each transaction the first hole after its begin, and whether it ends after that hole."""
     is_open = rows["marker_type"] == extents.OPEN
     end = np.where(is_open, 2**63 - 1, rows["marker_offset"])
     at = np.searchsorted(holes, rows["first_offset"])
@@ -98,15 +114,18 @@ def _across(rows: Columns, holes: np.ndarray[tuple[int], np.dtype[np.int64]]) ->
     chosen = (rows["first_offset"] != NONE) & (at < len(holes)) & (hole < end)
     # Under transaction.version 2 a COMMIT marker has the next epoch: it is the data's own.
     own = (rows["marker_type"] == extents.COMMIT) & (rows["marker_epoch"] == rows["last_epoch"] + 1)
-    chosen &= ~(own & ~is_open & (rows["epoch_changes"] == 0))
-    for row, last_before in zip(rows.take(chosen), hole[chosen].tolist(), strict=True):
-        opened = row["marker_type"] == extents.OPEN
-        merged = row["epoch_changes"] or row["last_offset"] > last_before
-        yield Fate(
-            row["producer_id"],
-            row["first_offset"],
-            row["last_offset"],
-            row["marker_type"] == extents.COMMIT,
-            None if opened else row["marker_offset"],
-            "open" if opened else "merged" if merged else "extended",
-        )
+    chosen &= ~(own & (rows["epoch_changes"] == 0))
+    return hole, chosen
+
+
+def _fate(row: dict[str, int], last_before: int) -> Fate:
+    is_open = row["marker_type"] == extents.OPEN
+    merged = row["epoch_changes"] or row["last_offset"] > last_before
+    return Fate(
+        row["producer_id"],
+        row["first_offset"],
+        row["last_offset"],
+        row["marker_type"] == extents.COMMIT,
+        None if is_open else row["marker_offset"],
+        "open" if is_open else "merged" if merged else "extended",
+    )

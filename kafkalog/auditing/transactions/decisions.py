@@ -7,6 +7,7 @@ not held to the decision; an ABORT of what the coordinator decided to abort agre
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -43,14 +44,14 @@ def against_coordinator(
         decision = found.decisions[number]
         if number in answered or not decision.committed:
             continue  # what was aborted and is lost, nobody misses
-        certainty = _lacks_marker(audit, decision, context)
-        if certainty is None:
+        known = _lacks_marker(audit, decision, context)
+        if known is None:
             continue
         producer = decision.producer_id
         if producer not in elsewhere:
             elsewhere[producer] = _Elsewhere(audit.of_producer(producer))
         if decision not in elsewhere[producer]:
-            judged.findings.append(_missing(audit, decision, certainty, context))
+            judged.findings.append(_missing(audit, decision, *known, context.replicas))
     return judged
 
 
@@ -139,41 +140,42 @@ def _must_have_markers(audit: PartitionAudit) -> bool:
     return not (audit.log_start_offset or audit.cleaned_to >= 0 or audit.damaged or audit.gaps) and audit.oldest >= 0
 
 
-def _lacks_marker(audit: PartitionAudit, decision: Decision, context: Context) -> str | None:
+def _lacks_marker(audit: PartitionAudit, decision: Decision, context: Context) -> tuple[str, Severity] | None:
     """Return how certain it is that the marker of a completed decision is missing in a log that must have it.
 
-    It is not certain, None, where the marker may not have been copied yet, or the partition is younger than the
+    Nothing is claimed where the marker may not have been copied yet, or where the partition is younger than the
     decision. When a transaction is completed, its markers were written: the log must go on past that time, by the clock
-    of brokers. Producers' clocks may be fast.
+    of brokers. Producers' clocks may be fast: they prove nothing of a copy.
     """
     completed = decision.completed
     if completed < 0 or audit.oldest >= decision.started:
         return None
     if audit.newest_broker > completed or (context.one_moment and not context.several_nodes):
-        return "proved"
-    if audit.newest <= completed:
-        return None
-    if context.one_moment:
-        return "proved"
-    return "unless-copied-while-running" if audit.newest > completed + _CLOCKS_MS else None
+        return "proved", Severity.ERROR
+    if context.one_moment and audit.newest > completed:
+        return "proved", Severity.ERROR
+    for after, severity in ((context.copy_ms, Severity.WARNING), (0, Severity.NOTE)):
+        if audit.newest > completed + after + _CLOCKS_MS:
+            return "unless-copied-while-running", severity
+    return None
 
 
-def _missing(audit: PartitionAudit, decision: Decision, certainty: str, context: Context) -> Finding:
+def _missing(
+    audit: PartitionAudit, decision: Decision, certainty: str, severity: Severity, replicas: Sequence[PartitionAudit]
+) -> Finding:
     finding = Finding.of(
         "atomicity-broken",
         audit.directory.log,
         f"The coordinator committed and completed a transaction of {decision.transactional_id} (record at offset"
         f" {decision.offset} of {STATE_TOPIC}). Its record lists this partition, but the log has no marker with epoch"
-        f" {decision.epoch}.{kept_by(context.replicas, decision)}",
+        f" {decision.epoch}.{kept_by(replicas, decision)}",
         offset=audit.log_end_offset,
         producer_id=decision.producer_id,
         needed="committed",
         found="no marker",
         certainty=certainty,
     )
-    if certainty != "proved":
-        finding = finding._replace(severity=Severity.WARNING)
-    return located(finding, audit.directory)
+    return located(finding._replace(severity=severity), audit.directory)
 
 
 def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> Finding:

@@ -174,7 +174,7 @@ class Summary:
             count_of(states.total(), "transaction") + _parts(states),
             count_of(gaps.total(), "gap") + _parts(gaps),
         ]
-        if unidentified := sum(log.unidentified for log in self.logs):
+        if unidentified := sum(log.unidentified for log in self.logs if not log.spoken_for):
             parts.append(f"atomicity: {count_of(unidentified, 'transaction')} not checkable")
         return ", ".join(parts)
 
