@@ -93,7 +93,7 @@ class _Skew:
             "late-data-adopted": self._transaction,
             "leader-epoch-decreasing": self._after_overlap,
             "leader-epochs-mismatch": self._epochs,
-            "log-cut-short": self._replaced,
+            "log-cut-short": self._newer_index,
             "offset-gap-lost": self._missing,
             "offset-gap-unexplained": self._missing,
             "offset-not-increasing": self._overlap,
@@ -142,6 +142,13 @@ class _Skew:
         if self.is_cleaned and (at_seam or self._is_closed(_base(finding))):
             return Severity.NOTE
         return Severity.WARNING if self._truncated(finding) else None
+
+    def _newer_index(self, finding: Finding) -> Severity | None:
+        """Judge a segment that ends before its index does: up to the next segment it is whole."""
+        base = _base(finding)
+        if finding.position is None or not self.is_cleaned or not self._is_closed(base):
+            return None
+        return Severity.NOTE if finding.offset == self._following(base) else Severity.WARNING
 
     def _overlap(self, finding: Finding) -> Severity | None:
         """Judge a segment that begins before the end of the one before it: the cleaner had put it into that one."""
