@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import build
+import kafkalog as library
 from handmade import segment
 from invoke import SEGMENT, kafkalog, rows_of
 from kafkalog.tables import TABLES
@@ -131,3 +132,16 @@ def test_several_tables_in_one_file_are_refused(options: tuple[str, ...], words:
 
     assert ended.status == 2
     assert words in ended.err
+
+
+def test_the_library_gives_the_same_table() -> None:
+    """All columns, or only those that are named; findings go where the others go."""
+    findings: list[library.Finding] = []
+    table = library.record_table(SEGMENT, on_finding=findings.append)
+
+    assert table.to_pylist() == wanted_of("records", SEGMENT)
+    assert library.batch_table(SEGMENT).to_pylist() == wanted_of("batches", SEGMENT)
+    assert library.record_table(SEGMENT, columns=["value", "offset"]).schema.names == ["value", "offset"]
+    assert findings == []
+    with pytest.raises(KeyError):
+        library.record_table(SEGMENT, columns=["nonsense"])

@@ -5,33 +5,80 @@ Of bytes, only the columns that are asked for are copied, once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kafkalog.findings import Finding
 from kafkalog.format import gathering
 from kafkalog.format.columns import bytes_kinds
 from kafkalog.log.blocks import Block, BlockColumn, Kind, Rows
-from kafkalog.log.chunk import Chunk
+from kafkalog.log.chunk import Chunk, Limits
+from kafkalog.log.readers import warn
 from kafkalog.log.rows import segment_rows
+from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
 from kafkalog.tables import Table
-from kafkalog.tables.arrow import Lists, Numbers, Strings, arrow_batch
+from kafkalog.tables.arrow import Lists, Numbers, Strings, arrow_batch, arrow_table, chosen_schema
 from kafkalog.tables.column import HEADER_FIELDS
+from kafkalog.tables.dump import BATCHES, RECORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.findings import Finding
-    from kafkalog.tables.arrow import RecordBatch, Schema
+    from kafkalog.tables.arrow import ArrowTable, RecordBatch, Schema
 
-__all__ = ["ARROW_ROOM", "ArrowRows", "segment_as_arrow"]
+__all__ = ["ARROW_ROOM", "ArrowRows", "batch_table", "record_table", "segment_as_arrow"]
 
 ARROW_ROOM: Final = 1 << 13  # records in a block: a block costs some calls for each column
 _ROWS: Final = 1 << 14  # of a batch, approximately
 _BYTES: Final = 32 << 20  # of strings: with more, a batch has fewer rows
 _HEADERS: Final = 1 << 12  # listed at once
+
+
+def batch_table(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    limits: Limits | None = None,
+    on_finding: Callable[[Finding], object] | None = None,
+) -> ArrowTable:
+    """Return the batches of a segment or KRaft snapshot as the Arrow table ``batches`` of ``kafkalog schema``.
+
+    Columns of few different words are dictionaries. Only the named columns are made. Needs pyarrow. Raises
+    UnreadableError if the file can't be opened or read, KeyError for a column that the table does not have.
+    """
+    return _table(BATCHES, path, columns, limits, on_finding)
+
+
+def record_table(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    limits: Limits | None = None,
+    on_finding: Callable[[Finding], object] | None = None,
+) -> ArrowTable:
+    """Return the records of a segment or KRaft snapshot as the Arrow table ``records`` of ``kafkalog schema``.
+
+    Columns of few different words are dictionaries. Only the named columns are made. Needs pyarrow. Raises
+    UnreadableError if the file can't be opened or read, KeyError for a column that the table does not have.
+    """
+    return _table(RECORDS, path, columns, limits, on_finding)
+
+
+def _table(
+    table: Table,
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None,
+    limits: Limits | None,
+    on_finding: Callable[[Finding], object] | None,
+) -> ArrowTable:
+    file = os.fspath(path)
+    schema = chosen_schema(table, table.names if columns is None else columns, coded=True)
+    chunks = segment_chunks(file, limits=limits)
+    return arrow_table(segment_as_arrow(file, chunks, table, schema, Selection(), on_finding or warn), schema)
 
 
 def segment_as_arrow(
@@ -40,18 +87,15 @@ def segment_as_arrow(
     table: Table,
     schema: Schema,
     selection: Selection,
-    findings: list[Finding] | None = None,
+    on_finding: Callable[[Finding], object] | None = None,
 ) -> Iterator[RecordBatch]:
-    """Yield the selected rows of ``batches`` or ``records`` of a segment, with the columns of the schema.
-
-    What is wrong with the segment is added to `findings`.
-    """
+    """Yield the selected rows of ``batches`` or ``records`` of a segment, with the columns of the schema."""
     made = ArrowRows(schema, (file,))
     for item in segment_rows(file, chunks, {table.name: schema.names}, selection, room=ARROW_ROOM):
         if isinstance(item, Rows):
             yield from made.add(item)
-        elif findings is not None and not isinstance(item, tuple):
-            findings.append(item)
+        elif on_finding is not None and isinstance(item, Finding):
+            on_finding(item)
     yield from made.last()
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "arrow_batches",
     "arrow_schema",
     "arrow_table",
+    "chosen_schema",
     "gathered",
     "spark_schema",
 ]
@@ -85,6 +86,17 @@ def arrow_schema(table: Table, *, coded: bool = False) -> pa.Schema:
     ]
     said = json.dumps(spark_schema(table), ensure_ascii=False, separators=(",", ":"))
     return pa.schema(fields, metadata={_ROW_METADATA: said})
+
+
+def chosen_schema(table: Table, names: Iterable[str], *, coded: bool = False) -> pa.Schema:
+    """Return the schema of some of a table's columns, in the order of their names. Needs pyarrow.
+
+    Raises KeyError for a column that the table does not have.
+    """
+    import pyarrow as pa
+
+    whole = arrow_schema(table, coded=coded)
+    return pa.schema([whole.field(name) for name in names], metadata=whole.metadata)
 
 
 def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 from kafkalog.log.arrow import ARROW_ROOM, ArrowRows
 from kafkalog.log.blocks import Rows
 from kafkalog.tables import TABLES, Table
-from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.arrow import arrow_batches, chosen_schema
 from kafkalog_cli.render.rows import ChosenColumns
 
 __all__ = ["ArrowSink", "arrow_directory", "arrow_stream"]
@@ -118,10 +118,7 @@ class ArrowSink:
 
     def schema(self, table: Table) -> Any:
         """Return the schema of a table's chosen columns."""
-        import pyarrow as pa
-
-        whole = arrow_schema(table, coded=True)
-        return pa.schema([whole.field(name) for name in self.names(table)], metadata=whole.metadata)
+        return chosen_schema(table, self.names(table), coded=True)
 
     def arrow_rows(self, table: Table) -> ArrowRows:
         """Return what makes batches of a table's blocks."""
