@@ -82,7 +82,6 @@ def test_several_processes_read_it_too(store: ObjectStore, monkeypatch: pytest.M
     local = FIXTURES / "k4-i-retention-delete-records" / "data"
     uri = store.upload(local, "several")
     alone = kafkalog("txn-audit", "--format", "ndjson", "--all", uri)
-    monkeypatch.setattr(executors, "_POOL_BYTES", 0)
     monkeypatch.setattr(executors, "_TASK_BYTES", 1000)
 
     assert kafkalog("txn-audit", "--format", "ndjson", "--all", "--jobs", "2", uri).out == alone.out

@@ -14,7 +14,6 @@ from typing import Final
 import pytest
 
 import build
-from kafkalog.auditing.verification import verifying as module
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Severity
 from official import CORPUS, FIXTURES, cases, left_out, materialize
@@ -88,11 +87,10 @@ def test_a_logs_row_sums_its_segments(tmp_path: Path) -> None:
         assert last is None or log["log_end_offset"] == last + 1
 
 
-def test_several_processes_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes_find_the_same(tmp_path: Path) -> None:
     """With --jobs every table is the same, row for row."""
     roots = of_case(FIXTURES / CASE, tmp_path)
     alone = {name: table(verified(*roots), name) for name in ("logs", "files", "findings")}
-    monkeypatch.setattr(module, "_POOL_BYTES", 0)
 
     assert {name: table(verified(*roots, jobs=2), name) for name in alone} == alone
 

@@ -85,7 +85,7 @@ _EVERYTHING: Final = _Filter(None, None, None, None, ())
 def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
     topic: str | None, partitions: tuple[range, ...] | None, producer_id: int | None, transactional_id: str | None,
-    state: tuple[str, ...], jobs: int, output: Path | None, hashed: bool, fail_on: str, exit_zero: bool,
+    state: tuple[str, ...], jobs: int | None, output: Path | None, hashed: bool, fail_on: str, exit_zero: bool,
     engine: str, master: str | None, **options: Any,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.

@@ -27,7 +27,7 @@ class AuditOptions:
     """
 
     limits: Limits = field(default_factory=Limits)
-    jobs: int = 1
+    jobs: int | None = None
     snapshot: bool = False
     copy_ms: int = COPY_MS
     now: int | None = None

@@ -41,7 +41,7 @@ class VerifyOptions:
     limits: Limits = field(default_factory=Limits)
     depth: str = "records"
     hashed: str | None = None
-    jobs: int = 1
+    jobs: int | None = None
     replicas: bool = False
 
 

@@ -28,13 +28,13 @@ from kafkalog.log.folded import FileFindings
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
+from kafkalog.log.processes import job_count
 from kafkalog.log.rows import side_file_rows
 from kafkalog.log.storage import exists, is_directory
 from kafkalog.log.walk import Found, walk
 
 __all__ = ["Verification", "VerifyOptions", "verify"]
 
-_POOL_BYTES: Final = 64 << 20  # below, starting processes costs more than they save
 _KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown"})
 _READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
 
@@ -102,10 +102,11 @@ def _check_all(
     segments: Sequence[tuple[PartitionDirectory, Segment]], options: VerifyOptions
 ) -> dict[str, SegmentCheck]:
     """Check every segment, in parallel processes where that pays."""
-    if options.jobs == 1 or sum(segment.size for _, segment in segments) < _POOL_BYTES:
+    count = job_count(options.jobs, sum(segment.size for _, segment in segments))
+    if count == 1:
         return {segment.path: check_segment(directory, segment, options) for directory, segment in segments}
     biggest_first = sorted(segments, key=lambda item: -item[1].size)
-    with ProcessPoolExecutor(options.jobs) as pool:
+    with ProcessPoolExecutor(count) as pool:
         done = pool.map(check_segment, *zip(*biggest_first, strict=True), [options] * len(segments))
         return {check.facts.file: check for check in done}
 
