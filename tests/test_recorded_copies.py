@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from build import flipped
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Finding, Severity
 from official import FIXTURES
+from side_damage import cut, removed, segments
 
 STATES: Final = sorted((FIXTURES / "moving").glob("state-*"))
 CODE: Final = "copy-skewed"
@@ -61,6 +64,17 @@ def changed(before: Path, after: Path) -> bool:
     return not after.exists() or before.read_bytes() != after.read_bytes()
 
 
+def damaged(number: int) -> Callable[[Path], object]:
+    """One bit of the last batch's records is another."""
+
+    def change(folder: Path) -> None:
+        segment = segments(folder)[number]
+        content = segment.read_bytes()
+        segment.write_bytes(flipped(content, 8 * (len(content) - 3)))
+
+    return change
+
+
 def found_in(data: Path) -> list[Finding]:
     """What either command says, but of what was left out."""
     found = (*verify([data]).findings(), *audit([data]).findings())
@@ -83,8 +97,8 @@ def test_a_copy_that_took_a_moment_is_quiet(first: int, later: int, number: int,
     files = order(STATES[first], number)
     skewed = set()
     moved = [at for at, file in enumerate(files, 1) if changed(STATES[first] / file, STATES[later] / file)]
-    for cut in [0, *moved]:
-        vanished = copied(files, cut, STATES[first], STATES[later], tmp_path / "data")
+    for end in [0, *moved]:
+        vanished = copied(files, end, STATES[first], STATES[later], tmp_path / "data")
         found = found_in(tmp_path / "data")
         named = {
             (finding.severity, f"{finding.topic}-{finding.partition}") for finding in found if finding.code == CODE
@@ -92,6 +106,19 @@ def test_a_copy_that_took_a_moment_is_quiet(first: int, later: int, number: int,
         skewed |= {partition for _, partition in named}
         wrong = [str(finding) for finding in found if finding.severity > Severity.NOTE and finding.code != CODE]
 
-        assert wrong == [], f"the first {cut} files were copied before"
+        assert wrong == [], f"the first {end} files were copied before"
         assert {partition for severity, partition in named if severity > Severity.NOTE} <= vanished
     assert skewed <= {"ret-0", "ctx-0"}
+
+
+@pytest.mark.parametrize("partition", ["ret-0", "ctx-0"])
+@pytest.mark.parametrize("damage", [cut, removed, damaged], ids=["cut short", "removed", "flipped"])
+def test_damage_of_a_closed_segment_is_seen_in_a_copy(
+    damage: Callable[[int], Callable[[Path], object]], partition: str, tmp_path: Path
+) -> None:
+    """Above note, whether the cleaner may have replaced the segment or not."""
+    data = Path(shutil.copytree(STATES[1], tmp_path / "data"))
+    damage(1)(data / partition)
+
+    serious = [finding for finding in verify([data]).findings() if finding.severity > Severity.NOTE]
+    assert partition in {f"{finding.topic}-{finding.partition}" for finding in serious}
