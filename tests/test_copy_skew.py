@@ -103,6 +103,27 @@ def test_what_no_copy_explains_stays_as_it_is(change: Callable[[Path], object], 
     assert code in {found for found, _ in above(verify([copy.parent]).findings())}
 
 
+@pytest.mark.parametrize(("stopped", "severity"), [(True, Severity.ERROR), (False, Severity.WARNING)])
+def test_a_topic_may_have_been_created_again_meanwhile(severity: Severity, copy: Path, *, stopped: bool) -> None:
+    """One of its partitions has the old id then, the other one the new id."""
+    about = copy / "partition.metadata"
+    about.write_text(about.read_text().splitlines()[0] + "\ntopic_id: " + "B" * 21 + "A\n")
+    if stopped:
+        (copy.parent / ".lock").rename(copy.parent / ".kafka_cleanshutdown")
+
+    found = next(found for found in verify([copy.parent]).findings() if found.code == "topic-id-differs")
+    assert (found.severity, found.certainty) == (severity, None if stopped else SKEWED)
+
+
+def test_a_quorum_state_may_be_older_than_the_metadata_log(copy: Path) -> None:
+    """It is written anew with each epoch; the log was copied later."""
+    state = copy.parent / "__cluster_metadata-0" / "quorum-state"
+    state.write_text(state.read_text().replace('"leaderEpoch":1', '"leaderEpoch":0'))
+    found = [found for found in verify([copy.parent]).findings() if found.code == "quorum-state-wrong"]
+
+    assert [(one.severity, one.certainty) for one in found] == [(Severity.NOTE, SKEWED)]
+
+
 def test_a_broker_that_was_stopped_has_no_skew(copy: Path) -> None:
     """Its files are of one moment."""
     (copy.parent / ".lock").rename(copy.parent / ".kafka_cleanshutdown")
