@@ -13,6 +13,7 @@ from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import Metadata, leaderless
 from kafkalog.auditing.transactions.moments import Known, Moments, Read
 from kafkalog.auditing.transactions.own_markers import OwnMarkers, cut_off
+from kafkalog.auditing.transactions.unread import UnreadBytes
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns, Packed
@@ -93,12 +94,12 @@ class Verdicts:
     def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
         """Judge a log's transactions."""
         verdicts = cls(audit.transactions, context.coordinator)
-        moments = Moments(audit)
+        moments, unread = Moments(audit), UnreadBytes(audit)
         start = 0
         for rows in audit.transactions.blocks(*_LOOKED_AT):
-            places = start + np.flatnonzero(_chosen(audit, rows, context))
+            places = start + np.flatnonzero(_chosen(rows, context, unread))
             for number, row in zip(places.tolist(), audit.transactions.take(places), strict=True):
-                verdicts.special[number] = _judge(audit, row, context, moments)
+                verdicts.special[number] = _judge(audit, row, context, moments, unread)
             start += len(rows)
         return verdicts
 
@@ -154,7 +155,7 @@ class Verdicts:
 _LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", "marker_offset")
 
 
-def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[np.bool_]:
+def _chosen(rows: Columns, context: Context, unread: UnreadBytes) -> NDArray[np.bool_]:
     """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
     has_data = rows["first_offset"] != NONE
     chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
@@ -162,19 +163,8 @@ def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[n
     if not context.state_cleaned and context.coordinator.complete:
         foreign = ~np.isin(rows["marker_offset"], context.own_markers.offsets)
         chosen |= (rows["marker_type"] == extents.ABORT) & has_data & foreign
-    for last_before in (extent.last_offset for extent in audit.damaged):
-        if last_before is not None:
-            chosen |= has_data & (rows["first_offset"] <= last_before) & _ends_after(rows, last_before)
-    for gap in audit.gaps:
-        if gap.kind == "damage":
-            chosen |= has_data & (rows["first_offset"] < gap.first_offset) & _ends_after(rows, gap.first_offset)
+    chosen |= unread.reach(rows)
     return chosen
-
-
-def _ends_after(rows: Columns, offset: int) -> NDArray[np.bool_]:
-    """Say which rows are open or have their marker after an offset."""
-    after: NDArray[np.bool_] = (rows["marker_type"] == extents.OPEN) | (rows["marker_offset"] > offset)
-    return after
 
 
 _ENDED: Final = {extents.COMMIT: "committed", extents.ABORT: "aborted"}
@@ -182,11 +172,13 @@ _DECIDED: Final = tuple(_ENDED.values())
 _AT_ONCE: Final = 4096  # rows that get their words together
 
 
-def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, moments: Moments) -> Verdict:
+def _judge(
+    audit: PartitionAudit, row: dict[str, int], context: Context, moments: Moments, unread: UnreadBytes
+) -> Verdict:
     known_as = context.coordinator.name_of(row["producer_id"])
     if row["marker_type"] != extents.OPEN:
         cause = _cause_of_ended(row, context)
-        certainty = "damage-between" if _damage_between(audit, row) else "proved"
+        certainty = "damage-between" if unread.is_inside(row) else "proved"
         return Verdict(_ENDED[row["marker_type"]], known_as, cause, certainty, None, None)
     state, cause, entry = _open(audit, row, context, known_as)
     name = entry.record.transactional_id if entry is not None else known_as
@@ -194,7 +186,7 @@ def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, moments
     if state in ("hanging", "undecided") and (ended := _ended_elsewhere(audit, row, context)) is not None:
         return Verdict(ended, name, "replica-behind", "proved", entry, decision)
     known = _known(audit, row, context, moments, name, entry, decision)
-    certainty = "damage-between" if _damage_between(audit, row) else known.certainty
+    certainty = "damage-between" if unread.is_inside(row) else known.certainty
     if state == "hanging" and certainty == "unless-copied-while-running" and known.too_early:
         state, cause = "undecided", "copied-while-running"
     elif state == "hanging" and cause is None:
@@ -316,15 +308,3 @@ def _why_hanging(audit: PartitionAudit, row: dict[str, int], decision: Decision 
     if len(markers_since(audit, row, decision.epoch, decision.decided)):
         return "data-after-marker"
     return "marker-missing"
-
-
-def _damage_between(audit: PartitionAudit, row: dict[str, int]) -> bool:
-    """Say whether bytes can't be read between a transaction's first batch and its marker, or the log's end."""
-    if row["first_offset"] == NONE:
-        return False
-    marker = row["marker_offset"] if row["marker_type"] != extents.OPEN else audit.log_end_offset
-    unread = any(
-        row["first_offset"] <= extent.last_offset < marker if extent.last_offset is not None else row["batches"] == 0
-        for extent in audit.damaged
-    )
-    return unread or any(gap.kind == "damage" and row["first_offset"] < gap.first_offset < marker for gap in audit.gaps)
