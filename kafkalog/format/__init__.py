@@ -39,6 +39,7 @@ if os.environ.get("KAFKALOG_PURE"):
         "markers",
         "message_kinds",
         "message_loop",
+        "message_text",
         "record_oddities",
     ):
         globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")
