@@ -10,6 +10,9 @@ _COMPILED = (
     "format.batch_records",
     "format.candidates",
     "format.checksums",
+    "format.columns",
+    "format.gathering",
+    "format.header_oddities",
     "format.interning",
     "format.lines",
     "format.markers",
@@ -17,6 +20,8 @@ _COMPILED = (
     "format.message_loop",
     "format.message_text",
     "format.record_oddities",
+    "format.row_lines",
+    "format.selecting",
     "txn.loops",
 )
 

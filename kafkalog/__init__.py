@@ -28,6 +28,7 @@ _HOMES: Final = {
     "format.index": ("AbortedTransaction", "OffsetEntry", "TimeEntry"),
     "format.message": ("MalformedError",),
     "format.snapshot": ("ProducerState",),
+    "log.arrow": ("batch_table", "record_table"),
     "log.chunk": ("Chunk", "Limits"),
     "log.files": ("BytesSource", "FileSource", "Source"),
     "log.indexes": ("OffsetIndexCheck", "TimeIndexCheck", "TimeIndexErrors", "check_offset_index", "check_time_index"),

@@ -11,6 +11,7 @@ from kafkalog.format.fields import Field
 from kafkalog.format.index import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.format.message import MalformedError
 from kafkalog.format.snapshot import ProducerState
+from kafkalog.log.arrow import batch_table, record_table
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.files import BytesSource, FileSource, Source
 from kafkalog.log.indexes import (
@@ -89,6 +90,7 @@ __all__ = [
     "__version__",
     "audit",
     "batch_columns",
+    "batch_table",
     "batches",
     "check_offset_index",
     "check_time_index",
@@ -106,6 +108,7 @@ __all__ = [
     "read_properties",
     "read_snapshot",
     "record_columns",
+    "record_table",
     "records",
     "salvage",
     "scan",

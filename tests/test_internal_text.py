@@ -12,12 +12,12 @@ import pytest
 from crc32c import crc32c
 
 import kafkalog as library
+from dumped import dumped as rows_one_by_one
 from handmade import batch, one, record, segment
 from invoke import Row, kafkalog
 from kafkalog.findings import Finding
 from kafkalog.format.internal import Internal, record_types
 from kafkalog.format.message_writer import encode
-from kafkalog.log.rows import segment_rows
 from kafkalog.log.selection import Selection
 from kafkalog_cli.render.kafka.options import KafkaTextOptions
 from kafkalog_cli.render.kafka.segments import KafkaText
@@ -232,7 +232,7 @@ def resealed(data: bytes, at: int, size: int) -> bytes:
 
 def rows_of(data: bytes, internal: Internal) -> tuple[list[Row], list[Row], list[Finding]]:
     """Read bytes as a dump does: rows of ``internal``, rows of ``records`` but control records, and findings."""
-    items = list(segment_rows("x", library.scan(data), {"internal", "records"}, Selection(), internal))
+    items = list(rows_one_by_one("x", library.scan(data), {"internal", "records"}, Selection(), internal))
     rows = {"internal": [], "records": []}
     for item in items:
         if not isinstance(item, Finding):

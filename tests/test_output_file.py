@@ -61,9 +61,9 @@ def test_a_suffix_in_capitals_counts(evidence: Path, out: Path) -> None:
     assert (out / "a.CSV").read_bytes().startswith(b"file,position,")
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+@pytest.mark.parametrize("name", ["a.orc", "a.xlsx"])
 def test_a_suffix_promises_a_format(evidence: Path, out: Path, name: str) -> None:
-    """A file that calls itself a Parquet file is not filled with text: a format that dump has not is refused."""
+    """A file that calls itself an ORC file is not filled with text: a format that dump has not is refused."""
     ended = kafkalog("dump", evidence, "-o", out / name)
 
     assert ended.status == 2

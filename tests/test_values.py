@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
+from dumped import dumped
 from kafkalog.findings import Finding
 from kafkalog.log import values
-from kafkalog.log.arrow import batches_as_arrow, records_as_arrow
-from kafkalog.log.rows import segment_rows
+from kafkalog.log.arrow import segment_as_arrow
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES, Table
@@ -50,22 +50,20 @@ def test_a_cell_too_many_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("selection", [Selection(), Selection(first_offset=3, last_offset=9)], ids=["all", "some"])
-@pytest.mark.parametrize(("table", "columns"), [(BATCHES, batches_as_arrow), (RECORDS, records_as_arrow)])
-def test_arrow_holds_what_the_rows_hold(
-    table: Table, columns: Callable[..., Iterable[Any]], selection: Selection
-) -> None:
+@pytest.mark.parametrize("table", [BATCHES, RECORDS], ids=lambda table: table.name)
+def test_arrow_holds_what_the_rows_hold(table: Table, selection: Selection) -> None:
     """In every segment that a broker wrote: all magics, codecs, markers and damage."""
     pytest.importorskip("pyarrow")
     schema = arrow_schema(table)
     for path in map(str, SEGMENTS):
         rows = (item[1] for item in _rows(path, table, selection))
-        made = columns(path, segment_chunks(path), schema, selection)
+        made = segment_as_arrow(path, segment_chunks(path), table, schema, selection)
 
         assert _listed(made) == _listed(arrow_batches(rows, schema)), path
 
 
 def _rows(path: str, table: Table, selection: Selection) -> Iterator[tuple[Table, tuple[Any, ...]]]:
-    for item in segment_rows(path, segment_chunks(path), {table.name}, selection):
+    for item in dumped(path, segment_chunks(path), {table.name}, selection):
         if not isinstance(item, Finding):
             yield item
 

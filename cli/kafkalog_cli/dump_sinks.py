@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import BinaryIO
 
 import click
@@ -10,29 +11,61 @@ import click
 from kafkalog import FileKind
 from kafkalog.log.rows import TABLES_OF
 from kafkalog.tables import TABLES
-from kafkalog_cli.dumping import SEGMENTS, DumpRequest
+from kafkalog_cli.dumping import SEGMENTS, DumpRequest, counted_of, dump_rows
+from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import name_of
-from kafkalog_cli.render.rows import CsvSink, RowSink
+from kafkalog_cli.output import data_stream
+from kafkalog_cli.render.rows import BlockSink, CsvSink
 from kafkalog_cli.render.sinks import sink_of
 
-__all__ = ["dump_sink"]
+__all__ = ["dump_arrow", "dump_sink"]
 
 
 def dump_sink(
     form: str, stream: BinaryIO, request: DumpRequest, columns: Sequence[str], *, terminal: bool, raw: bool
-) -> RowSink:
+) -> BlockSink:
     """Return the sink for `form`; a csv has exactly one table.
 
     Raises UsageError if the files or the options give it several, or none of its columns.
     """
     if form != "csv":
-        return sink_of(form, stream, columns, sorted({*_expected(request), "findings"}), terminal=terminal)
+        return sink_of(form, stream, columns, _in_order({*_expected(request), "findings"}), terminal=terminal)
     if len(request.tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     name = request.tables[0] if request.tables else _only_table(request)
     if columns and not set(columns) & set(TABLES[name].names):
         raise click.UsageError(f"The table {name} has none of these columns: kafkalog schema {name} lists its own.")
     return CsvSink(stream, columns, TABLES[name], escaped=terminal and not raw)
+
+
+def dump_arrow(
+    form: str, output: Path | None, request: DumpRequest, columns: Sequence[str], inputs: Sequence[Path],
+    outcome: Outcome, *, terminal: bool,
+) -> None:  # fmt: skip
+    """Write Arrow or Parquet: one table to a file or to standard output, or several to a new directory.
+
+    Raises UsageError if that is a terminal, or if several tables would go to one file.
+    """
+    from kafkalog_cli.render.arrow import arrow_directory, arrow_stream
+    from kafkalog_cli.render.parquet import new_directory, parquet_engine
+
+    parquet_engine()
+    if terminal:
+        raise click.UsageError(f"--format {form} is not for a terminal: name a file with -o, or redirect it.")
+    if output is not None and not output.suffix:
+        tables = _in_order({*_expected(request), "findings"})
+        with (
+            new_directory(output, [*map(str, inputs)]) as folder,
+            arrow_directory(form, folder, columns, tables, request.files) as sink,
+        ):
+            dump_rows(request, sink, outcome, findings_as_rows=True)
+        return
+    if len(request.tables) > 1:
+        raise click.UsageError(f"Several tables in {form} need a directory: name one, without a suffix, with -o.")
+    table = request.tables[0] if request.tables else _only_table(request)
+    with data_stream(output, inputs) as stream:
+        sink = arrow_stream(form, stream, columns, table, request.files)
+        dump_rows(request, sink, outcome, findings_as_rows=table == "findings")
 
 
 def _kinds(request: DumpRequest) -> set[FileKind]:
@@ -49,9 +82,14 @@ def _expected(request: DumpRequest) -> set[str]:
     }
 
 
+def _in_order(tables: set[str]) -> list[str]:
+    """Put the table with the most rows first: json writes that one as it comes."""
+    return sorted(tables, key=lambda name: (name != counted_of(tables), name))
+
+
 def _only_table(request: DumpRequest) -> str:
     """Return the one table of the files by default."""
-    of_segment = next(name for name in ("internal", "records", "batches") if name in request.wanted)
+    of_segment = counted_of(request.wanted) or "batches"
     names = {of_segment if kind in SEGMENTS else TABLES_OF[kind][0].name for kind in _kinds(request)}
     if len(names) > 1:
         raise click.UsageError(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import kafkalog
-from kafkalog import Batch, Chunk, FileKind, FileName, Finding, Limits, UnreadableError
-from kafkalog.format import kernel
+from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
+from kafkalog.format import kernel, selecting
+from kafkalog.log.blocks import Rows
 from kafkalog.log.rows import TABLES_OF, DistinctIds, finding_row, segment_rows, side_file_rows
 from kafkalog.log.selection import Selection
+from kafkalog.tables import TABLES
 from kafkalog.tables.audit import FINDINGS
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN, check_segment, check_side_file, check_unknown, chunks_of, name_of
@@ -23,9 +25,9 @@ from kafkalog_cli.render.kafka.writer import java_path
 
 if TYPE_CHECKING:
     from kafkalog.log.logdir import Place
-    from kafkalog_cli.render.rows import RowSink
+    from kafkalog_cli.render.rows import BlockSink
 
-__all__ = ["SEGMENTS", "DumpRequest", "dump_rows", "dump_text"]
+__all__ = ["SEGMENTS", "DumpRequest", "counted_of", "dump_rows", "dump_text"]
 
 SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 # Findings that the tool's own summaries report.
@@ -52,6 +54,11 @@ class DumpRequest:
         if self.options.internal:
             return {"batches", "control", "internal"}
         return {"batches", "control", "records"} if self.options.deep else {"batches"}
+
+
+def counted_of(tables: Collection[str]) -> str | None:
+    """Return the table whose rows ``--limit`` counts, which is also the one with the most rows."""
+    return next((name for name in ("internal", "records", "batches") if name in tables), None)
 
 
 class Enough(Exception):  # noqa: N818  # no error: --limit is reached
@@ -130,7 +137,7 @@ def _say_finding(finding: Finding) -> None:
     say(str(finding))
 
 
-def dump_rows(request: DumpRequest, sink: RowSink, outcome: Outcome, *, findings_as_rows: bool) -> None:
+def dump_rows(request: DumpRequest, sink: BlockSink, outcome: Outcome, *, findings_as_rows: bool) -> None:
     """Give the rows of all files to `sink`; findings too, or to standard error."""
 
     row_of = _FindingRows()
@@ -156,25 +163,36 @@ def dump_rows(request: DumpRequest, sink: RowSink, outcome: Outcome, *, findings
             run.begin(file, name)
             read = chunks_of(file, request.limits, request.max_bytes, sink.flush)
             chunks = run.progress.over(file, read)
-            rows = segment_rows(file, chunks, request.wanted, request.selection, request.options.internal)
+            names = {table: sink.names(TABLES[table]) for table in request.wanted if table in TABLES}
+            most = (
+                None if request.limit is None or counted_of(request.wanted) != "records" else request.limit - run.given
+            )
+            rows = segment_rows(file, chunks, names, request.selection, request.options.internal, most, sink.room)
         else:
             check_side_file(file)
             rows = side_file_rows(file, name.kind)
         wanted = request.wanted if request.tables or name.kind in SEGMENTS else {TABLES_OF[name.kind][0].name}
-        counted = next((name for name in ("internal", "records", "batches") if name in wanted), None)
+        counted = counted_of(wanted)
         left: dict[str, int | None] = dict.fromkeys(wanted, request.limit)
         for item in rows:
             if isinstance(item, Finding):
                 run.report(item)
                 continue
-            table, row = item
+            table = item.block.table if isinstance(item, Rows) else item[0]
             room: int | None = left.get(table.name, 0)
             if room == 0:
                 continue
-            sink.row(table, row)
-            left[table.name] = None if room is None else room - 1
+            taken = 1
+            if isinstance(item, Rows):
+                taken = len(item) if room is None else min(len(item), room)
+                if counted == table.name and request.limit is not None:
+                    taken = min(taken, request.limit - run.given)
+                sink.block(item.first(taken))
+            else:
+                sink.row(*item)
+            left[table.name] = None if room is None else room - taken
             if counted in (None, table.name):
-                run.took(1)
+                run.took(taken)
 
     run.each(handle)
     sink.close()
@@ -228,21 +246,23 @@ def dump_text(request: DumpRequest, stream: BinaryIO, outcome: Outcome) -> None:
 def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: _Run) -> None:
     """Write the selected batches and records of a chunk."""
     selection, deep = request.selection, request.options.deep
-    batches = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
+    heads = chunk.heads
     decode = deep or selection.looks_at_records
-    chosen = [selection.may_hold(batch) for batch in batches]
-    for row, is_chosen in enumerate(chosen):
-        if not (is_chosen and decode):
-            chunk.skip(row)
+    picks = selection.batches(heads)
+    selecting.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count if decode else 0, False)
+    at = 0  # the next of the picked batches without a line
     written = -1
     for block in chunk.records() if decode else ():
-        for number in selection.numbers(block):
+        chosen = selection.records(block)
+        for number in chosen.rows[: chosen.count]:
             row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
             if row != written:
-                for other in range(written + 1, row if not selection.looks_at_records else written + 1):
-                    if chosen[other]:
-                        _one(text, chunk, other, run, counts=not deep)
+                while at < picks.count and picks.rows[at] < row:
+                    if not selection.looks_at_records:
+                        _one(text, chunk, picks.rows[at], run, counts=not deep)
+                    at += 1
                 _one(text, chunk, row, run, counts=not deep)
+                at += 1
                 written = row
             if deep:
                 text.record(block, number)
@@ -250,9 +270,8 @@ def _selected(text: KafkaText, chunk: Chunk, request: DumpRequest, run: _Run) ->
         for finding in block.findings:
             run.report(finding)
     if not selection.looks_at_records:
-        for row in range(written + 1, len(batches)):
-            if chosen[row]:
-                _one(text, chunk, row, run, counts=not deep)
+        for row in picks.rows[at : picks.count]:
+            _one(text, chunk, row, run, counts=not deep)
 
 
 def _one(text: KafkaText, chunk: Chunk, row: int, run: _Run, *, counts: bool) -> None:

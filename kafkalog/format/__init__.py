@@ -34,6 +34,9 @@ if os.environ.get("KAFKALOG_PURE"):
         "batch_headers",
         "batch_records",
         "candidates",
+        "columns",
+        "gathering",
+        "header_oddities",
         "interning",
         "lines",
         "markers",
@@ -41,5 +44,7 @@ if os.environ.get("KAFKALOG_PURE"):
         "message_loop",
         "message_text",
         "record_oddities",
+        "row_lines",
+        "selecting",
     ):
         globals()[_name] = interpreted(f"format.{_name}", f"{__name__}.{_name}")

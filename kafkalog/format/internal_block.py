@@ -43,7 +43,7 @@ class TopicPrograms(NamedTuple):
 
 @lru_cache(maxsize=32)
 def topic_programs(internal: Internal, release: Release, *, protocol: bool = False) -> TopicPrograms:
-    """Make the programs of a topic once, with the schemas that `release` knows, and those of the consumer `protocol`."""
+    """Make the programs of a topic with the schemas of a release once, and those of the consumer `protocol`."""
     programs, types = ProgramSet(), record_types(internal)
     kinds: dict[int, KindPrograms] = {}
     groups: list[Program] = []

@@ -11,14 +11,19 @@ static inline size_t kafkalog_digits(uint8_t *out, int64_t value) {
     static const char pairs[] =
         "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
         "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
-    uint8_t digits[20], *at = digits + 20;
+    uint8_t digits[40], *at = digits + 20;
     size_t sign = value < 0;
     uint64_t rest = sign ? 0 - (uint64_t)value : (uint64_t)value;
+    if (rest < 10) {
+        *out = '-';
+        out[sign] = (uint8_t)('0' + rest);
+        return 1 + sign;
+    }
     for (; rest >= 100; rest /= 100) memcpy(at -= 2, pairs + 2 * (rest % 100), 2);
     if (rest >= 10) memcpy(at -= 2, pairs + 2 * rest, 2);
     else *--at = (uint8_t)('0' + rest);
     if (sign) *out++ = '-';
-    memcpy(out, at, (size_t)(digits + 20 - at));
+    memcpy(out, at, 19); /* a number of 64 bits has no more digits: a fixed size needs no call */
     return (size_t)(digits + 20 - at) + sign;
 }
 

@@ -34,6 +34,7 @@ if cython.compiled:
         end_marker,
         int32,
     )
+    from cython.cimports.kafkalog.format.put import put, put_integer
 else:
     import re
 
@@ -54,6 +55,7 @@ else:
         end_marker,
         int32,
     )
+    from kafkalog.format.put import put, put_integer
 
     # Java replaces an encoded surrogate as one character, Python each of its bytes.
     _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -99,41 +101,6 @@ PIECES: Final = (
 )
 LAST: Final = 2**63 - 1  # nothing follows this offset
 LINE_ROOM: Final = 640  # bytes that a batch line, or a record's line without its content, can't exceed
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def put(
-    out: cython.uchar[::1],
-    w: cython.Py_ssize_t,
-    source: cython.const[cython.uchar][::1],
-    start: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:
-    """Copy ``source[start:start + size]`` to ``out[w:]``; answer the position after it."""
-    if cython.compiled:
-        if size <= 32 and len(out) - w >= 32 and start + 32 <= len(source):  # most are short: two moves, no call
-            memcpy(cython.address(out[w]), cython.address(source[start]), 32)
-        elif size > 0 and size <= len(out) - w and start + size <= len(source):
-            memcpy(cython.address(out[w]), cython.address(source[start]), size)
-        return w + size
-    out[w : w + size] = source[start : start + size]
-    return w + size
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def put_integer(out: cython.uchar[::1], w: cython.Py_ssize_t, value: cython.longlong) -> cython.Py_ssize_t:
-    """Write `value` in decimal digits; answer the position after it. Twenty bytes must be free."""
-    if cython.compiled:
-        if len(out) - w < 20:
-            return w
-        return w + kafkalog_digits(cython.address(out[w]), value)
-    digits = b"%d" % value
-    out[w : w + len(digits)] = digits
-    return w + len(digits)
 
 
 @cython.ccall

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import CellTable
-from kafkalog.log.records import RecordBlock, decode_records
+from kafkalog.log.records import ROOM, RecordBlock, decode_records
 
 __all__ = ["Chunk", "Limits", "Resumed"]
 
@@ -38,7 +38,8 @@ class Chunk:
     """Consecutive batches, and what is wrong with them and after them.
 
     `heads` is the kernel's table of them, `buf` their bytes, `position` that of ``buf[0]`` in the file. Both are used
-    again for the next chunk: copy what must last. `resumed` is set if the chunk ends in damage.
+    again for the next chunk: copy what must last. `resumed` says where reading goes on after each damage, in or after
+    the chunk.
     """
 
     __slots__ = ("buf", "file", "findings", "heads", "limits", "position", "resumed")
@@ -50,7 +51,7 @@ class Chunk:
         self.heads = heads
         self.limits = limits
         self.findings: list[Finding] = []
-        self.resumed: Resumed | None = None
+        self.resumed: list[Resumed] = []
 
     def skip(self, row: int) -> None:
         """Leave a batch's records out of `records`."""
@@ -70,6 +71,6 @@ class Chunk:
         for _ in self.records():
             pass
 
-    def records(self) -> Iterator[RecordBlock]:
-        """Decode the records of the batches that were not skipped, in order, some thousand at a time."""
-        return decode_records(self.file, self.buf, self.heads, self.limits.max_decompressed_bytes)
+    def records(self, room: int = ROOM) -> Iterator[RecordBlock]:
+        """Decode the records of the batches that were not skipped, in order, at most `room` at a time."""
+        return decode_records(self.file, self.buf, self.heads, self.limits.max_decompressed_bytes, room)

@@ -54,6 +54,7 @@ __all__ = [
     "records",
     "segment_chunks",
     "time_index",
+    "warn",
 ]
 
 PathLike = str | os.PathLike[str]
@@ -64,7 +65,8 @@ class FindingWarning(UserWarning):
     """A finding for which no `on_finding` was given."""
 
 
-def _warn(finding: Finding) -> None:
+def warn(finding: Finding) -> None:
+    """Make a Python warning of a finding above a note."""
     if finding.severity > Severity.NOTE:
         warnings.warn(str(finding), FindingWarning, stacklevel=3)
 
@@ -74,7 +76,7 @@ def batches(path: PathLike, *, limits: Limits | None = None, on_finding: OnFindi
 
     Raises UnreadableError if the file can't be opened or read.
     """
-    report = on_finding or _warn
+    report = on_finding or warn
     for chunk in segment_chunks(path, limits=limits):
         for row in range(chunk.heads.count):
             yield Batch.of(chunk.heads, row)
@@ -89,7 +91,7 @@ def records(
 
     `max_bytes` makes the file end there. Raises UnreadableError if the file can't be opened or read.
     """
-    report = on_finding or _warn
+    report = on_finding or warn
     for chunk in segment_chunks(path, limits=limits, max_bytes=max_bytes):
         for block in chunk.records():
             position = None if block.outer is None else chunk.heads.cell(kernel.POSITION, block.outer)
@@ -108,7 +110,7 @@ def control_records(
 
     Raises UnreadableError if the file can't be opened or read.
     """
-    report = on_finding or _warn
+    report = on_finding or warn
     for chunk in segment_chunks(path, limits=limits):
         rows = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
         for row, batch in enumerate(rows):
@@ -159,7 +161,7 @@ def batch_columns(
 
     A cell without a value is -2**63. Raises UnreadableError if the file can't be opened or read.
     """
-    return _columns(path, kernel.BATCH_COLUMNS[: kernel.SECTION_START], limits, on_finding or _warn, decode=False)
+    return _columns(path, kernel.BATCH_COLUMNS[: kernel.SECTION_START], limits, on_finding or warn, decode=False)
 
 
 def record_columns(
@@ -170,7 +172,7 @@ def record_columns(
     Keys and values are not copied; `records` yields them. Raises UnreadableError if the file can't be read.
     """
     names = ("offset", "timestamp", "sequence", "key_size", "value_size", "headers_count", "size")
-    return _columns(path, names, limits, on_finding or _warn, decode=True)
+    return _columns(path, names, limits, on_finding or warn, decode=True)
 
 
 def _columns(
@@ -194,7 +196,7 @@ def _columns(
 
 def _report_all(findings: list[Finding], on_finding: OnFinding | None) -> None:
     for finding in findings:
-        (on_finding or _warn)(finding)
+        (on_finding or warn)(finding)
 
 
 def offset_index(path: PathLike, *, on_finding: OnFinding | None = None) -> list[OffsetEntry]:

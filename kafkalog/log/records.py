@@ -12,9 +12,9 @@ from kafkalog.format.batch_start import magic_of, size_of, smallest_size
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
 from kafkalog.format.record_errors import RECORD_ERRORS
 
-__all__ = ["Decoder", "RecordBlock", "decode_records"]
+__all__ = ["ROOM", "Decoder", "RecordBlock", "decode_records", "header_at", "headers_of"]
 
-_ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
+ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
 _ENOUGH: Final = 1 << 18  # decompressed bytes that are decoded at once
 
 
@@ -49,7 +49,7 @@ class RecordBlock:
     def headers(self, number: int) -> tuple[tuple[bytes, bytes | None], ...]:
         """Return one record's headers in order."""
         start, count = self.recs.cell(kernel.HEADERS_START, number), self.recs.cell(kernel.HEADERS_COUNT, number)
-        return tuple(_headers(self.buf, start, count))
+        return tuple(headers_of(self.buf, start, count))
 
     def record(self, number: int, position: int | None = None) -> Record:
         """Make one Record; `position` is that of its batch if it is inside a wrapper."""
@@ -62,7 +62,7 @@ class RecordBlock:
             sequence,
             None if key_size < 0 else bytes(buf[key : key + key_size]),
             None if value_size < 0 else bytes(buf[value : value + value_size]),
-            tuple(_headers(buf, headers, count)),
+            tuple(headers_of(buf, headers, count)),
             size,
             self.heads.cell(kernel.POSITION, row) if position is None else position,
             magic,
@@ -76,16 +76,19 @@ def _wrapped(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def _headers(buf: bytes | bytearray | memoryview, position: int, count: int) -> Iterator[tuple[bytes, bytes | None]]:
+def headers_of(buf: bytes | bytearray | memoryview, position: int, count: int) -> Iterator[tuple[bytes, bytes | None]]:
+    """Yield `count` headers that the kernel has checked, from `position` on."""
     for _ in range(count):
-        size, position = _varint(buf, position)
-        key = bytes(buf[position : position + size])
-        size, position = _varint(buf, position + size)
-        if size < 0:
-            yield key, None
-        else:
-            yield key, bytes(buf[position : position + size])
-            position += size
+        key, key_size, value, value_size, position = header_at(buf, position)
+        data = None if value_size < 0 else bytes(buf[value : value + value_size])
+        yield bytes(buf[key : key + key_size]), data
+
+
+def header_at(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, int, int, int, int]:
+    """Say where a header that the kernel has checked has its parts: key, its size, value, its size, the next header."""
+    key_size, key = _varint(buf, position)
+    value_size, value = _varint(buf, key + key_size)
+    return key, key_size, value, value_size, value + max(value_size, 0)
 
 
 def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
@@ -101,19 +104,25 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
             return (value >> 1) ^ -(value & 1), position
 
 
-def decode_records(file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int) -> Iterator[RecordBlock]:
-    """Decode the records of the batches in `heads`, whose bytes are `buf`; skips rows whose section starts below 0."""
-    return Decoder(file, heads, max_decompressed_bytes).blocks(buf)
+def decode_records(
+    file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int, room: int
+) -> Iterator[RecordBlock]:
+    """Decode the records of the batches in `heads`, whose bytes are `buf`, at most `room` at a time.
+
+    Skips rows whose section starts below 0.
+    """
+    return Decoder(file, heads, max_decompressed_bytes, room).blocks(buf)
 
 
 class Decoder:
     """The records of one chunk's batches."""
 
-    def __init__(self, file: str, heads: CellTable, limit: int) -> None:
+    def __init__(self, file: str, heads: CellTable, limit: int, room: int = ROOM) -> None:
+        self.room = room
         self.file = file
         self.heads = heads
         self.limit = limit
-        self.recs = CellTable(len(kernel.RECORD_COLUMNS), _ROOM)
+        self.recs = CellTable(len(kernel.RECORD_COLUMNS), room)
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
         """Decode every row's records."""
@@ -125,7 +134,7 @@ class Decoder:
                 continue
             first = row
             n, row, why, errors = batch_records.read(
-                buf, self.heads.cells, self.heads.capacity, row, self.heads.count, False, self.recs.cells, _ROOM
+                buf, self.heads.cells, self.heads.capacity, row, self.heads.count, False, self.recs.cells, self.room
             )
             if n or errors:
                 yield self.block(buf, n, range(first, min(row + 1, self.heads.count)) if errors else ())
@@ -187,6 +196,9 @@ class Decoder:
                 found = self.finding(error.code, row, str(error))
         return found if self.heads.cell(kernel.VALID, row) else None
 
+    def unpacked(self, data: bytes | bytearray, row: int, stop_row: int) -> None:
+        """Take the decompressed records of the batches in rows [`row`, `stop_row`), before they are decoded."""
+
     def packed(self, buf: memoryview, first: int) -> Generator[RecordBlock, None, int]:
         """Decode the compressed records of the magic 2 batches from row `first` on, several at once.
 
@@ -216,10 +228,11 @@ class Decoder:
                 findings += [data] if data is not None else []
             row += 1
         joined = parts[0] if len(parts) == 1 else b"".join(parts)
+        self.unpacked(joined, first, row)
         at, why = first, batch_records.NO_ROOM
         while why == batch_records.NO_ROOM:
             n, at, why, errors = batch_records.read(
-                joined, self.heads.cells, self.heads.capacity, at, row, True, self.recs.cells, _ROOM
+                joined, self.heads.cells, self.heads.capacity, at, row, True, self.recs.cells, self.room
             )
             block = self.block(joined, n, range(first, row) if errors else ())
             block.findings += findings
@@ -260,7 +273,7 @@ class Decoder:
             start = 0
             while start < heads.count:
                 n, done, _, errors = batch_records.read(
-                    inner.data, heads.cells, heads.capacity, start, heads.count, True, self.recs.cells, _ROOM
+                    inner.data, heads.cells, heads.capacity, start, heads.count, True, self.recs.cells, self.room
                 )
                 yield self.block(inner.data, n, range(start, heads.count) if errors else (), heads, row)
                 start = done
@@ -304,7 +317,7 @@ class _Inner:
 
     def heads(self) -> Iterator[CellTable]:
         """Yield the messages' headers, up to the first that is not valid; their own CRCs are not checked here."""
-        heads = CellTable(len(kernel.BATCH_COLUMNS), _ROOM)
+        heads = CellTable(len(kernel.BATCH_COLUMNS), ROOM)
         at, row = 0, 0
         while True:
             row, at, why = batch_headers.read(self.data, at, len(self.data), 0, heads.cells, heads.capacity, row)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, repeat
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from operator import attrgetter
 from typing import Any, Final
 
 from kafkalog.findings import Finding, numbered_id
 from kafkalog.format import kernel
-from kafkalog.format.batch import Batch, CellTable, Record
+from kafkalog.format.batch import Batch, Record
 from kafkalog.format.internal import Internal
-from kafkalog.log import values
+from kafkalog.log.blocks import BatchBlocks, Block, RecordBlocks, Rows
 from kafkalog.log.chunk import Chunk
+from kafkalog.log.control_blocks import ControlBlocks
 from kafkalog.log.names import FileKind
-from kafkalog.log.records import RecordBlock
-from kafkalog.log.selection import Selection
-from kafkalog.log.values import Value, cells, texts
+from kafkalog.log.records import ROOM, RecordBlock
+from kafkalog.log.selection import Picks, Selection, all_rows
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
 from kafkalog.tables.audit import FINDINGS
@@ -97,49 +97,6 @@ def finding_rows(findings: Iterable[Finding], node: str | None = None) -> Iterat
     return map(DistinctIds(), (finding_row(finding, node) for finding in findings))
 
 
-def _batch_rows(file: str, heads: CellTable) -> list[Row]:
-    columns = {name: cells(value, _listed(heads)) for name, value in values.BATCH.items()}
-    return list(zip(*tables.BATCHES.of(file=repeat(file, heads.count), **columns), strict=True))
-
-
-def _listed(block: CellTable) -> Callable[[int], list[int]]:
-    return lambda number: block.column(number).tolist()
-
-
-class _RecordRows:
-    """Makes the records of one chunk rows; the cells of their batches are made once for each batch."""
-
-    def __init__(self, file: str, heads: CellTable) -> None:
-        self.file = file
-        self._of_batch = _made(values.OF_BATCH, heads)
-        self._message = _made(values.MESSAGE, heads)
-
-    def of(self, block: RecordBlock, numbers: Sequence[int]) -> Iterator[Row]:
-        """Yield a row for each of these records; its texts are made when the row is needed."""
-        listed = _listed(block.recs)
-        if len(numbers) == block.recs.count:
-            column = listed
-        else:
-
-            def column(number: int) -> list[int]:
-                return list(map(listed(number).__getitem__, numbers))
-
-        inner = column(kernel.BATCH)
-        outer = inner if block.outer is None else [block.outer] * len(inner)
-        message = self._message if block.outer is None else _made(values.MESSAGE, block.heads)
-        columns: dict[str, Iterable[Any]] = {
-            **{name: cells(value, column) for name, value in values.RECORD.items()},
-            **{name: map(made.__getitem__, outer) for name, made in self._of_batch.items()},
-            **{name: map(made.__getitem__, inner) for name, made in message.items()},
-            **texts(block, numbers),
-        }
-        return zip(*tables.RECORDS.of(file=repeat(self.file, len(inner)), **columns), strict=True)
-
-
-def _made(of: Mapping[str, Value], heads: CellTable) -> dict[str, list[Any]]:
-    return {name: list(cells(value, _listed(heads))) for name, value in of.items()}
-
-
 def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] | Finding:
     from kafkalog.format.control import control_record
     from kafkalog.format.message import MalformedError
@@ -167,55 +124,129 @@ def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] |
 
 
 def segment_rows(
-    file: str, chunks: Iterator[Chunk], wanted: set[str], selection: Selection, internal: Internal | None = None
-) -> Iterator[tuple[Table, Row] | Finding]:
-    """Yield the selected rows of the tables named in `wanted` as (table, row), and every finding on the way.
+    file: str,
+    chunks: Iterable[Chunk],
+    wanted: Mapping[str, Sequence[str]],
+    selection: Selection,
+    internal: Internal | None = None,
+    most_records: int | None = None,
+    room: int = ROOM,
+) -> Iterator[Rows | tuple[Table, Row] | Finding]:
+    """Yield the selected rows of the wanted tables, and every finding on the way.
 
-    Records are decoded only if a table or the selection needs them; `internal` says which internal topic they belong
-    to.
+    `wanted` has the columns by the name of their table. Rows of ``batches`` and ``records`` come many at once, with
+    these columns; of other tables one by one, as (table, row) with all columns. Records are decoded only if a table or
+    the selection needs them, and no more than `most_records` are looked at for rows; `internal` says which internal
+    topic they belong to. A block has at most `room` records.
     """
-    everything = selection.everything
-    records = bool({"records", "internal"} & wanted) or selection.looks_at_records
-    reads = records or "control" in wanted
+    segment = _Segment(file, wanted, selection, internal, most_records, room)
     for chunk in chunks:
-        numbers = range(chunk.heads.count if reads or not everything else 0)  # whose headers are read one by one
-        batches = [Batch.of(chunk.heads, number) for number in numbers]
-        selected = repeat(True) if everything else [selection.may_hold(batch) for batch in batches]
-        for number, batch, is_selected in zip(numbers, batches, selected, strict=False):
-            if not is_selected or not (records or batch.is_control):
-                chunk.skip(number)
-        rows = _batch_rows(file, chunk.heads) if "batches" in wanted else []
-        if not selection.looks_at_records:
-            yield from ((tables.BATCHES, row) for row in compress(rows, selected))
-        if reads:
-            yield from _record_rows(file, chunk, batches, rows, wanted, selection, internal)
+        yield from segment.rows(chunk)
         yield from chunk.findings
 
 
-def _record_rows(
-    file: str, chunk: Chunk, batches: list[Batch], batch_rows: list[Row], wanted: set[str], selection: Selection,
-    internal: Internal | None,
-) -> Iterator[tuple[Table, Row] | Finding]:  # fmt: skip
-    decoded = _internal_rows(file, internal) if "internal" in wanted else None
-    record_rows = _RecordRows(file, chunk.heads) if "records" in wanted else None
-    newest = -1  # the last batch whose row was yielded because one of its records is selected
-    for block in chunk.records():
-        numbers = range(block.recs.count) if selection.everything else list(selection.numbers(block))
-        rows = repeat(()) if record_rows is None else record_rows.of(block, numbers)
-        for number, row in zip(numbers, rows, strict=False):
-            at = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
-            batch = batches[at]
-            if batch_rows and selection.looks_at_records and at != newest:
-                yield tables.BATCHES, batch_rows[at]
-                newest = at
-            is_control = batch.is_control
-            if is_control and "control" in wanted:
-                yield _control_row(file, batch, block.record(number, batch.position))
-            if record_rows is not None:
-                yield tables.RECORDS, row
-            if decoded is not None and not is_control:
-                yield from decoded(batch, block.record(number, batch.position))
-        yield from block.findings
+class _Segment:
+    """Makes the rows of one segment's chunks."""
+
+    def __init__(
+        self,
+        file: str,
+        wanted: Mapping[str, Sequence[str]],
+        selection: Selection,
+        internal: Internal | None,
+        most_records: int | None,
+        room: int,
+    ) -> None:
+        self._room = room
+        self.file = file
+        self.wanted = wanted
+        self.selection = selection
+        self._left = most_records
+        self._records = bool({"records", "internal"} & wanted.keys()) or selection.looks_at_records
+        self._decoded = _internal_rows(file, internal) if "internal" in wanted else None
+        self._batch_blocks: BatchBlocks | None = None
+        self._record_blocks: RecordBlocks | None = None
+        self._control_blocks: ControlBlocks | None = None
+
+    def rows(self, chunk: Chunk) -> Iterator[Rows | tuple[Table, Row] | Finding]:
+        """Yield a chunk's rows, and the findings about its records."""
+        heads, selection = chunk.heads, self.selection
+        reads = self._records or "control" in self.wanted
+        picks = selection.batches(heads)
+        selection.leave_out_others(heads, control_only=reads and not self._records)
+        batches = None
+        if "batches" in self.wanted and heads.count:
+            if self._batch_blocks is None:
+                self._batch_blocks = BatchBlocks(self.file, self.wanted["batches"], heads.capacity)
+            # Made before a wrapper is opened: then its header has more than the file says.
+            batches = self._batch_blocks.of(heads, all_rows(heads) if selection.looks_at_records else picks)
+            if not selection.looks_at_records:
+                yield Rows(batches, 0, batches.count)
+        if reads:
+            newest = -1
+            for block in chunk.records(self._room):
+                newest = yield from self._of_block(chunk, block, batches, newest)
+                yield from block.findings
+
+    def _of_block(
+        self, chunk: Chunk, block: RecordBlock, batches: Block | None, newest: int
+    ) -> Generator[Rows | tuple[Table, Row] | Finding, None, int]:
+        """Yield the rows of a block of records; `newest` is the last batch whose row was yielded for its record."""
+        recs = block.recs
+        picks = self.selection.records(block)
+        if self._left is not None:
+            picks = Picks(picks.rows, min(picks.count, self._left))
+            self._left -= picks.count
+        records = None
+        if "records" in self.wanted:
+            if self._record_blocks is None:
+                self._record_blocks = RecordBlocks(self.file, self.wanted["records"], recs.capacity)
+            records = self._record_blocks.of(chunk.heads, block, picks)
+        if batches is not None and self.selection.looks_at_records:
+            newest = yield from self._batches_of(block, batches, picks, newest)
+        if "control" in self.wanted and block.outer is None:
+            yield from self._controls(chunk, block, picks)
+        if records is not None and picks.count:
+            yield Rows(records, 0, picks.count)
+        if self._decoded is not None:
+            yield from self._internal(chunk, block, picks)
+        return newest
+
+    @staticmethod
+    def _batches_of(block: RecordBlock, batches: Block, picks: Picks, newest: int) -> Generator[Rows, None, int]:
+        """Yield the rows of the batches that have a selected record."""
+        for number in picks.rows[: picks.count]:
+            row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
+            if row != newest:
+                yield Rows(batches, row, row + 1)
+                newest = row
+        return newest
+
+    def _controls(self, chunk: Chunk, block: RecordBlock, picks: Picks) -> Iterator[Rows | tuple[Table, Row] | Finding]:
+        """Yield the rows of control records: those that end transactions as a block, others one by one."""
+        if self._control_blocks is None:
+            self._control_blocks = ControlBlocks(self.file, self.wanted["control"], block.recs.capacity)
+        ends = self._control_blocks.of(block, picks)
+        written = 0
+        for at, number in ends.others:
+            if written < at:
+                yield Rows(ends.block, written, at)
+            written = at + 1
+            batch = Batch.of(chunk.heads, block.recs.cell(kernel.BATCH, number))
+            yield _control_row(self.file, batch, block.record(number, batch.position))
+        if written < ends.block.count:
+            yield Rows(ends.block, written, ends.block.count)
+
+    def _internal(self, chunk: Chunk, block: RecordBlock, picks: Picks) -> Iterator[tuple[Table, Row] | Finding]:
+        """Yield the rows of an internal topic's records."""
+        assert self._decoded is not None
+        newest, batch = -1, None
+        for number in picks.rows[: picks.count]:
+            row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
+            if batch is None or row != newest:
+                newest, batch = row, Batch.of(chunk.heads, row)
+            if not batch.is_control:
+                yield from self._decoded(batch, block.record(number, batch.position))
 
 
 def _internal_rows(

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
 from dataclasses import dataclass
+from functools import lru_cache
 
-from kafkalog.format import kernel
-from kafkalog.format.batch import Batch
+from kafkalog.format import selecting
+from kafkalog.format.batch import CellTable
 from kafkalog.log.records import RecordBlock
 
-__all__ = ["Selection"]
+__all__ = ["Picks", "Selection", "all_rows"]
+
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """Rows of a table of the kernel: the first `count` numbers in `rows`, in order."""
+
+    rows: array[int]
+    count: int
+
+
+@lru_cache(maxsize=2)
+def _numbers(capacity: int) -> array[int]:
+    return array("q", range(capacity))
+
+
+def all_rows(table: CellTable) -> Picks:
+    """Return all rows of a table."""
+    return Picks(_numbers(table.capacity), table.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,36 +55,40 @@ class Selection:
         """Say whether the records must be read to know whether a batch has a selected one."""
         return self.key is not None or self.until_ms is not None or self.since_ms is not None
 
-    def may_hold(self, batch: Batch) -> bool:
-        """Say whether, by its header, the batch may contain a selected record."""
-        if self.first_offset is not None and batch.last_offset < self.first_offset:
-            return False
-        if self.last_offset is not None and batch.base_offset is not None and batch.base_offset > self.last_offset:
-            return False
-        if self.producer_id is not None and batch.producer_id != self.producer_id:
-            return False
-        if self.control_only and not batch.is_control:
-            return False
-        # A LogAppendTime in the header applies to every record: their timestamp deltas are ignored.
-        return batch.timestamp_type != "log_append_time" or self._in_time(batch.max_timestamp)
+    def batches(self, heads: CellTable) -> Picks:
+        """Return the batches that, by their headers, may contain a selected record."""
+        if self.everything:
+            return all_rows(heads)
+        rows = array("q", bytes(8 * heads.count))
+        return Picks(rows, selecting.batches(heads.cells, heads.capacity, heads.count, self._conditions(), rows))
 
-    def _in_time(self, timestamp: int) -> bool:
-        return (self.since_ms is None or timestamp >= self.since_ms) and (
-            self.until_ms is None or timestamp <= self.until_ms
+    def leave_out_others(self, heads: CellTable, *, control_only: bool = False) -> None:
+        """Leave out the records of all other batches, with `control_only` also of those without control records."""
+        if control_only or not self.everything:
+            picks = self.batches(heads)
+            selecting.leave_out(heads.cells, heads.capacity, heads.count, picks.rows, picks.count, control_only)
+
+    def records(self, block: RecordBlock) -> Picks:
+        """Return the selected records in a block of batches that may contain some."""
+        recs = block.recs
+        if self.everything:
+            return all_rows(recs)
+        rows = array("q", bytes(8 * recs.count))
+        has_key = self.key is not None
+        count = selecting.records(
+            block.buf, recs.cells, recs.capacity, recs.count, self._conditions(), self.key or b"", has_key, rows
         )
+        return Picks(rows, count)
 
-    def numbers(self, block: RecordBlock) -> Iterator[int]:
-        """Yield the numbers of the selected records in a block of batches that may contain some.
+    def _conditions(self) -> array[int]:
+        return array("q", (
+            _within(self.first_offset, _LOWEST), _within(self.last_offset, _HIGHEST),
+            _within(self.since_ms, _LOWEST), _within(self.until_ms, _HIGHEST),
+            0 if self.producer_id is None else _within(self.producer_id, 0),
+            self.producer_id is not None, self.control_only,
+        ))  # fmt: skip
 
-        Uses the kernel's table: no Record is made for one that is not selected.
-        """
-        first = -(2**63) if self.first_offset is None else self.first_offset
-        last = 2**63 - 1 if self.last_offset is None else self.last_offset
-        columns = (block.recs.column(kernel.OFFSET), block.recs.column(kernel.TIMESTAMP))
-        for number, (offset, timestamp) in enumerate(zip(*columns, strict=True)):
-            if (
-                first <= offset <= last
-                and self._in_time(timestamp)
-                and (self.key is None or block.key(number) == self.key)
-            ):
-                yield number
+
+def _within(number: int | None, other: int) -> int:
+    """Return the number, `other` for none; beyond 64 bits, which no offset or time is, the nearest that has them."""
+    return other if number is None else min(max(number, _LOWEST), _HIGHEST)

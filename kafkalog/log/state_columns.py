@@ -5,7 +5,7 @@ They are what ``state_record`` reads of each record; only what that refuses is r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StateColumns", "StateReader", "read_state_columns"]
 
+_APART: Final = ("transactional_id", "state", "partitions")
 _STATES: Final = len(TransactionState)
 # The columns that are one field each of the key or value, with their types and what a tombstone has.
 _FIELDS: Final = {
@@ -98,6 +99,19 @@ class StateColumns:
         values = {one: int(getattr(self, one)[row]) for one in _FIELDS if one != "state"}
         listed = None if count < 0 else pairs
         return StateRecord(name, TransactionState(state), partitions=listed, version=int(self.version[row]), **values)
+
+    def records(self) -> Iterator[StateRecord]:
+        """Yield all rows as records."""
+        states = [*TransactionState, None]
+        topics = [self.topics[number] for number in self.listed_topic.tolist()]
+        listed = list(zip(topics, self.listed_partition.tolist(), strict=True))
+        fields = (getattr(self, name).tolist() for name in StateRecord._fields if name not in _APART)
+        names = (self.ids[number] for number in self.transactional_id.tolist())
+        starts, counts = self.partitions_first.tolist(), self.partitions_count.tolist()
+        for name, state, first, count, *others in zip(names, self.state.tolist(), starts, counts, *fields, strict=True):
+            producer_id, producer_epoch, timeout_ms, *rest = others
+            pairs = None if count < 0 else tuple(listed[first : first + count])
+            yield StateRecord(name, states[state], producer_id, producer_epoch, timeout_ms, pairs, *rest)
 
     @classmethod
     def concat(cls, parts: Sequence[StateColumns]) -> StateColumns:

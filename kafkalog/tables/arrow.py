@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.tables import SCHEMA_VERSION, Table
+from kafkalog.tables.column import HEADER_FIELDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +23,18 @@ if TYPE_CHECKING:
 
     ArrowTable = pa.Table  # for modules that name the type
 
-__all__ = ["Numbers", "arrow_batch", "arrow_batches", "arrow_schema", "arrow_table", "gathered", "spark_schema"]
+__all__ = [
+    "Lists",
+    "Numbers",
+    "Strings",
+    "arrow_batch",
+    "arrow_batches",
+    "arrow_schema",
+    "arrow_table",
+    "chosen_schema",
+    "gathered",
+    "spark_schema",
+]
 
 _ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
 _ROWS: Final = 1 << 14  # approximately, in a batch
@@ -30,6 +42,16 @@ _BYTES: Final = 32 << 20  # big rows: fewer in a batch
 _SPARK: Final = {
     "int64": "long", "int32": "integer", "int16": "short", "int8": "byte", "bool": "boolean", "string": "string",
     "json": "string",
+    "headers": {
+        "type": "array",
+        "elementType": {
+            "type": "struct",
+            "fields": [
+                {"name": name, "type": "string", "nullable": True, "metadata": {}} for name in HEADER_FIELDS
+            ],
+        },
+        "containsNull": True,
+    },
 }  # fmt: skip
 
 
@@ -44,17 +66,37 @@ def spark_schema(table: Table) -> dict[str, Any]:
     return {"type": "struct", "fields": fields}
 
 
-def arrow_schema(table: Table) -> pa.Schema:
-    """Return a table's schema; its metadata goes into a Parquet file's footer. Needs pyarrow."""
+def arrow_schema(table: Table, *, coded: bool = False) -> pa.Schema:
+    """Return a table's schema; its metadata goes into a Parquet file's footer. Needs pyarrow.
+
+    With `coded`, columns of few different words, and files, are dictionaries: each row has a word's number.
+    """
     import pyarrow as pa
 
     types = {
         "int64": pa.int64(), "int32": pa.int32(), "int16": pa.int16(), "int8": pa.int8(), "bool": pa.bool_(),
         "string": pa.string(), "json": pa.string(),
+        "headers": pa.list_(pa.struct([(name, pa.string()) for name in HEADER_FIELDS])),
     }  # fmt: skip
-    fields = [pa.field(column.name, types[column.type]) for column in table.columns]
+    if coded:
+        types["words"] = pa.dictionary(pa.int32(), pa.string())
+    fields = [
+        pa.field(column.name, types["words" if coded and (column.words or column.name == "file") else column.type])
+        for column in table.columns
+    ]
     said = json.dumps(spark_schema(table), ensure_ascii=False, separators=(",", ":"))
     return pa.schema(fields, metadata={_ROW_METADATA: said})
+
+
+def chosen_schema(table: Table, names: Iterable[str], *, coded: bool = False) -> pa.Schema:
+    """Return the schema of some of a table's columns, in the order of their names. Needs pyarrow.
+
+    Raises KeyError for a column that the table does not have.
+    """
+    import pyarrow as pa
+
+    whole = arrow_schema(table, coded=coded)
+    return pa.schema([whole.field(name) for name in names], metadata=whole.metadata)
 
 
 def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -64,7 +106,7 @@ def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterato
     rows = iter(rows)
     while some := list(islice(rows, _ROWS)):
         columns = zip(zip(*some, strict=True), schema, strict=True)
-        arrays = [pa.array(map(_value, column) if _is_text(field) else column, field.type) for column, field in columns]
+        arrays = [_cells(column, field.type) for column, field in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -76,8 +118,25 @@ class Numbers(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-def arrow_batch(column_of: Callable[[str], Numbers | Iterable[Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Make a batch of what `column_of` returns for each of the schema's names: numbers, or texts.
+class Strings(NamedTuple):
+    """A column of UTF-8 in Arrow's layout: offsets of all rows and of the end, their data, validity bits."""
+
+    offsets: NDArray[np.int32]
+    data: NDArray[np.uint8]
+    valid: NDArray[np.uint8]
+
+
+class Lists(NamedTuple):
+    """A column of lists of structures: where each row's begin, and the structures' fields by name."""
+
+    offsets: NDArray[np.int32]
+    fields: dict[str, Strings]
+
+
+def arrow_batch(
+    column_of: Callable[[str], Numbers | Strings | Lists | Iterable[Any]], schema: pa.Schema
+) -> pa.RecordBatch:
+    """Make a batch of what `column_of` returns for each of the schema's names.
 
     The numbers of a column of int64 are not copied. A number too large for its column's type becomes null: no field of
     Kafka's has such a value.
@@ -96,9 +155,16 @@ def arrow_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Tabl
     return pa.Table.from_batches(batches, schema)
 
 
-def _array(column: Numbers | Iterable[Any], kind: pa.DataType) -> pa.Array:
+def _array(column: Numbers | Strings | Lists | Iterable[Any], kind: pa.DataType) -> pa.Array:
     import numpy as np
     import pyarrow as pa
+
+    if isinstance(column, Strings):
+        return _strings(column)
+    if isinstance(column, Lists):
+        fields = [_strings(field) for field in column.fields.values()]
+        structures = pa.StructArray.from_arrays(fields, names=list(column.fields))
+        return pa.ListArray.from_arrays(pa.array(column.offsets), structures)
 
     if not isinstance(column, Numbers):
         cells = column if isinstance(column, np.ndarray) else list(column)
@@ -108,13 +174,23 @@ def _array(column: Numbers | Iterable[Any], kind: pa.DataType) -> pa.Array:
             return pa.array(map(_value, cells), kind)
     values, absent, words = column
     if words:
-        return pa.array(words, kind).take(pa.array(values, mask=absent))
+        numbers = pa.array(values.astype(np.int32), mask=absent)
+        coded = pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()))
+        return coded if pa.types.is_dictionary(kind) else coded.dictionary_decode()
     if kind not in (pa.int64(), pa.bool_()):
         bits = np.iinfo(kind.to_pandas_dtype())
         beyond = (values < bits.min) | (values > bits.max)
         absent = beyond if absent is None else absent | beyond
         values = values.astype(bits.dtype)
     return pa.array(values, kind, mask=absent)
+
+
+def _strings(column: Strings) -> pa.Array:
+    import pyarrow as pa
+
+    rows = len(column.offsets) - 1
+    buffers = [pa.py_buffer(part) for part in (column.valid, column.offsets, column.data)]
+    return pa.Array.from_buffers(pa.string(), rows, buffers)
 
 
 def gathered(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -134,8 +210,12 @@ def gathered(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.concat_batches(held)
 
 
-def _is_text(field: pa.Field) -> bool:
-    return str(field.type) == "string"
+def _cells(column: Iterable[Any], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return pa.array(map(_value, column), kind.value_type).dictionary_encode()
+    return pa.array(map(_value, column) if pa.types.is_string(kind) else column, kind)
 
 
 def _value(value: Any) -> Any:

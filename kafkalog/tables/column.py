@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-__all__ = ["Column", "Table"]
+__all__ = ["HEADER_FIELDS", "Column", "Table"]
 
+HEADER_FIELDS: Final = ("key", "key_base64", "value", "value_base64")  # of each header in a column of ``headers``
 _Cell = TypeVar("_Cell")
 
 
 class Column(NamedTuple):
-    """A column: its type is ``int64``, ``int32``, ``int16``, ``int8``, ``bool``, ``string`` or ``json``."""
+    """A column: its type is ``int64``, ``int32``, ``int16``, ``int8``, ``bool``, ``string``, ``json`` or ``headers``.
+
+    ``headers`` is a list of structures of strings, in JSON a list of objects.
+    """
 
     name: str
     type: str

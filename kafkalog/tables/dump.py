@@ -82,7 +82,7 @@ RECORDS: Final = Table(
         Column("headers_count", "int64", "the number of headers"),
         *_KEY,
         *_VALUE,
-        Column("headers", "json", "in order: objects of key, key_base64, value, value_base64, as above"),
+        Column("headers", "headers", "in order: objects of key, key_base64, value, value_base64, as above"),
         Column("magic", "int16", "the magic of its batch"),
         Column("message_crc", "int64", "the CRC of a message of magic 0 or 1, otherwise null"),
         Column("message_crc_holds", "bool", "whether the CRC of a message of magic 0 or 1 matches, otherwise null"),

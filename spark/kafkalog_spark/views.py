@@ -20,21 +20,19 @@ from kafkalog.auditing.transactions import Surroundings
 from kafkalog.auditing.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.log.arrow import batches_as_arrow, records_as_arrow
-from kafkalog.log.chunk import Chunk
+from kafkalog.log.arrow import segment_as_arrow
+from kafkalog.log.blocks import Rows
 from kafkalog.log.internals import TOPICS
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC
 from kafkalog.log.rows import finding_rows, segment_rows
 from kafkalog.log.segment import segment_chunks
-from kafkalog.log.selection import Selection
-from kafkalog.tables import Table, audit, dump, internal, metadata
+from kafkalog.tables import TABLES, Table, audit, dump, internal, metadata
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, gathered
 from kafkalog_spark.request import Request
 
 __all__ = ["VIEWS", "View", "log_batches", "schema_of", "segment_batches", "told_batches"]
 
 Row = tuple[Any, ...]
-Columns = Callable[[str, Iterable[Chunk], pa.Schema, Selection], Iterator[pa.RecordBatch]]
 SegmentRows = Callable[[SegmentPlace, Request], Iterable[Row]]
 LogBatches = Callable[[list[LogPlace], Surroundings, Request], Iterable[pa.RecordBatch]]
 
@@ -43,12 +41,12 @@ LogBatches = Callable[[list[LogPlace], Surroundings, Request], Iterable[pa.Recor
 class View:
     """A table with one of the ways to make its rows.
 
-    `columns` makes the requested columns of a segment's chunks. `of_segment` makes whole rows of a segment, `of_logs`
-    whole batches of a partition's logs: columns are left out afterwards.
+    With `in_columns` only the requested columns of a segment are made. `of_segment` makes whole rows of a segment,
+    `of_logs` whole batches of a partition's logs: columns are left out afterwards.
     """
 
     table: Table
-    columns: Columns | None = None
+    in_columns: bool = False
     of_segment: SegmentRows | None = None
     of_logs: LogBatches | None = None
 
@@ -62,9 +60,9 @@ def schema_of(view: View, names: Iterable[str]) -> pa.Schema:
 def segment_batches(view: View, piece: SegmentPlace, schema: pa.Schema, request: Request) -> Iterator[pa.RecordBatch]:
     """Yield one segment's rows; the view ``findings`` reports what can't be read of it."""
     try:
-        if view.columns is not None:
+        if view.in_columns:
             chunks = segment_chunks(piece.segment.path, limits=request.options.limits, max_bytes=piece.segment.size)
-            yield from view.columns(piece.segment.path, chunks, schema, request.selection)
+            yield from segment_as_arrow(piece.segment.path, chunks, view.table, schema, request.selection)
         if view.of_segment is not None:
             yield from _batches(view, view.of_segment(piece, request), schema)
     except UnreadableError:
@@ -102,8 +100,8 @@ def _dumped(table: str) -> SegmentRows:
         if table == "internal" and internal is None:
             return
         chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
-        for item in segment_rows(path, chunks, {table}, request.selection, internal):
-            if not isinstance(item, Finding):
+        for item in segment_rows(path, chunks, {table: TABLES[table].names}, request.selection, internal):
+            if not isinstance(item, (Finding, Rows)):
                 yield item[1]
 
     return rows
@@ -119,14 +117,16 @@ def _of_logs(table: str) -> LogBatches:
     def batches(logs: list[LogPlace], around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
         places = segments_of(logs, request.split_bytes)
         scans: dict[int, dict[int, SegmentScan]] = {log.number: {} for log in logs}
-        clock = Clock(around.newest, around.now)
+        clock = Clock(around.newest, around.newest_broker)
         for place in places:
             scan = scan_place(place, request.options.limits)
             scans[place.log_number][place.split_no] = scan
             clock = clock.with_scan(scan.stretch.newest, scan.stretch.newest_broker)
         now = clock.newest_broker if request.options.now is None else around.now
         in_order = {number: [of_log[at] for at in sorted(of_log)] for number, of_log in scans.items()}
-        judgement = judge_partition(logs, in_order, replace(around, newest=clock.newest, now=now))
+        judgement = judge_partition(
+            logs, in_order, replace(around, newest=clock.newest, newest_broker=clock.newest_broker, now=now)
+        )
         if table == "findings":
             yield from arrow_batches(finding_rows(judgement.findings), arrow_schema(audit.FINDINGS))
         for found in judgement.logs:
@@ -155,8 +155,8 @@ def _offsets(logs: list[LogPlace], _around: Surroundings, request: Request) -> I
 
 VIEWS: Final[dict[str, View]] = {
     "transactions": View(audit.TRANSACTIONS, of_logs=_of_logs("transactions")),
-    "batches": View(dump.BATCHES, columns=batches_as_arrow),
-    "records": View(dump.RECORDS, columns=records_as_arrow),
+    "batches": View(dump.BATCHES, in_columns=True),
+    "records": View(dump.RECORDS, in_columns=True),
     "control": View(dump.CONTROL, of_segment=_dumped("control")),
     "findings": View(audit.FINDINGS, of_logs=_of_logs("findings")),
     "segments": View(audit.SEGMENTS, of_segment=_segment),

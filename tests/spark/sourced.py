@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from dumped import dumped
 from kafkalog.auditing.partition.scan import scan_segment
 from kafkalog.auditing.partition.segments import segment_row
 from kafkalog.auditing.pipeline.run import audit
@@ -14,7 +15,6 @@ from kafkalog.auditing.transactions.rows import audit_rows
 from kafkalog.findings import Finding
 from kafkalog.log.clusters import open_clusters
 from kafkalog.log.internals import TOPICS
-from kafkalog.log.rows import segment_rows
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES
@@ -65,6 +65,6 @@ def _of_segments(view: str, paths: tuple[str, ...]) -> Iterator[Row]:
                         yield from (item[1] for item in found if not isinstance(item, Finding))
                     continue
                 chunks = segment_chunks(segment.path, max_bytes=segment.size)
-                for item in segment_rows(segment.path, chunks, {view}, Selection(), TOPICS.get(directory.topic)):
+                for item in dumped(segment.path, chunks, {view}, Selection(), TOPICS.get(directory.topic)):
                     if not isinstance(item, Finding):
                         yield item[1]

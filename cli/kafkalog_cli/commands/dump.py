@@ -34,7 +34,7 @@ __all__ = ["dump"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FORMATS: Final = ("kafka", "table", "ndjson", "json", "csv")
+_FORMATS: Final = ("kafka", "table", "ndjson", "json", "csv", "arrow", "parquet")
 # In the official tool's order of preference, if several are given.
 _INTERNAL: Final = {
     Internal.OFFSETS: "__consumer_offsets",
@@ -43,7 +43,11 @@ _INTERNAL: Final = {
     Internal.REMOTE_LOG_METADATA: "__remote_log_metadata",
     Internal.SHARE_GROUP_STATE: "__share_group_state",
 }
-_TEXTS: Final = dict.fromkeys(("", ".txt", ".log", ".out", ".dump"), "kafka")
+_SUFFIXES: Final = {
+    **dict.fromkeys(("", ".txt", ".log", ".out", ".dump"), "kafka"),
+    ".arrow": "arrow",
+    ".parquet": "parquet",
+}
 _TABLES: Final = (*dict.fromkeys(table.name for tables in TABLES_OF.values() for table in tables), "findings")
 
 
@@ -118,7 +122,11 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
     "--limit", type=click.IntRange(min=1), help="Stop after this many batches, or records if records are shown."
 )
 @limit_options
-@output_option("Write to this file; it appears only when it is complete.", directory=False)
+@output_option(
+    "Write to this file, or with several tables in arrow or parquet to this new directory; it appears only when"
+    " it is complete.",
+    directory=False,
+)
 @status_options(Severity.ERROR)
 def dump(
     paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
@@ -138,9 +146,11 @@ def dump(
     files = (*paths, *(file for one in listed for file in one.split(",") if file))
     if not files:
         raise click.UsageError("Files are missing: name them, or use --files a,b.")
-    form = form or ("kafka" if output is None else form_of(output, _TEXTS))
+    form = form or ("kafka" if output is None else form_of(output, _SUFFIXES))
     if form == "kafka" and (tables or columns):
-        raise click.UsageError("--table and --columns need a --format of rows: table, ndjson, json or csv.")
+        raise click.UsageError(
+            "--table and --columns need a --format of rows: table, ndjson, json, csv, arrow or parquet."
+        )
     terminal = output is None and is_terminal()
     internal = _internal(tool)
     if "internal" in tables and internal is None:
@@ -165,6 +175,11 @@ def dump(
     )
     outcome = Outcome(Severity[fail_on.upper()])
     inputs = [Path(local_path(file)) for file in files if file != STDIN and not is_remote(file)]
+    if form in ("arrow", "parquet"):
+        from kafkalog_cli.dump_sinks import dump_arrow
+
+        dump_arrow(form, output, request, columns, inputs, outcome, terminal=terminal)
+        return outcome.status(exit_zero=exit_zero)
     with data_stream(output, inputs) as stream:
         if form == "kafka":
             dump_text(request, stream, outcome)

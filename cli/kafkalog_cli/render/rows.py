@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Sequence
-from typing import Any, BinaryIO, Final, Protocol
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, BinaryIO, Protocol
 
+from kafkalog.log.blocks import Block, Rows
+from kafkalog.log.records import ROOM
 from kafkalog.tables import SCHEMA_VERSION, Table
-from kafkalog_cli.escape import escape
+from kafkalog_cli.render.block_lines import BlockLines
+from kafkalog_cli.render.cells import as_csv, as_json
+from kafkalog_cli.render.row_templates import RowTemplate, csv_template, json_template, ndjson_template
 
-__all__ = ["ChosenColumns", "CsvSink", "JsonSink", "NdjsonSink", "RowSink", "as_json"]
+__all__ = ["BlockSink", "ChosenColumns", "CsvSink", "JsonSink", "NdjsonSink", "RowSink"]
 
 
 class RowSink(Protocol):
@@ -25,12 +27,16 @@ class RowSink(Protocol):
     def close(self) -> None: ...
 
 
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # dumps makes one for every call
+class BlockSink(RowSink, Protocol):
+    """Takes also blocks of at most `room` records, whose columns are those that it asks for."""
 
+    room: int
 
-def as_json(value: Any) -> str:
-    """Write a value as JSON in ASCII, so that nothing in it acts on a terminal, an HTML page or a line reader."""
-    return _ENCODER.encode(value)
+    def names(self, table: Table) -> Sequence[str]:
+        """Return the columns that blocks of a table need."""
+
+    def block(self, rows: Rows) -> None:
+        """Take rows of a block."""
 
 
 class ChosenColumns:
@@ -50,100 +56,182 @@ class ChosenColumns:
             self._kept[table.name] = kept
         return kept
 
+    def names_of(self, table: Table) -> list[str]:
+        """Return their names."""
+        return [table.names[i] for i in self.of(table)]
+
 
 class NdjsonSink:
     """One JSON object a line: ``table`` says which table it is a row of, ``schema_version`` what its columns mean."""
 
+    room = ROOM
+
     def __init__(self, stream: BinaryIO, columns: Sequence[str]) -> None:
         self._stream = stream
         self._columns = ChosenColumns(columns)
-        self._lines: list[str] = []
+        self._lines = BlockLines(stream)
+        self._templates = _Templates()
+
+    def names(self, table: Table) -> Sequence[str]:
+        return self._columns.names_of(table)
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
         kept = self._columns.of(table)
         if not kept:  # none of the requested columns
             return
         head, names = {"table": table.name, "schema_version": SCHEMA_VERSION}, table.names
-        self._lines.append(as_json({**head, **{names[i]: row[i] for i in kept}}))
-        if len(self._lines) >= 1000:
-            self._write()
+        self._lines.write(as_json({**head, **{names[i]: row[i] for i in kept}}).encode() + b"\n")
 
-    def _write(self) -> None:
-        self._stream.write(("\n".join(self._lines) + "\n").encode())
-        self._lines.clear()
+    def block(self, rows: Rows) -> None:
+        if rows.block.columns:
+            self._lines.rows(rows, self._templates.of(rows.block, ndjson_template))
 
     def flush(self) -> None:
-        self.close()
+        self._lines.flush()
         self._stream.flush()
 
     def close(self) -> None:
-        if self._lines:
-            self._write()
+        self._lines.flush()
+
+
+class _Templates:
+    """The templates of blocks, which stay the same as long as their cells do."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Block, RowTemplate]] = {}
+
+    def of(self, block: Block, make: Callable[[Block], RowTemplate]) -> RowTemplate:
+        known = self._known.get(block.table.name)
+        if known is None or known[0] is not block:
+            known = self._known[block.table.name] = (block, make(block))
+        return known[1]
 
 
 class JsonSink:
-    """One object: schema_version, and for each table a list of its rows."""
+    """One object: schema_version, and for each table a list of its rows.
+
+    The rows of the first of the `expected` tables are written as they come; those of the others wait in files.
+    """
+
+    room = ROOM
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], expected: Sequence[str]) -> None:
         self._stream = stream
         self._columns = ChosenColumns(columns)
-        self._tables: dict[str, io.StringIO] = {name: io.StringIO() for name in expected}
+        self._lists: dict[str, _JsonList] = {}
+        self._begun = ""
+        for name in expected:
+            self._list_of(name)
+
+    def _list_of(self, name: str) -> _JsonList:
+        known = self._lists.get(name)
+        if known is None:
+            if not self._lists:
+                self._begun = name
+                self._stream.write(f'{{"schema_version": {SCHEMA_VERSION},\n "{name}": ['.encode())
+                known = _JsonList(self._stream)
+            else:
+                known = _JsonList(tempfile.TemporaryFile())  # noqa: SIM115  # closed by `close`
+            self._lists[name] = known
+        return known
+
+    def names(self, table: Table) -> Sequence[str]:
+        return self._columns.names_of(table)
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
         names = table.names
-        text = self._tables.setdefault(table.name, io.StringIO())
-        text.write("," if text.tell() else "")
-        text.write("\n  " + as_json({names[i]: row[i] for i in self._columns.of(table)}))
+        text = as_json({names[i]: row[i] for i in self._columns.of(table)})
+        self._list_of(table.name).row(text.encode())
+
+    def block(self, rows: Rows) -> None:
+        self._list_of(rows.block.table.name).block(rows)
 
     def flush(self) -> None: ...
 
     def close(self) -> None:
-        self._stream.write(f'{{"schema_version": {SCHEMA_VERSION}'.encode())
-        for name, text in self._tables.items():
-            self._stream.write(f',\n "{name}": [{text.getvalue()}]'.encode())
+        if not self._lists:
+            self._stream.write(f'{{"schema_version": {SCHEMA_VERSION}'.encode())
+        for name, rows in self._lists.items():
+            rows.flush()
+            if name != self._begun:
+                self._stream.write(f',\n "{name}": ['.encode())
+                rows.give(self._stream)
+            self._stream.write(b"]")
         self._stream.write(b"}\n")
+
+
+class _JsonList:
+    """The rows of one table, with commas between them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._lines = BlockLines(file)
+        self._templates = _Templates()
+        self._is_started = False
+
+    def row(self, data: bytes) -> None:
+        self._lines.write((b",\n  " if self._is_started else b"\n  ") + data)
+        self._is_started = True
+
+    def block(self, rows: Rows) -> None:
+        block, start, stop = rows.block, rows.start, rows.stop
+        if not self._is_started and start < stop:
+            self._lines.rows(Rows(block, start, start + 1), json_template(block, is_first=True))
+            self._is_started = True
+            start += 1
+        self._lines.rows(Rows(block, start, stop), self._templates.of(block, json_template))
+
+    def flush(self) -> None:
+        self._lines.flush()
+
+    def give(self, stream: BinaryIO) -> None:
+        """Copy all rows to `stream`."""
+        self._file.seek(0)
+        while data := self._file.read(1 << 20):
+            stream.write(data)
+        self._file.close()
 
 
 class CsvSink:
     """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text."""
 
+    room = ROOM
+
     def __init__(self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool) -> None:
         self._stream = stream
-        self._kept = ChosenColumns(columns).of(table)
+        self._chosen = ChosenColumns(columns)
+        self._kept = self._chosen.of(table)
         self._table = table
         self._escaped = escaped
-        self._text = io.StringIO()
-        csv.writer(self._text, lineterminator="\r\n").writerow(table.names[i] for i in self._kept)
+        self._lines = BlockLines(stream)
+        self._templates = _Templates()
+        self._write(table.names[i] for i in self._kept)
+
+    def names(self, table: Table) -> Sequence[str]:
+        return self._chosen.names_of(table) if table.name == self._table.name else ()
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
-        if table.name != self._table.name:
+        if table.name == self._table.name:
+            self._write(row[i] for i in self._kept)
+
+    def block(self, rows: Rows) -> None:
+        block, start, stop = rows.block, rows.start, rows.stop
+        if block.table.name != self._table.name:
             return
-        line = ",".join(self._field(row[i]) for i in self._kept)
-        self._text.write((line or '""') + "\r\n")  # an empty line would be no row
-        if self._text.tell() > 1 << 16:
-            self._write()
-
-    def _field(self, value: Any) -> str:
-        if value is None:
-            return ""
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, int):
-            return str(value)
-        text = value if isinstance(value, str) else as_json(value)
         if self._escaped:
-            text = escape(text)
-        if text and not any(character in text for character in ',"\r\n') and text == text.strip():
-            return text
-        return '"' + text.replace('"', '""') + '"'
+            for row in block.rows(start, stop):
+                self._write(row)
+        else:
+            self._lines.rows(rows, self._templates.of(block, csv_template))
 
-    def _write(self) -> None:
-        self._stream.write(self._text.getvalue().encode("utf-8", "surrogateescape"))
-        self._text = io.StringIO()
+    def _write(self, cells: Iterable[Any]) -> None:
+        line = ",".join(as_csv(cell, escaped=self._escaped) for cell in cells)
+        text = (line or '""') + "\r\n"  # an empty line would be no row
+        self._lines.write(text.encode("utf-8", "surrogateescape"))
 
     def flush(self) -> None:
-        self._write()
+        self._lines.flush()
         self._stream.flush()
 
     def close(self) -> None:
-        self._write()
+        self._lines.flush()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import BinaryIO, TypedDict
 
 from kafkalog.tables import TABLES
-from kafkalog_cli.render.rows import CsvSink, JsonSink, NdjsonSink, RowSink
+from kafkalog_cli.render.rows import BlockSink, CsvSink, JsonSink, NdjsonSink
 from kafkalog_cli.render.table import TableSink
 
 __all__ = ["sink_of", "style"]
@@ -27,7 +27,7 @@ def style(terminal: bool) -> Style:
     return Style(color=color, width=shutil.get_terminal_size().columns if terminal else None)
 
 
-def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequence[str], *, terminal: bool) -> RowSink:
+def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequence[str], *, terminal: bool) -> BlockSink:
     """Return the sink for `form` of a command that has these tables; a csv has the first."""
     if form == "ndjson":
         return NdjsonSink(stream, columns)

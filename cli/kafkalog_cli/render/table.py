@@ -11,9 +11,12 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
+from kafkalog.log.blocks import Rows
+from kafkalog.log.records import ROOM
 from kafkalog.tables import TABLES, Table
 from kafkalog_cli.escape import escape
-from kafkalog_cli.render.rows import ChosenColumns, as_json
+from kafkalog_cli.render.cells import as_json
+from kafkalog_cli.render.rows import ChosenColumns
 
 __all__ = ["TableSink"]
 
@@ -27,6 +30,7 @@ _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look 
 class TableSink:
     """Draws each table when it has all its rows; a long one in parts, with its total at the end."""
 
+    room = ROOM
     _ROWS = 10_000  # of a part
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None) -> None:
@@ -36,6 +40,13 @@ class TableSink:
         self._width = width
         self._rows: dict[str, list[Sequence[Any]]] = {}
         self._drawn: dict[str, int] = {}  # rows of the parts so far
+
+    def names(self, table: Table) -> Sequence[str]:
+        return table.names
+
+    def block(self, rows: Rows) -> None:
+        for row in rows.block.rows(rows.start, rows.stop):
+            self.row(rows.block.table, row)
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
         if not self._columns.of(table):  # none of the requested columns

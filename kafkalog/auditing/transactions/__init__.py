@@ -5,6 +5,7 @@ It answers: when does a transaction hang, what does a read_committed consumer se
 
 from __future__ import annotations
 
+from kafkalog.auditing.transactions.after_salvage import ChangedFate, ChangedFates, fates_after_salvage
 from kafkalog.auditing.transactions.atomicity import (
     KEY_COLUMNS,
     AtomicityCheck,
@@ -26,6 +27,8 @@ __all__ = [
     "Audit",
     "AuditOptions",
     "Blocker",
+    "ChangedFate",
+    "ChangedFates",
     "ClusterAudit",
     "Judgement",
     "LogAudit",
@@ -40,6 +43,7 @@ __all__ = [
     "conflicts",
     "coordinator_rows",
     "count_of",
+    "fates_after_salvage",
     "judge",
     "log_batches",
     "own_epoch_keys",

@@ -1,0 +1,201 @@
+"""Rows as Arrow IPC and Parquet: one table in a stream, or several in a directory, each in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from kafkalog.log.arrow import ARROW_ROOM, ArrowRows
+from kafkalog.log.blocks import Rows
+from kafkalog.tables import TABLES, Table
+from kafkalog.tables.arrow import arrow_batches, chosen_schema
+from kafkalog_cli.render.rows import ChosenColumns
+
+__all__ = ["ArrowSink", "arrow_directory", "arrow_stream"]
+
+_KEPT_ROWS: Final = 1 << 14
+_GROUP_ROWS: Final = 1 << 17
+_GROUP_BYTES: Final = 64 << 20
+
+
+class _File:
+    """A stream as pyarrow writes to it."""
+
+    closed = False
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._position = 0
+
+    def write(self, data: Any) -> int:
+        self._stream.write(data)
+        self._position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _IpcWriter:
+    """An Arrow file."""
+
+    def __init__(self, stream: BinaryIO, schema: Any) -> None:
+        import pyarrow as pa
+
+        self._writer = pa.ipc.new_file(pa.PythonFile(_File(stream), mode="w"), schema)
+
+    def write(self, batch: Any) -> None:
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _ParquetWriter:
+    """A Parquet file, in row groups of some size."""
+
+    def __init__(self, stream: BinaryIO, schema: Any) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        few = [field.name for field in schema if pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)]
+        self._metadata = schema.metadata
+        self._held: list[Any] = []
+        self._writer = pq.ParquetWriter(
+            pa.PythonFile(_File(stream), mode="w"), schema, compression="zstd", store_schema=False, use_dictionary=few
+        )
+
+    def write(self, batch: Any) -> None:
+        self._held.append(batch)
+        rows = sum(one.num_rows for one in self._held)
+        if rows >= _GROUP_ROWS or sum(one.nbytes for one in self._held) >= _GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+
+        if self._held:
+            held, self._held = self._held, []
+            self._writer.write_table(pa.Table.from_batches(held))
+
+    def close(self) -> None:
+        self._write()
+        self._writer.add_key_value_metadata(self._metadata)
+        self._writer.close()
+
+
+_WRITERS: Final[dict[str, Callable[[BinaryIO, Any], Any]]] = {"arrow": _IpcWriter, "parquet": _ParquetWriter}
+
+
+class ArrowSink:
+    """Takes rows and blocks of the tables that `open_table` gives a stream for."""
+
+    room = ARROW_ROOM
+
+    def __init__(
+        self,
+        form: str,
+        open_table: Callable[[Table], BinaryIO],
+        columns: Sequence[str],
+        tables: Sequence[str],
+        files: Sequence[str],
+    ) -> None:
+        self._form = form
+        self._open = open_table
+        self._columns = ChosenColumns(columns)
+        self._files = files
+        self._tables = {name: _OfTable(self, TABLES[name]) for name in tables}
+
+    def start(self, table: Table, schema: Any) -> Any:
+        """Begin a table's file."""
+        return _WRITERS[self._form](self._open(table), schema)
+
+    def schema(self, table: Table) -> Any:
+        """Return the schema of a table's chosen columns."""
+        return chosen_schema(table, self.names(table), coded=True)
+
+    def arrow_rows(self, table: Table) -> ArrowRows:
+        """Return what makes batches of a table's blocks."""
+        return ArrowRows(self.schema(table), self._files)
+
+    def names(self, table: Table) -> Sequence[str]:
+        return self._columns.names_of(table)
+
+    def row(self, table: Table, row: Sequence[Any]) -> None:
+        if table.name in self._tables:
+            self._tables[table.name].row([row[i] for i in self._columns.of(table)])
+
+    def block(self, rows: Rows) -> None:
+        if rows.block.table.name in self._tables:
+            self._tables[rows.block.table.name].block(rows)
+
+    def flush(self) -> None:
+        """Show nothing before the end."""
+
+    def close(self) -> None:
+        for table in self._tables.values():
+            table.close()
+
+
+class _OfTable:
+    """The rows of one table, in their order; a file without rows has its columns."""
+
+    def __init__(self, sink: ArrowSink, table: Table) -> None:
+        self._schema = sink.schema(table)
+        self._writer = sink.start(table, self._schema)
+        self._blocks = sink.arrow_rows(table)
+        self._rows: list[tuple[Any, ...]] = []
+
+    def row(self, row: Sequence[Any]) -> None:
+        self._take(self._blocks.last())
+        self._rows.append(tuple(row))
+        if len(self._rows) >= _KEPT_ROWS:
+            self._flush()
+
+    def block(self, rows: Rows) -> None:
+        self._flush()
+        self._take(self._blocks.add(rows))
+
+    def _take(self, batches: Iterator[Any]) -> None:
+        for batch in batches:
+            self._writer.write(batch)
+
+    def _flush(self) -> None:
+        if self._rows:
+            rows, self._rows = self._rows, []
+            self._take(arrow_batches(rows, self._schema))
+
+    def close(self) -> None:
+        self._flush()
+        self._take(self._blocks.last())
+        self._writer.close()
+
+
+def arrow_stream(form: str, stream: BinaryIO, columns: Sequence[str], table: str, files: Sequence[str]) -> ArrowSink:
+    """Return the sink for one table that goes to `stream`."""
+    return ArrowSink(form, lambda _: stream, columns, [table], files)
+
+
+@contextmanager
+def arrow_directory(
+    form: str, folder: Path, columns: Sequence[str], tables: Sequence[str], files: Sequence[str]
+) -> Iterator[ArrowSink]:
+    """Give the sink for tables that become files of a directory."""
+    streams: list[BinaryIO] = []
+
+    def opened(table: Table) -> BinaryIO:
+        file = (folder / f"{table.name}.{form}").open("wb")
+        streams.append(file)
+        return file
+
+    try:
+        yield ArrowSink(form, opened, columns, tables, files)
+    finally:
+        for stream in streams:
+            stream.close()

@@ -1,0 +1,40 @@
+"""What Python sees of gathering; ``gathering.py`` says what each does."""
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from kafkalog.format.columns import Bytes, Cells
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Offsets: TypeAlias = NDArray[np.int32]
+    Data: TypeAlias = NDArray[np.uint8]
+    Numbers: TypeAlias = NDArray[np.int64]
+
+def size_of(cells: Cells | Numbers, sizes: int, kinds: int, count: int, coded: bool) -> int: ...
+def gather(
+    buf: Bytes,
+    cells: Cells | Numbers,
+    starts: int,
+    sizes: int,
+    kinds: int,
+    count: int,
+    coded: bool,
+    offsets: Offsets,
+    data: Data,
+    valid: Data,
+    row: int,
+) -> None: ...
+def headers(
+    buf: Bytes,
+    cells: Cells,
+    starts: int,
+    counts: int,
+    row: int,
+    stop_row: int,
+    p: int,
+    left: int,
+    found: Numbers,
+    room: int,
+) -> tuple[int, int, int, int]: ...

@@ -1,0 +1,28 @@
+"""A segment's rows as a dump has them, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafkalog.findings import Finding
+from kafkalog.format.internal import Internal
+from kafkalog.log.blocks import Rows
+from kafkalog.log.chunk import Chunk
+from kafkalog.log.rows import segment_rows
+from kafkalog.log.selection import Selection
+from kafkalog.tables import TABLES, Table
+
+__all__ = ["dumped"]
+
+
+def dumped(
+    file: str, chunks: Iterable[Chunk], tables: Iterable[str], selection: Selection, internal: Internal | None = None
+) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
+    """Yield the selected rows of these tables with all columns, and every finding."""
+    wanted = {name: TABLES[name].names for name in tables}
+    for item in segment_rows(file, chunks, wanted, selection, internal):
+        if isinstance(item, Rows):
+            yield from ((item.block.table, row) for row in item.block.rows(item.start, item.stop))
+        else:
+            yield item
