@@ -18,6 +18,7 @@ _COMPILED = (
     "format.markers",
     "format.message_kinds",
     "format.message_loop",
+    "format.message_text",
     "format.record_oddities",
     "format.row_lines",
     "format.selecting",

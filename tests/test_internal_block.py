@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from kafkalog.format import checksums, internal_block, interning, interpreted, kernel, message_kinds, numbered
 from kafkalog.format import message_ops as ops
 from kafkalog.format.batch import CellTable
+from kafkalog.format.consumer_protocol import MEMBER_FIELDS
+from kafkalog.format.definitions import message
 from kafkalog.format.internal import Internal, internal_record
 from kafkalog.format.internal_block import DOUBT, TYPE, VERSION, InternalBlock
 from kafkalog.format.message import MalformedError, escaped_text
 from kafkalog.format.message_writer import encode, encode_uvarint
 from kafkalog.format.numbered import Numbered
-from kafkalog.format.schema import EVERY_RELEASE, Release
+from kafkalog.format.schema import EVERY_RELEASE, Message, Release
 from messages import KINDS, TOPICS, internal_segments, messages, plain_records
 from official import FIXTURES
 
@@ -105,10 +107,25 @@ def test_what_brokers_wrote_is_in_no_doubt(internal: Internal, release: Release,
 
 
 @st.composite
+def inside(draw: st.DrawFn, schema: Message) -> bytes:
+    """Draw a message of the consumer protocol, of a version that is known or not, sometimes cut."""
+    version = draw(st.integers(0, schema.newest))
+    data = encode(schema, version, draw(messages(schema, version)))
+    said = draw(st.sampled_from([version] * 3 + [-1, 0, schema.newest + 1, 32767]))
+    return said.to_bytes(2, "big", signed=True) + data[: draw(st.sampled_from([len(data)] * 3 + [1]))]
+
+
+@st.composite
 def drawn(draw: st.DrawFn, internal: Internal) -> Pair:
     """Draw a record of a topic, often with a byte changed, or anything."""
     _, kind, version = draw(st.sampled_from([one for one in KINDS if one[0] is internal]))
-    value = encode(kind.value, version, draw(messages(kind.value, version)))
+    fields = draw(messages(kind.value, version))
+    if kind.name == "GroupMetadata" and draw(st.booleans()):
+        fields["protocolType"] = "consumer"
+        for member in fields["members"]:
+            for name, schema in MEMBER_FIELDS.items():
+                member[name] = draw(inside(message("consumer_protocol", schema)))
+    value = encode(kind.value, version, fields)
     key = (
         None if kind.key is None else kind.number.to_bytes(2, "big") + encode(kind.key, 0, draw(messages(kind.key, 0)))
     )

@@ -230,7 +230,7 @@ def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents:
     while number < recs.count:
         number, used, row, why = form.record_lines(
             data, heads.cells, 8, recs.cells, 32, number, recs.count, row, metadata, contents,
-            TEMPLATE.batches, TEMPLATE.literals, TEMPLATE.records, out, used,
+            TEMPLATE.batches, TEMPLATE.literals, TEMPLATE.records, out, used, b"", array("q"),
         )  # fmt: skip
         yield number, row, why, bytes(out[:used])
         number += why == form.SPECIAL

@@ -42,6 +42,7 @@ if os.environ.get("KAFKALOG_PURE"):
         "markers",
         "message_kinds",
         "message_loop",
+        "message_text",
         "record_oddities",
         "row_lines",
         "selecting",

@@ -23,7 +23,7 @@ else:
     from kafkalog.format.kernel import KEY_SIZE, KEY_START, VALUE_SIZE, VALUE_START, int16
     from kafkalog.format.message_ops import M_ERROR, M_PROGRAM, M_SIZE, M_START, M_TAKEN
 
-__all__ = ["FACTS", "doubts", "framed", "keyed"]
+__all__ = ["FACTS", "doubts", "embedded", "framed", "keyed"]
 
 FACTS = ("type", "version", "doubt")
 
@@ -154,3 +154,53 @@ def doubts(
     for i in range(len(remarks)):
         if 0 <= remarks[i] < count:
             facts[2 * room + remarks[i]] = 1
+
+
+def embedded(
+    buf: cython.const[cython.uchar][::1],
+    types: cython.const[cython.longlong][::1],
+    type_sizes: cython.const[cython.longlong][::1],
+    firsts: cython.const[cython.longlong][::1],
+    counts: cython.const[cython.longlong][::1],
+    starts: cython.const[cython.longlong][::1],
+    sizes: cython.const[cython.longlong][::1],
+    wanted: cython.const[cython.uchar][::1],
+    program: cython.longlong,
+    newest: cython.longlong,
+    messages: cython.longlong[::1],
+    capacity: cython.Py_ssize_t,
+) -> None:
+    """Set the programs and places of messages inside of groups' members, if the group's type is `wanted`.
+
+    A group has its type, and its members from a first row on; a member has bytes that begin with a version. `program`
+    is that of version 0, those of the versions up to the one after the newest follow.
+    """
+    g: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    version: cython.longlong
+    if len(messages) < capacity * len(MESSAGE_COLUMNS) or capacity < len(starts) or len(sizes) < len(starts):
+        raise IndexError
+    if min(len(type_sizes), len(firsts), len(counts)) < len(types):
+        raise IndexError
+    for i in range(len(starts)):
+        messages[M_PROGRAM * capacity + i] = -1
+    for g in range(len(types)):
+        if type_sizes[g] != len(wanted) or types[g] < 0 or types[g] > len(buf) - len(wanted):
+            continue
+        k = 0
+        while k < len(wanted) and buf[types[g] + k] == wanted[k]:
+            k += 1
+        if k < len(wanted) or firsts[g] < 0 or counts[g] > len(starts) - firsts[g]:
+            continue
+        for i in range(firsts[g], firsts[g] + counts[g]):
+            p = starts[i]
+            if sizes[i] < 2 or p < 0 or sizes[i] > len(buf) - p:
+                continue
+            version = int16(buf, p)
+            version = max(version, 0)
+            version = min(version, newest + 1)
+            messages[M_PROGRAM * capacity + i] = program + version
+            messages[M_START * capacity + i] = p + 2
+            messages[M_SIZE * capacity + i] = sizes[i] - 2

@@ -13,3 +13,17 @@ def keyed(
 ) -> None: ...
 def framed(buf: Bytes, recs: Cells, room: int, count: int, kinds: Cells, values: Cells, facts: Cells) -> None: ...
 def doubts(count: int, room: int, messages: Cells, remarks: Cells, facts: Cells) -> None: ...
+def embedded(
+    buf: Bytes,
+    types: Cells,
+    type_sizes: Cells,
+    firsts: Cells,
+    counts: Cells,
+    starts: Cells,
+    sizes: Cells,
+    wanted: bytes,
+    program: int,
+    newest: int,
+    messages: Cells,
+    capacity: int,
+) -> None: ...

@@ -68,3 +68,18 @@ cdef enum:
     COMPACT = 0
     PLAIN16 = 2
     PLAIN32 = 4
+
+cdef enum:
+    W_SPECIAL
+    W_LITERAL
+    W_INTEGER
+    W_BOOL
+    W_UUID
+    W_STRING
+    W_BASE64
+    W_EMBEDDED
+    W_WORD
+    W_ARRAY
+    W_ELEMENT_END
+    W_STRUCT
+    W_RETURN

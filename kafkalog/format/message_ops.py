@@ -9,6 +9,8 @@ a set. ``message_loop`` runs it; ``message_ops.pxd`` says the same names in C, i
 - A string or bytes have two columns, position and size, -1 for null; an array has two, the first row of its elements
   and their count, -1 for null; a structure has its columns in the table around it, after one that is 0 for null; a uuid
   has the position of its 16 bytes, -1 for zeros; a double has its bits. Every other value is a cell.
+  Bytes that may hold a message have two columns more, which the loop leaves alone: the message's program and row, below
+  0 for bytes.
 """
 
 from __future__ import annotations
@@ -67,3 +69,20 @@ REMARK_COLUMNS: Final = ("message", "remark", "name", "a", "b")
 (NO_ERROR, SHORT, ENDED, LONG_VARINT, IS_NULL, STRING_LENGTH, TAKE, TAKE_TAG, ELEMENTS, REFUSED, TAG_COUNT) = range(11)
 # What Kafka only tolerates.
 (TAG_ORDER, TAG_SIZE, BOOL_VALUE, MARK_VALUE) = range(4)
+
+# Steps of ``message_text``: 4 says whether the field is tagged, 5 what it has where it is left out.
+(
+    W_SPECIAL,  # what the loop can't write
+    W_LITERAL,
+    W_INTEGER,
+    W_BOOL,
+    W_UUID,
+    W_STRING,  # 6: the size where it is left out
+    W_BASE64,  # ditto
+    W_EMBEDDED,  # bytes that may be a message: the two columns after theirs have its program and row
+    W_WORD,  # 5: how many words; 6: where they are
+    W_ARRAY,  # 6: table of the elements; 7: the step after it. The steps of an element follow
+    W_ELEMENT_END,
+    W_STRUCT,  # 7: the step after it
+    W_RETURN,
+) = range(13)

@@ -7,6 +7,7 @@ fill. Programs are made once, in sets: those of an internal topic are run togeth
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from kafkalog.format import message_ops as ops
@@ -38,6 +39,7 @@ class ReadField(NamedTuple):
     default: Value = None
     of: Structure | ReadField | None = None
     child: int = _NOWHERE
+    is_linked: bool = False  # bytes that may hold a message
 
 
 class Structure(NamedTuple):
@@ -76,10 +78,12 @@ class ProgramSet:
         self.depth = 1
         self._numbers = {name: number for number, name in enumerate(self.names)}
 
-    def add(self, message: Message, version: int, release: Release = EVERY_RELEASE) -> Program:
-        """Add a version of a message, with the fields that `release` knows."""
+    def add(
+        self, message: Message, version: int, release: Release = EVERY_RELEASE, linked: Collection[str] = ()
+    ) -> Program:
+        """Add a version of a message, with the fields that `release` knows; those `linked` may hold a message."""
         start, first = len(self.steps), len(self.widths)
-        maker = _Maker(self, message, known_version(message, version), release)
+        maker = _Maker(self, message, known_version(message, version), release, linked)
         table = self.table()
         structure = maker.structure(message.fields, table, 1)
         maker.step(ops.END)
@@ -109,8 +113,11 @@ class ProgramSet:
 class _Maker:
     """Makes the steps of one version of a message."""
 
-    def __init__(self, to: ProgramSet, message: Message, version: int, release: Release) -> None:
+    def __init__(
+        self, to: ProgramSet, message: Message, version: int, release: Release, linked: Collection[str]
+    ) -> None:
         self.to = to
+        self.linked = linked
         self.version = version
         self.newest = message.newest_in(release)
         self.release = release
@@ -159,10 +166,12 @@ class _Maker:
             column = self.to.columns(table, 1)
             self.step(_FIXED[kind], column, name)
         else:
-            column = self.to.columns(table, 2)
             is_text = kind == "string"
+            is_linked = name in self.linked
+            column = self.to.columns(table, 4 if is_linked else 2)
             length = self.short if is_text else self.int
             self.step(ops.STRING if is_text else ops.BYTES, column, name, nullable, (length, 0, 0, 0))
+            return ReadField(name, kind, column, nullable, is_linked=is_linked)
         return ReadField(name, kind, column, nullable)
 
     def struct(

@@ -36,7 +36,7 @@ class Remark(NamedTuple):
 class MessageTables:
     """The tables that the programs of a set fill; `room` is how many rows a table has at first."""
 
-    def __init__(self, programs: ProgramSet, room: int = 1024) -> None:
+    def __init__(self, programs: ProgramSet, room: int = 64) -> None:
         self.programs = programs
         self.buf: Bytes = b""
         self.cells = array("q")
@@ -71,22 +71,18 @@ class MessageTables:
             self._grow(table, rows)
 
     def _grow(self, table: int, rows: int) -> None:
-        """Give a table room for so many rows, twice what it had at least."""
-        old, tables = self.cells, self.tables
-        at = table * ops.TABLE
-        capacity = max(rows, 2 * tables[at + 1], self._room)
-        added = (capacity - tables[at + 1]) * tables[at + 4]
-        begin, end = tables[at], tables[at] + tables[at + 1] * tables[at + 4]
-        new = old[:begin]
-        for column in range(tables[at + 4]):
-            first = begin + column * tables[at + 1]
-            new += old[first : first + tables[at + 1]]
-            new += array("q", bytes(8 * (capacity - tables[at + 1])))
-        new += old[end:]
-        tables[at + 1] = capacity
-        for other in range(at + ops.TABLE, len(tables), ops.TABLE):
-            tables[other] += added
-        self.cells = new
+        """Give a table room for so many rows, four times what it had at least; its old cells are not used again."""
+        tables, at, base = self.tables, table * ops.TABLE, len(self.cells)
+        old, before, width = tables[at], tables[at + 1], tables[at + 4]
+        capacity = max(rows, 4 * before, self._room)
+        # A new array: views of the old one may be in use.
+        cells = self.cells + array("q", bytes(8 * capacity * width))
+        for column in range(width):
+            cells[base + column * capacity : base + column * capacity + before] = cells[
+                old + column * before : old + (column + 1) * before
+            ]
+        tables[at], tables[at + 1] = base, capacity
+        self.cells = cells
 
     def rows(self, table: int) -> int:
         """Return how many rows a table has."""
