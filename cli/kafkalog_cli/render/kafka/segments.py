@@ -9,6 +9,7 @@ from typing import BinaryIO
 import kafkalog
 from kafkalog import Batch, Chunk, Finding, RecordBlock
 from kafkalog.format import kernel, lines
+from kafkalog_cli.render.kafka.big_records import BIG, write_big
 from kafkalog_cli.render.kafka.options import STRING, KafkaTextOptions
 from kafkalog_cli.render.kafka.records import RecordText
 from kafkalog_cli.render.kafka.summaries import Summaries
@@ -29,6 +30,7 @@ class KafkaText:
         self._report = report
         self._template = line_template(options.dialect)
         is_plain = options.key_decoder is options.value_decoder is STRING
+        self._in_pieces = is_plain and options.internal is None
         self._by_kernel = is_plain and not options.escape and options.internal is None
 
     def begin(self, path: str) -> None:
@@ -73,7 +75,10 @@ class KafkaText:
     def record(self, block: RecordBlock, number: int, batch: Batch | None = None) -> None:
         """Write one record's line the long way."""
         batch = batch or Batch.of(block.heads, block.recs.cell(kernel.BATCH, number))
-        self.writer.line(self.records.line(block.record(number), batch))
+        if self._in_pieces and block.recs.cell(kernel.RECORD_SIZE, number) > BIG:
+            write_big(self.writer, self.records, self.options, block, number, batch)
+        else:
+            self.writer.line(self.records.line(block.record(number), batch))
 
     def _records(self, path: str, chunk: Chunk) -> int:
         """Write the chunk's batches and records up to its last record; answers the first batch after it."""
