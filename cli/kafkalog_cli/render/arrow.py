@@ -67,21 +67,24 @@ class _ParquetWriter:
         few = [field.name for field in schema if pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)]
         self._metadata = schema.metadata
         self._held: list[Any] = []
+        self._size = 0
         self._writer = pq.ParquetWriter(
             pa.PythonFile(_File(stream), mode="w"), schema, compression="zstd", store_schema=False, use_dictionary=few
         )
 
     def write(self, batch: Any) -> None:
+        if self._size + batch.nbytes > _GROUP_BYTES:  # a group takes several times its size while it is written
+            self._write()
         self._held.append(batch)
-        rows = sum(one.num_rows for one in self._held)
-        if rows >= _GROUP_ROWS or sum(one.nbytes for one in self._held) >= _GROUP_BYTES:
+        self._size += batch.nbytes
+        if self._size >= _GROUP_BYTES or sum(one.num_rows for one in self._held) >= _GROUP_ROWS:
             self._write()
 
     def _write(self) -> None:
         import pyarrow as pa
 
         if self._held:
-            held, self._held = self._held, []
+            held, self._held, self._size = self._held, [], 0
             self._writer.write_table(pa.Table.from_batches(held))
 
     def close(self) -> None:
