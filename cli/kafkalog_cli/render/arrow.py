@@ -65,12 +65,17 @@ class _ParquetWriter:
         import pyarrow.parquet as pq
 
         few = [field.name for field in schema if pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)]
+        # Without the smallest and largest key and value: they may have megabytes each.
+        short = [
+            field.name for field in schema if not pa.types.is_string(field.type) and not pa.types.is_list(field.type)
+        ]
         self._metadata = schema.metadata
         self._held: list[Any] = []
         self._size = 0
         self._writer = pq.ParquetWriter(
-            pa.PythonFile(_File(stream), mode="w"), schema, compression="zstd", store_schema=False, use_dictionary=few
-        )
+            pa.PythonFile(_File(stream), mode="w"), schema, compression="zstd", store_schema=False, use_dictionary=few,
+            write_statistics=short,
+        )  # fmt: skip
 
     def write(self, batch: Any) -> None:
         if self._size + batch.nbytes > _GROUP_BYTES:  # a group takes several times its size while it is written
