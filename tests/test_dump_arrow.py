@@ -104,9 +104,9 @@ def test_other_readers_read_it(tmp_path: Path) -> None:
     kinds = {row["timestamp_type"] for row in rows}
     assert counted == [(len(rows), sum(row["value_size"] for row in rows), len(kinds))]
     kafkalog("dump", "--table", "records", "-o", arrow := tmp_path / "out.arrow", SEGMENT)
-    table = read(arrow)
-    assert duckdb.sql('select max("offset") from table').fetchall() == [(max(row["offset"] for row in rows),)]
-    assert table.to_pandas()["value"].tolist() == [row["value"] for row in rows]
+    found = read(arrow)
+    assert duckdb.sql('select max("offset") from found').fetchall() == [(max(row["offset"] for row in rows),)]
+    assert found.to_pandas()["value"].tolist() == [row["value"] for row in rows]
 
 
 @FORMS

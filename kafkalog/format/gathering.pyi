@@ -35,6 +35,6 @@ def headers(
     stop_row: int,
     p: int,
     left: int,
-    found: Numbers,
+    found: Cells | Numbers,
     room: int,
 ) -> tuple[int, int, int, int]: ...

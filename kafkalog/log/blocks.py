@@ -69,13 +69,16 @@ class Block:
         self.count = 0
         self.buf: bytes | bytearray | memoryview = b""
 
-    def rows(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:
-        """Yield rows as Python values, in the order of the columns."""
+    def rows(self, start: int, stop: int, most: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Yield rows as Python values, in the order of the columns.
+
+        With `most`, a key or value has only about that many of its first bytes, and a record so many of its headers.
+        """
         if not self.columns:
             return iter([()] * (stop - start))
-        return zip(*(self.column(column, start, stop) for column in self.columns), strict=True)
+        return zip(*(self.column(column, start, stop, most) for column in self.columns), strict=True)
 
-    def column(self, column: BlockColumn, start: int, stop: int) -> Iterator[Any]:
+    def column(self, column: BlockColumn, start: int, stop: int, most: int | None = None) -> Iterator[Any]:
         """Yield a column's values."""
         if column.kind is Kind.FILE:
             yield from [self.file] * (stop - start)
@@ -85,9 +88,9 @@ class Block:
             if column.bit >= 0 and not self.valid[bit >> 3] & 1 << (bit & 7):
                 yield None
             else:
-                yield self._value(column, column.at + row)
+                yield self._value(column, column.at + row, most)
 
-    def _value(self, column: BlockColumn, at: int) -> Any:
+    def _value(self, column: BlockColumn, at: int, most: int | None) -> Any:
         cell = self.cells[at]
         match column.kind:
             case Kind.BOOL:
@@ -95,13 +98,17 @@ class Block:
             case Kind.WORD:
                 return column.words[cell]
             case Kind.HEADERS:
-                return [_header(*header) for header in headers_of(self.buf, cell, self.cells[at + self.room])]
+                count = self.cells[at + self.room]
+                if most is not None:
+                    count = min(count, most)
+                return [_header(*header) for header in headers_of(self.buf, cell, count, most)]
             case Kind.TEXT | Kind.BASE64:
                 size, what = self.cells[at + self.room], self.cells[at + 2 * self.room]
                 if what == NOTHING or (what == BASE64) is not (column.kind is Kind.BASE64):
                     return None
-                data = bytes(self.buf[cell : cell + size])
-                return base64.b64encode(data).decode() if what == BASE64 else data.decode()
+                is_cut = most is not None and size > most
+                data = bytes(self.buf[cell : cell + (most if most is not None and is_cut else size)])
+                return base64.b64encode(data).decode() if what == BASE64 else data.decode(errors="ignore")
             case _:
                 return cell
 

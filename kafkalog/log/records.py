@@ -76,10 +76,14 @@ def _wrapped(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def headers_of(buf: bytes | bytearray | memoryview, position: int, count: int) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield `count` headers that the kernel has checked, from `position` on."""
+def headers_of(
+    buf: bytes | bytearray | memoryview, position: int, count: int, most: int | None = None
+) -> Iterator[tuple[bytes, bytes | None]]:
+    """Yield `count` headers that the kernel has checked, from `position` on; of each part, at most `most` bytes."""
     for _ in range(count):
         key, key_size, value, value_size, position = header_at(buf, position)
+        if most is not None:
+            key_size, value_size = min(key_size, most), min(value_size, most)
         data = None if value_size < 0 else bytes(buf[value : value + value_size])
         yield bytes(buf[key : key + key_size]), data
 

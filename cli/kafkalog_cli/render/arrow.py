@@ -65,23 +65,31 @@ class _ParquetWriter:
         import pyarrow.parquet as pq
 
         few = [field.name for field in schema if pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)]
+        # Without the smallest and largest key and value: they may have megabytes each.
+        short = [
+            field.name for field in schema if not pa.types.is_string(field.type) and not pa.types.is_list(field.type)
+        ]
         self._metadata = schema.metadata
         self._held: list[Any] = []
+        self._size = 0
         self._writer = pq.ParquetWriter(
-            pa.PythonFile(_File(stream), mode="w"), schema, compression="zstd", store_schema=False, use_dictionary=few
-        )
+            pa.PythonFile(_File(stream), mode="w"), schema, compression="zstd", store_schema=False, use_dictionary=few,
+            write_statistics=short,
+        )  # fmt: skip
 
     def write(self, batch: Any) -> None:
+        if self._size + batch.nbytes > _GROUP_BYTES:  # a group takes several times its size while it is written
+            self._write()
         self._held.append(batch)
-        rows = sum(one.num_rows for one in self._held)
-        if rows >= _GROUP_ROWS or sum(one.nbytes for one in self._held) >= _GROUP_BYTES:
+        self._size += batch.nbytes
+        if self._size >= _GROUP_BYTES or sum(one.num_rows for one in self._held) >= _GROUP_ROWS:
             self._write()
 
     def _write(self) -> None:
         import pyarrow as pa
 
         if self._held:
-            held, self._held = self._held, []
+            held, self._held, self._size = self._held, [], 0
             self._writer.write_table(pa.Table.from_batches(held))
 
     def close(self) -> None:

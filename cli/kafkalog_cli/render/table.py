@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
@@ -22,6 +23,8 @@ __all__ = ["TableSink"]
 
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
 _BETWEEN: Final = "   "
+_LONG: Final = 10_000  # characters of a text that are shown
+_BYTES: Final = 4 << 20  # of texts in a part, approximately
 _SHORT: Final = 12  # a text is not made shorter than this for other columns
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
 _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look for in records and findings
@@ -39,23 +42,26 @@ class TableSink:
         self._color = color
         self._width = width
         self._rows: dict[str, list[Sequence[Any]]] = {}
+        self._sizes: Counter[str] = Counter()  # of their texts
         self._drawn: dict[str, int] = {}  # rows of the parts so far
 
     def names(self, table: Table) -> Sequence[str]:
         return table.names
 
     def block(self, rows: Rows) -> None:
-        for row in rows.block.rows(rows.start, rows.stop):
+        for row in rows.block.rows(rows.start, rows.stop, _LONG + 1):
             self.row(rows.block.table, row)
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
         if not self._columns.of(table):  # none of the requested columns
             return
         rows = self._rows.setdefault(table.name, [])
-        if len(rows) == self._ROWS:
+        if len(rows) == self._ROWS or self._sizes[table.name] > _BYTES:
             self._draw_part(table, rows)
             rows.clear()
+            self._sizes[table.name] = 0
         rows.append(row)
+        self._sizes[table.name] += sum(len(cell) for cell in row if isinstance(cell, (str, list)))
 
     def flush(self) -> None: ...
 
@@ -156,8 +162,13 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, dict)):
-        return as_json(value)  # ASCII, so harmless as it is
-    return escape(str(value))
+        return _short(as_json(value))  # ASCII, so harmless as it is
+    return _short(escape(str(value)[: _LONG + 1]))
+
+
+def _short(text: str) -> str:
+    """Cut a long text: a table with a value of megabytes could not be read, and would take its memory many times."""
+    return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
 
 
 def _width(text: str) -> int:

@@ -62,10 +62,14 @@ class RecordText:
             yield first._replace(message=first.message + more)
 
     def _metadata(self, batch: Batch, record: Record) -> str:
+        key_size, value_size = (-1 if data is None else len(data) for data in (record.key, record.value))
+        return self.metadata(batch, record, key_size, value_size)
+
+    def metadata(self, batch: Batch, record: Record, key_size: int, value_size: int) -> str:
+        """Return what a line says before key and value, which `record` need not have."""
         text = (
             f"| offset: {record.offset} {_TIMESTAMP_TYPES[batch.timestamp_type]}: {record.timestamp}"
-            f" keySize: {-1 if record.key is None else len(record.key)}"
-            f" valueSize: {-1 if record.value is None else len(record.value)}"
+            f" keySize: {key_size} valueSize: {value_size}"
         )
         if batch.magic >= 2:
             keys = ",".join(self._writer.text(key) for key, _ in record.headers)

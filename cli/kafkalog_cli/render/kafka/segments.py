@@ -12,6 +12,7 @@ import kafkalog
 from kafkalog import Batch, Chunk, Finding, RecordBlock
 from kafkalog.format import kernel, lines
 from kafkalog.format.internal import Internal
+from kafkalog_cli.render.kafka.big_records import BIG, write_big
 from kafkalog_cli.render.kafka.options import STRING, KafkaTextOptions
 from kafkalog_cli.render.kafka.records import RecordText
 from kafkalog_cli.render.kafka.summaries import Summaries
@@ -34,6 +35,7 @@ class KafkaText:
         self._report = report
         self._template = line_template(options.dialect)
         is_plain = options.key_decoder is options.value_decoder is STRING
+        self._in_pieces = is_plain and options.internal is None
         is_json = options.internal is not None and options.internal is not Internal.REMOTE_LOG_METADATA
         self._by_kernel = not options.escape and (is_json or (is_plain and options.internal is None))
         self._decoded = None
@@ -85,7 +87,10 @@ class KafkaText:
     def record(self, block: RecordBlock, number: int, batch: Batch | None = None) -> None:
         """Write one record's line the long way."""
         batch = batch or Batch.of(block.heads, block.recs.cell(kernel.BATCH, number))
-        self.writer.line(self.records.line(block.record(number), batch))
+        if self._in_pieces and block.recs.cell(kernel.RECORD_SIZE, number) > BIG:
+            write_big(self.writer, self.records, self.options, block, number, batch)
+        else:
+            self.writer.line(self.records.line(block.record(number), batch))
 
     def _slowly(self, block: RecordBlock, number: int) -> tuple[str | None, str | None]:
         """Return the texts of a record of an internal topic that is not simply read."""

@@ -42,7 +42,11 @@ class LineWriter:
 
     def line(self, text: str) -> None:
         """Write a line; its text is kafkalog's own, or already escaped if it has to be."""
-        data = text.encode("utf-8", "surrogateescape") + b"\n"
+        self.part(text + "\n")
+
+    def part(self, text: str) -> None:
+        """Write a part of a line."""
+        data = text.encode("utf-8", "surrogateescape")
         if self.used + len(data) > len(self.buffer):
             self.flush()
         if len(data) > len(self.buffer):

@@ -1,0 +1,65 @@
+"""``dump`` writes a block before it makes the next, and a big value or list of headers in pieces, in every format."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import build
+from invoke import PROGRAM
+
+TEXTS: Final = ("kafka", "ndjson", "json", "csv", "table")
+RUN: Final = """
+import re, resource, subprocess, sys
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # what runs away dies here, not the machine
+ended = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
+print(ended.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10)
+"""
+
+
+def _values(count: int, size: int) -> bytes:
+    """Write batches of one value each, small where they are compressed."""
+    value = b"v\x01" * (size // 2)
+    return b"".join(build.batch(build.record(value), codec=build.ZSTD, base_offset=at) for at in range(count))
+
+
+def _headers(count: int) -> bytes:
+    """Write one record of empty headers."""
+    head = b"\0\0\0" + build.VARINT.build(-1) + build.VARINT.build(-1) + build.VARINT.build(count)
+    body = head + b"\0\x01" * count
+    return build.batch(build.VARINT.build(len(body)) + body, codec=build.ZSTD)
+
+
+@pytest.fixture(scope="module", params=["values", "headers"])
+def segment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a small file that takes gigabytes if it is kept as objects."""
+    path = tmp_path_factory.mktemp("bomb") / f"{0:020}.log"
+    path.write_bytes(_values(5, 60_000_000) if request.param == "values" else _headers(5_000_000))
+    assert path.stat().st_size < 100_000
+    return path
+
+
+def _peak(form: str, path: Path) -> int:
+    """Dump the records; return the most memory in MiB."""
+    options = ("--print-data-log", *(("--table", "records") if form in ("csv", "arrow", "parquet") else ()))
+    command = [*PROGRAM, "dump", "--format", form, *options, str(path)]
+    ended = subprocess.run([sys.executable, "-c", RUN, *command], capture_output=True, timeout=300, check=True)
+    status, peak = map(int, ended.stdout.split())
+    assert status == 0, ended.stderr.decode()
+    return peak
+
+
+@pytest.mark.parametrize("form", TEXTS)
+def test_text_takes_at_most_512_mib(form: str, segment: Path) -> None:
+    """Whatever is in the file."""
+    assert _peak(form, segment) <= 512
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_columns_take_at_most_1_gib(form: str, segment: Path) -> None:
+    """Row groups end by their bytes, too."""
+    assert _peak(form, segment) <= 1024
