@@ -46,7 +46,12 @@ def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | No
         return None if exists(directory.log) else Movement(frozenset(), is_gone=True)
     now = {entry.name: entry.identity for entry in entries}
     last = os.path.basename(directory.segments[-1].path) if directory.segments else ""
-    moved = {name for name, then in directory.files.items() if _moved(name, then, now.get(name), is_last=name == last)}
+    moved = {
+        name
+        for name, then in directory.files.items()
+        if not (name in now and now[name] is then is None)  # a link that leads nowhere stays one
+        and _moved(name, then, now.get(name), is_last=name == last)
+    }
     moved |= {name for name in now.keys() - directory.files.keys() if _is_new_part(name, directory)}
     if not moved and list_again(node, directory, only_checkpoints=True).checkpoints != directory.checkpoints:
         moved.add("cleaner-offset-checkpoint")
