@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
+from kafkalog.log.links import leaving
 from kafkalog.log.logdir import LogDirectory, list_again
 from kafkalog.log.names import FileKind, local_path, parse_name
 from kafkalog.log.partition import PartitionDirectory, Segment
@@ -44,14 +45,9 @@ def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | No
         entries = open_tree(directory.log, deep=False).entries(directory.log)
     except UnreadableError:
         return None if exists(directory.log) else Movement(frozenset(), is_gone=True)
-    now = {entry.name: entry.identity for entry in entries}
+    now = {e.name: e.identity for e in entries if not e.is_link or leaving(e, node.path) is None}
     last = os.path.basename(directory.segments[-1].path) if directory.segments else ""
-    moved = {
-        name
-        for name, then in directory.files.items()
-        if not (name in now and now[name] is then is None)  # a link that leads nowhere stays one
-        and _moved(name, then, now.get(name), is_last=name == last)
-    }
+    moved = {name for name, then in directory.files.items() if _moved(name, then, now.get(name), is_last=name == last)}
     moved |= {name for name in now.keys() - directory.files.keys() if _is_new_part(name, directory)}
     if not moved and list_again(node, directory, only_checkpoints=True).checkpoints != directory.checkpoints:
         moved.add("cleaner-offset-checkpoint")
