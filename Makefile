@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests messages coverage corpus exhaustive fuzz spark-oldest zip environment bench lock clean
+.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz spark-oldest zip environment bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -29,11 +29,11 @@ layers: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 tests: $(READY)
-	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive"
+	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive and not live"
 
 # The same tests with what they reach of the code, which takes them twice the time.
 coverage: $(READY)
-	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive" --cov --cov-report=term
+	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive and not live" --cov --cov-report=term
 
 # Every case of the corpus beside this checkout; one process, which prints how much was compared.
 corpus: $(READY)
@@ -42,6 +42,11 @@ corpus: $(READY)
 # What takes minutes.
 exhaustive: $(READY)
 	$(BIN)/pytest -n 2 -m exhaustive
+
+# A real broker under load, copied 100 times and read 100 times while it runs; prints how often each code was said.
+# KAFKA_RIG is the folder of the rig that starts brokers; it needs Java 17 and the release's jars.
+live: $(READY)
+	$(BIN)/pytest -m live tests/test_live.py
 
 # Spark's tests with the oldest pyspark that is supported, in a venv of its own, which only this target makes.
 OLDEST_PYSPARK ?= 4.1.*
@@ -56,7 +61,7 @@ $(OLDEST)/.ready: pyproject.toml setup.py requirements-dev.lock
 
 spark-oldest: $(OLDEST)/.ready
 	$(OLDEST)/bin/python -c "import pyspark; print('pyspark', pyspark.__version__)"
-	KAFKALOG_SPARK=required $(OLDEST)/bin/pytest -m "not corpus and not exhaustive" tests/spark
+	KAFKALOG_SPARK=required $(OLDEST)/bin/pytest -m "not corpus and not exhaustive and not live" tests/spark
 
 # What --py-files is given: pure Python, the same file from the same source.
 zip:

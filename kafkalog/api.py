@@ -79,12 +79,13 @@ class Judged(Result):
 
 def audit(
     paths: Paths, *, now: int | str | None = None, snapshot: bool = False, copy_minutes: float = 10.0,
-    transaction_max_timeout_ms: int = 900_000, transaction_state_partitions: int | None = None, jobs: int = 1,
+    transaction_max_timeout_ms: int = 900_000, transaction_state_partitions: int | None = None, jobs: int | None = 1,
     limits: Limits | None = None,
 ) -> Judged:  # fmt: skip
     """Report what happened to every transaction and offset under log directories, like ``kafkalog txn-audit``.
 
-    `now` is ms since 1970 or ISO-8601. An input that could not be read is a finding, and raises nothing.
+    `now` is ms since 1970 or ISO-8601. With `jobs` above 1, processes read segments; 0 stands for all processors, None
+    for the command's default. An input that could not be read is a finding, and raises nothing.
     """
     from kafkalog.auditing.pipeline import audit as run
     from kafkalog.auditing.transactions import AuditOptions, Summary, audit_batches, audit_rows
@@ -100,7 +101,7 @@ def audit(
 
 def verify(
     paths: Paths, *, depth: Literal["frame", "records"] = "records", hashed: Literal["sha256"] | None = None,
-    replicas: bool = False, jobs: int = 1, limits: Limits | None = None,
+    replicas: bool = False, jobs: int | None = 1, limits: Limits | None = None,
 ) -> Judged:  # fmt: skip
     """Report whether log directories, partitions and single files are whole, like ``kafkalog verify``.
 

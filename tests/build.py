@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import construct
@@ -231,6 +232,17 @@ def flipped(data: bytes, bit: int) -> bytes:
     changed = bytearray(data)
     changed[bit >> 3] ^= 1 << (bit & 7)
     return bytes(changed)
+
+
+def much_damaged(folder: Path, damaged: int) -> Path:
+    """Write a log in which every second batch is damaged."""
+    pieces = [
+        flipped(batch, 8 * len(batch) - 9) if at % 2 else batch
+        for at, batch in enumerate(log(*[20] * (2 * damaged + 1)))
+    ]
+    (folder / "t-0").mkdir(parents=True)
+    (folder / "t-0" / f"{0:020}.log").write_bytes(b"".join(pieces))
+    return folder
 
 
 def with_field(data: bytes, at: int, number: int, size: int = 4) -> bytes:

@@ -9,7 +9,7 @@ import build
 from kafkalog.format.internal import Internal, record_types
 from kafkalog.format.message_writer import encode, encode_uvarint
 
-__all__ = ["write_policy"]
+__all__ = ["write_leader", "write_policy"]
 
 _ID: Final = "topicidAAAAAAAAAAAAAAA"
 _TOPIC: Final = 2  # the resource type of a ConfigRecord
@@ -17,14 +17,28 @@ _TOPIC: Final = 2  # the resource type of a ConfigRecord
 
 def write_policy(root: Path, topic: str, policy: str | None) -> None:
     """Write a metadata log in which a topic of one partition, on no node that is here, has a cleanup.policy or none."""
-    partition = {
-        "partitionId": 0, "topicId": _ID, "replicas": [99], "isr": [99], "removingReplicas": [], "addingReplicas": [],
-        "leader": 99, "leaderEpoch": 0, "partitionEpoch": 0, "directories": [_ID],
-    }  # fmt: skip
-    records = [_value("TopicRecord", {"name": topic, "topicId": _ID}), _value("PartitionRecord", partition)]
+    records = _topic(topic, [99], 99)
     if policy is not None:
         fields = {"resourceType": _TOPIC, "resourceName": topic, "name": "cleanup.policy", "value": policy}
         records.append(_value("ConfigRecord", fields))
+    _write(root, records)
+
+
+def write_leader(root: Path, topic: str, replicas: list[int], leader: int) -> None:
+    """Write a metadata log in which a topic's only partition has these replicas and this leader."""
+    _write(root, _topic(topic, replicas, leader))
+
+
+def _topic(topic: str, replicas: list[int], leader: int) -> list[bytes]:
+    partition = {
+        "partitionId": 0, "topicId": _ID, "replicas": replicas, "isr": replicas, "removingReplicas": [],
+        "addingReplicas": [], "leader": leader, "leaderEpoch": 0, "partitionEpoch": 0,
+        "directories": [_ID] * len(replicas),
+    }  # fmt: skip
+    return [_value("TopicRecord", {"name": topic, "topicId": _ID}), _value("PartitionRecord", partition)]
+
+
+def _write(root: Path, records: list[bytes]) -> None:
     folder = root / "__cluster_metadata-0"
     folder.mkdir()
     batches = [build.batch(build.record(value), base_offset=at) for at, value in enumerate(records)]

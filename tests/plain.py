@@ -53,6 +53,7 @@ class Batch(NamedTuple):
     coordinator_epoch: int = -1
     timestamp: int = build.TIME
     position: int = 0
+    leader_epoch: int = 0
 
     @property
     def size(self) -> int:
@@ -442,6 +443,7 @@ def as_bytes(batch: Batch) -> bytes:
         "base_sequence": batch.sequence,
         "base_timestamp": batch.timestamp,
         "max_timestamp": batch.timestamp,
+        "partition_leader_epoch": batch.leader_epoch,
     }
     if batch.kind in TYPES:
         data = build.marker(TYPES[batch.kind], coordinator_epoch=batch.coordinator_epoch, **fields)

@@ -77,7 +77,7 @@ def gathered(chunks: Iterator[Chunk]) -> Scanned:
 
 def in_small_steps(patch: pytest.MonkeyPatch) -> None:
     """Make windows and tables small, so that they fill, move and grow within a few KiB, and are quick to set up."""
-    for module in ("window", "damage", "damage_chunks", "ends"):
+    for module in ("window", "crowd", "damage_chunks", "ends"):
         patch.setattr(f"kafkalog.log.{module}.WINDOW", 1024)
     patch.setattr("kafkalog.log.window._SLACK", 64)
     patch.setattr("kafkalog.log.cursor._CAPACITY", 16)

@@ -28,7 +28,9 @@ from kafkalog.txn import fold, loops
 from kafkalog_cli.render.kafka.templates import line_template
 
 Form = SimpleNamespace  # the modules that have both forms, by their names
-_LOOPS: Final = ("batch_headers", "batch_records", "candidates", "checksums", "markers", "record_oddities")
+_LOOPS: Final = (
+    "batch_headers", "batch_records", "candidates", "checksums", "header_oddities", "markers", "record_oddities",
+)  # fmt: skip
 IN_USE: Final = Form(**{name: import_module(f"kafkalog.format.{name}") for name in _LOOPS})
 PLAIN: Final = Form(**{name: interpreted(f"format.{name}", f"tests_interpreted_{name}") for name in _LOOPS})
 PLAIN_LINES = interpreted("format.lines", "tests_interpreted_lines")
@@ -115,13 +117,24 @@ def _tables(form: Form, data: bytes, capacity: int, room: int) -> Iterator[Any]:
 
 def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) -> Iterator[Any]:
     types, epochs = array("q", bytes(8 * heads.capacity)), array("q", bytes(8 * heads.capacity))
-    odd = array("q", bytes(32))
+    odd = array("q", bytes(8 * form.record_oddities.FOUND))
     for row in range(rows):
         start, stop, count = (
             heads.cell(column, row) for column in (kernel.SECTION_START, kernel.SECTION_STOP, kernel.COUNT)
         )
         if start >= 0 and count != kernel.NONE:
             yield form.record_oddities.find(data, start, stop, count, odd), odd.tolist()
+    for options in range(4):
+        broken = array("q", bytes(8 * rows))
+        yield form.header_oddities.find(heads.cells, heads.capacity, rows, options & 1, options & 2, broken), broken
+    for unpacked in (False, True):
+        row = 0
+        looked = CellTable(len(kernel.BATCH_COLUMNS), heads.capacity)
+        looked.cells[:] = heads.cells
+        while row < rows:
+            row = form.record_oddities.next_odd(data, looked.cells, heads.capacity, row, rows, unpacked, odd)
+            yield row, odd.tolist(), looked.cells.tolist()
+            row += 1
     yield form.markers.read(data, heads.cells, heads.capacity, rows, types, epochs), types, epochs
     row, unpacked = 0, False
     for _ in range(1000):
@@ -217,7 +230,7 @@ def _written(form: ModuleType, data: bytes, room: int, metadata: bool, contents:
     while number < recs.count:
         number, used, row, why = form.record_lines(
             data, heads.cells, 8, recs.cells, 32, number, recs.count, row, metadata, contents,
-            TEMPLATE.batches, TEMPLATE.literals, TEMPLATE.records, out, used,
+            TEMPLATE.batches, TEMPLATE.literals, TEMPLATE.records, out, used, b"", array("q"),
         )  # fmt: skip
         yield number, row, why, bytes(out[:used])
         number += why == form.SPECIAL

@@ -261,8 +261,8 @@ def test_an_unreadable_segment_costs_itself(tmp_path: Path, hurt: str, status: i
     assert [row["file"] for row in ended.table("findings") if row["code"] == code] == [str(path)]
 
 
-def test_a_segment_that_vanishes_after_it_was_listed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A running broker deletes segments: the audit goes on without it."""
+def test_a_segment_that_vanishes_after_it_was_listed_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A running broker deletes segments: the partition is read again without it."""
     folder = plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "plain")], [Batch(0, 1, 1, "plain")])
 
     def listed(path: Any, tree: Any) -> Any:
@@ -273,8 +273,11 @@ def test_a_segment_that_vanishes_after_it_was_listed_is_told(tmp_path: Path, mon
     monkeypatch.setattr("kafkalog.log.clusters.open_log_directory", listed)
     found = audit([tmp_path])
 
-    assert [finding.file for finding in told(found, "file-unreadable")] == [str(folder / SEGMENT)]
-    assert [row["log_end_offset"] for row in table(found, "partitions")] == [2]
+    assert [finding.message for finding in told(found, "partition-moving")] == [
+        f"{SEGMENT} went while t-0 was read; it was read again without"
+    ]
+    assert not told(found, "file-unreadable")
+    assert [(row["log_start_offset"], row["log_end_offset"]) for row in table(found, "partitions")] == [(1, 2)]
 
 
 def test_what_grows_after_it_was_listed_is_read_to_its_listed_size(

@@ -41,7 +41,7 @@ audit_options: Final = in_order(
 )  # fmt: skip
 
 
-def audit_options_of(params: Mapping[str, Any], jobs: int = 1) -> AuditOptions:
+def audit_options_of(params: Mapping[str, Any], jobs: int | None = None) -> AuditOptions:
     """Return the parameters of the audit itself from a command's."""
     from kafkalog.auditing.transactions import AuditOptions
 

@@ -93,7 +93,9 @@ limit_options: Final = in_order(
 )  # fmt: skip
 
 jobs_option: Final = click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes that read segments."
+    "--jobs",
+    type=click.IntRange(min=0),
+    help="Number of processes that read segments, 0 for all processors.  [default: 1 below 256 MiB, else up to 4]",
 )
 
 transactional_id_option: Final = click.option("--transactional-id", help="Only this transactional id.")

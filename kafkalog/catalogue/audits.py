@@ -87,14 +87,16 @@ AUDITS: Final[dict[str, Code]] = {
         ERROR,
         "A transaction is open and the coordinator will never end it: the last stable offset cannot pass its first"
         " offset.",
-        "See the column `certainty`: proved, or the marker may have come after the copy or may be in damaged bytes.",
+        "See the column `certainty`: proved, or the marker may have come after the copy or may be in damaged bytes."
+        " A note if it may have come after the copy and is recent, a warning if it is not proved otherwise.",
         "read_committed consumers wait forever, and compaction cannot pass the transaction.",
-        "Read its cause, then end it with kafka-transactions.sh abort.",
+        "Read its cause. Where it is proved, end it with kafka-transactions.sh abort; else copy again first.",
     ),
     "transaction-overdue": Code(
         WARNING,
         "A transaction has been open for longer than its timeout allows.",
-        "Measured against the newest time in the inputs, or --now; a copied state topic may be older than the data.",
+        "Measured against the newest broker time in the inputs, or --now; in a copy of a running broker against its"
+        " state partition's newest time, or --copy-minutes before that.",
         "If the coordinator runs, it aborts the transaction at most ten seconds after the timeout.",
         "Look at the coordinator's broker.",
     ),
@@ -107,19 +109,22 @@ AUDITS: Final[dict[str, Code]] = {
     ),
     "transaction-undecided": Code(
         WARNING,
-        "A transaction is open, and the partition of __transaction_state that would explain it is not available.",
+        "A transaction is open, and the available records of __transaction_state do not explain it: the partition that"
+        " would is missing, or was copied at another moment (a note).",
         "Certain only that this log has no marker for it.",
         "Unknown without the coordinator's records.",
-        "Add the directory that holds the missing partitions of __transaction_state.",
+        "Add the directory that holds the missing partitions of __transaction_state, or copy again.",
     ),
     "atomicity-broken": Code(
         ERROR,
         "A transaction ended in one partition differently than the coordinator decided or than it ended in another"
-        " partition, or one partition lacks its marker.",
+        " partition, or one partition has lost a transaction that was committed.",
         "Certain: only data that beyond doubt belongs to one transaction is compared; the rest is counted as not"
         " checkable.",
         "Consumers see only a part of the transaction.",
-        "Find out who wrote the wrong marker, or how the missing one was lost; the data must be repaired by hand.",
+        "Find out who wrote the wrong marker (kafka-transactions.sh abort writes ABORT), or how the missing one was"
+        " lost; the data must be written again by hand. If another replica still has the marker, it is named: save that"
+        " copy.",
     ),
     "late-data-adopted": Code(
         WARNING,
@@ -144,8 +149,10 @@ AUDITS: Final[dict[str, Code]] = {
     ),
     "replicas-fork": Code(
         WARNING,
-        "Two replicas hold batches of different leader epochs at the same offset: their histories diverge there.",
-        "Certain: the batches of both replicas were read.",
+        "A replica holds batches of another leader epoch at the same offset than the leader's replica: their histories"
+        " diverge there.",
+        "Certain: the batches of both replicas were read. Without the metadata log, the replica whose leader epochs"
+        " reach furthest is taken for the leader's.",
         "Only one history continues; what the other replica holds from that offset on is lost for consumers.",
         "Typical after an unclean election: look at what only one replica holds before the other is truncated.",
     ),

@@ -108,6 +108,13 @@ FILES: Final[dict[str, Code]] = {
         "Brokers write to their newest segments all the time.",
         "What was read is the file as it was when it was opened.",
     ),
+    "partition-moving": Code(
+        NOTE,
+        "A broker deleted, replaced or truncated files of a partition while it was read, or deleted the partition.",
+        "Certain; what is reported about the partition besides this is in all readings.",
+        "Retention, the cleaner, truncation and topic deletion do this all the time.",
+        "Nothing to do, or read again: each partition is read up to three times, and the newest state is shown.",
+    ),
     "file-unreadable": Code(
         ERROR,
         "A file could not be opened or read.",
@@ -250,13 +257,14 @@ FILES: Final[dict[str, Code]] = {
         "Index files are here, but their segment is not.",
         "Certain that the segment is not here; brokers remove a segment's files together.",
         "A starting broker deletes the indexes silently.",
-        "Copy the partition from another replica. A note in a gap or after the log's end, which has its own finding.",
+        "Copy the partition from another replica. A note in a gap or after the log's end, which has its own finding,"
+        " and in a copy of a broker that ran (copy-skewed).",
     ),
     "txn-index-mismatch": Code(
         ERROR,
         "A .txnindex does not list the aborted transactions that the log's markers show.",
         "Certain that they differ; what the log can't show, because it was cleaned or cut at its start, is not"
-        " compared.",
+        " compared. A note if the segment's .index is missing, too: a starting broker makes both anew.",
         "read_committed consumers use it: they get aborted records, or miss committed ones.",
         "Delete the .txnindex and the .index: the broker rebuilds both from the log.",
     ),
@@ -273,6 +281,15 @@ FILES: Final[dict[str, Code]] = {
         "Certain that they differ. The CRCs do not cover the batches' epochs, so either may be wrong.",
         "Followers truncate by it.",
         "Compare with another replica's leader-epoch-checkpoint.",
+    ),
+    "copy-skewed": Code(
+        WARNING,
+        "Files of a partition are of different moments: they were copied one after the other while the broker ran.",
+        "Certain that they contradict each other. A note where the files show that the broker deleted or replaced some"
+        " of them meanwhile; a warning where files may have been lost instead.",
+        "No effect on the broker that ran; one that starts from such a copy repairs it or misses the same files.",
+        "Copy the partition again, from a stopped broker or a file system snapshot. The findings that follow from it"
+        " are notes.",
     ),
     "checkpoint-ahead": Code(
         WARNING,

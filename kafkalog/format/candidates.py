@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from kafkalog.format.kernel import NONE
+
 try:
     import cython
 except ImportError:  # not needed to run, only to compile
@@ -12,10 +14,10 @@ except ImportError:  # not needed to run, only to compile
 
 if cython.compiled:
     from cython.cimports.kafkalog.format.crc32c import crc32, crc32c, kafkalog_prepare, shift
-    from cython.cimports.kafkalog.format.kernel import int32, unsigned32
+    from cython.cimports.kafkalog.format.kernel import int32, int64, unsigned32
 else:
     from kafkalog.format.checksums import crc32, crc32c, shift
-    from kafkalog.format.kernel import int32, unsigned32
+    from kafkalog.format.kernel import int32, int64, unsigned32
 
 if cython.compiled:
     kafkalog_prepare()
@@ -26,15 +28,18 @@ else:
     _PLAUSIBLE = re.compile(rb"(?s)\x02(?<=[\x00-\x08].{8})(?=.{4}[\x00-\x03].[\x00-\x7f].{33}[\x00-\x7f])")
     _PLAUSIBLE_OLD = re.compile(_PLAUSIBLE.pattern + rb"|[\x00\x01](?=[\x00-\x0f])(?<=(?!\x00{4})[\x00-\x08].{8})")
 
-__all__ = ["BLOCK", "FAR", "NEAR", "NOTHING", "WHOLE", "find"]
+__all__ = ["BLOCK", "FAR", "NEAR", "NOTHING", "WHOLE", "find", "pass_over"]
 
 # What ``find`` found: nothing, a whole batch, or one that reaches too far to be looked at here.
 NOTHING, WHOLE, FAR = range(3)
 BLOCK: Final = 4096  # bytes for each of the sums of prefixes
 NEAR: Final = 4096  # up to so many bytes, a batch is summed without them
+_FAR_OFFSET: Final = 2**62  # sums of offsets up to here fit 64 bits
 
 
-def find(
+@cython.cfunc
+@cython.exceptval(check=False)
+def seek(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
@@ -44,15 +49,8 @@ def find(
     sums: cython.const[cython.ulonglong][::1],
     tail: cython.const[cython.uchar][::1],
     state: cython.longlong[::1],
-) -> tuple[int, int]:
-    """Find the first position in [`start`, `stop`) at which a batch may begin, old messages too if `legacy`.
-
-    `room` is the number of bytes from ``buf[0]`` to the file's end, `limit` the largest size of a batch. ``sums[n]`` is
-    the CRC-32C of all bytes before block n; ``buf[0]`` begins block ``state[0]``, ``tail[0]`` block ``state[1]``.
-    ``state[2]`` says how many extents may be summed by these, ``state[3]`` counts those above that. Answers the
-    position and ``WHOLE`` if the checksum matches, or ``FAR`` if `buf` and `tail` do not show that; otherwise
-    (`stop`, ``NOTHING``).
-    """
+) -> cython.Py_ssize_t:
+    """Find what ``find`` answers: the position, `stop` for nothing, or below 0 for one that is far: -1 - position."""
     i: cython.Py_ssize_t
     magic: cython.int
     size: cython.longlong
@@ -65,8 +63,6 @@ def find(
     width: cython.longlong = BLOCK
     near: cython.longlong = NEAR
     end: cython.Py_ssize_t = min(stop, len(buf) - 17)
-    if start < 0 or len(state) < 4 or state[0] < 0:
-        raise IndexError
     i = start
     while i < end:
         if not cython.compiled:
@@ -90,13 +86,13 @@ def find(
                     block = state[0] + (i + size) // width
                     at = (i + size) % width
                     if block != state[1] or block >= len(sums) or at > len(tail):
-                        return i, FAR
+                        return -1 - i
                     state[2] -= 1
                     key = (i + 21) // width
                     crc = crc32c(buf, key * width, i + 21, sums[state[0] + key])
                     crc = crc32c(tail, 0, at, sums[block]) ^ shift(crc, size - 21)
                 if crc == unsigned32(int32(buf, i + 17)):
-                    return i, WHOLE
+                    return i
         elif magic < 2 and legacy and (buf[i + 17] & 0xF7) < 4:
             size = int32(buf, i + 8) + 12
             at = 18 + 8 * magic
@@ -105,12 +101,216 @@ def find(
                 at += 4 + max(key, 0)
                 if key >= -1 and at + 4 <= size:
                     if at + 4 > left:
-                        return i, FAR
+                        return -1 - i
                     key = int32(buf, i + at)
                     if key >= -1 and at + 4 + max(key, 0) == size:
                         if size > near or size > left:
-                            return i, FAR
+                            return -1 - i
                         if crc32(buf, i + 16, i + size) == unsigned32(int32(buf, i + 12)):
-                            return i, WHOLE
+                            return i
         i += 1
-    return stop, NOTHING
+    return stop
+
+
+def find(
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    room: cython.longlong,
+    limit: cython.longlong,
+    legacy: cython.bint,
+    sums: cython.const[cython.ulonglong][::1],
+    tail: cython.const[cython.uchar][::1],
+    state: cython.longlong[::1],
+) -> tuple[int, int]:
+    """Find the first position in [`start`, `stop`) at which a batch may begin, old messages too if `legacy`.
+
+    `room` is the number of bytes from ``buf[0]`` to the file's end, `limit` the largest size of a batch. ``sums[n]`` is
+    the CRC-32C of all bytes before block n; ``buf[0]`` begins block ``state[0]``, ``tail[0]`` block ``state[1]``.
+    ``state[2]`` says how many extents may be summed by these, ``state[3]`` counts those above that. Answers the
+    position and ``WHOLE`` if the checksum matches, or ``FAR`` if `buf` and `tail` do not show that; otherwise
+    (`stop`, ``NOTHING``).
+    """
+    i: cython.Py_ssize_t
+    if start < 0 or len(state) < 4 or state[0] < 0:
+        raise IndexError
+    i = seek(buf, start, stop, room, limit, legacy, sums, tail, state)
+    if i < 0:
+        return -1 - i, FAR
+    return i, NOTHING if i >= stop else WHOLE
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def declared(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> cython.longlong:
+    """Return the size that the header at `at` gives, 0 if it can't be a batch's."""
+    size: cython.longlong = int32(buf, at + 8) + 12
+    return size if size >= (61 if buf[at + 16] > 1 else 34 if buf[at + 16] else 26) else 0
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def next_above(
+    buf: cython.const[cython.uchar][::1],
+    i: cython.Py_ssize_t,
+    room: cython.longlong,
+    limit: cython.longlong,
+    legacy: cython.bint,
+    above: cython.longlong,
+    sums: cython.const[cython.ulonglong][::1],
+    state: cython.longlong[::1],
+) -> cython.Py_ssize_t:
+    """Find the first whole batch from `i` on whose offsets are above `above`; below 0 if `buf` does not show it."""
+    offset: cython.longlong
+    none: cython.longlong = NONE
+    most: cython.longlong = _FAR_OFFSET
+    stop: cython.Py_ssize_t = len(buf) - 61
+    while i < stop:
+        i = seek(buf, i, stop, room, limit, legacy, sums, buf, state)
+        if i < 0 or i >= stop:
+            return -1
+        offset = int64(buf, i)
+        if offset > most or offset < -most:
+            return -1
+        if buf[i + 16] > 1:
+            offset += int32(buf, i + 23)
+        if above == none or offset > above:
+            return i
+        i += 1
+    return -1
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def is_whole(
+    buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, room: cython.longlong, limit: cython.longlong
+) -> cython.int:
+    """Say whether a whole batch of any magic begins at `at`, whose header `buf` has: 1, 0, or -1 if that is far."""
+    magic: cython.int = buf[at + 16]
+    size: cython.longlong = declared(buf, at)
+    key: cython.longlong
+    value: cython.longlong
+    near: cython.longlong = NEAR
+    if magic > 2 or size == 0 or size > limit or size > room - at:
+        return 0
+    if magic == 2:
+        if buf[at + 22] & 7 > 4 or buf[at + 23] > 127:
+            return 0
+        if buf[at + 57] > 127 or int32(buf, at + 57) > int32(buf, at + 23) + 1:
+            return 0
+        if size > near or size > len(buf) - at:
+            return -1
+        return crc32c(buf, at + 21, at + size) == unsigned32(int32(buf, at + 17))
+    if buf[at + 17] & 7 > 3:
+        return 0
+    if size > near or size > len(buf) - at:
+        return -1
+    value = 18 + 8 * magic
+    key = int32(buf, at + value)
+    value += 4 + (key if key > 0 else 0)
+    if key < -1 or value + 4 > size:
+        return 0
+    key = int32(buf, at + value)
+    if key < -1 or value + 4 + (key if key > 0 else 0) != size:
+        return 0
+    return crc32(buf, at + 16, at + size) == unsigned32(int32(buf, at + 12))
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def believed(
+    buf: cython.const[cython.uchar][::1],
+    head: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    room: cython.longlong,
+    limit: cython.longlong,
+) -> cython.int:
+    """Say whether what is at `end` can follow the batch at `head`: 1, 0, or -1 if `buf` does not show it.
+
+    See ``log.ends.end_is_believed``, which is the rule.
+    """
+    i: cython.Py_ssize_t
+    base: cython.longlong = int64(buf, head)
+    there: cython.longlong
+    expected: cython.longlong
+    counted: cython.longlong
+    most: cython.longlong = _FAR_OFFSET
+    whole: cython.int
+    if end + 61 > len(buf) or base > most or base < -most:
+        return -1
+    for i in range(end, end + 61):
+        if buf[i]:
+            break
+    else:
+        return -1
+    expected = base + int32(buf, head + 23) + 1
+    counted = int32(buf, head + 57)
+    counted = base + counted if counted > 0 else expected
+    there = int64(buf, end)
+    whole = is_whole(buf, end, room, limit)
+    if whole < 0:
+        return -1
+    if whole == 0:
+        return buf[head + 16] > 1 and (there in (expected, counted))
+    if there > most or there < -most:
+        return -1
+    if buf[head + 16] < 2 or (buf[end + 16] < 2 and buf[end + 17] & 7):
+        return there + (int32(buf, end + 23) if buf[end + 16] > 1 else 0) > base
+    return there >= min(expected, counted)
+
+
+def pass_over(
+    buf: cython.const[cython.uchar][::1],
+    here: cython.Py_ssize_t,
+    room: cython.longlong,
+    limit: cython.longlong,
+    legacy: cython.bint,
+    above: cython.longlong,
+    sums: cython.const[cython.ulonglong][::1],
+    state: cython.longlong[::1],
+    found: cython.longlong[::1],
+) -> bool:
+    """Find where reading goes on after the damage at `here`, in a file with so much damage that it is not examined.
+
+    That is the next whole batch with offsets above `above` that no batch with an end that is believed reaches over; see
+    ``log.crowd.crowded``, which is the rule. `found` gets its position, whether the bytes before prove it, and the
+    offset that they lead to, or ``NONE``. Answers whether `buf` shows all that this needs. `sums` and `state` are
+    those of ``find``, of which none may be used: ``state[1]`` is below 0, ``state[2]`` above.
+    """
+    at: cython.Py_ssize_t = here
+    stop: cython.Py_ssize_t
+    size: cython.longlong
+    none: cython.longlong = NONE
+    expected: cython.longlong = NONE
+    answer: cython.int
+    if here < 0 or len(state) < 4 or state[0] < 0 or state[1] >= 0 or state[2] <= 0 or len(found) < 3:
+        raise IndexError
+    stop = next_above(buf, here + 1, room, limit, legacy, above, sums, state)
+    if stop < 0:
+        return False
+    while True:
+        while at + 17 <= stop:
+            size = declared(buf, at)
+            if size == 0 or size > stop - at:
+                break
+            at += size
+        if at >= stop:
+            break
+        size = declared(buf, at)
+        if size == 0 or size > room - at:
+            break
+        answer = believed(buf, at, at + size, room, limit)
+        if answer < 0:
+            return False
+        if answer == 0:
+            break
+        expected = none if buf[at + 16] < 2 else int64(buf, at) + int32(buf, at + 23) + 1
+        at += size
+        stop = next_above(buf, at, room, limit, legacy, above, sums, state)
+        if stop < 0:
+            return False
+    found[0] = stop
+    found[1] = at == stop and expected != none
+    found[2] = expected
+    return True

@@ -22,3 +22,14 @@ def find(
     tail: Bytes,
     state: array[int],
 ) -> tuple[int, int]: ...
+def pass_over(
+    buf: Bytes,
+    here: int,
+    room: int,
+    limit: int,
+    legacy: bool,
+    above: int,
+    sums: array[int],
+    state: array[int],
+    found: array[int],
+) -> bool: ...

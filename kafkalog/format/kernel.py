@@ -1,9 +1,9 @@
 """What the hot loops share: the columns of their tables, and how numbers and markers are read.
 
-The loops are in `checksums`, `batch_headers`, `batch_records`, `record_oddities`, `markers`, `candidates` and `lines`:
-one source each that runs compiled (pure-Python-mode Cython) and interpreted, with the same answers. What is here is
-read by Python and by the interpreted loops; ``kernel.pxd`` says the same in C, so that the compiled ones inline it, and
-the tests compare both. Rules for the loops:
+The loops are in `checksums`, `batch_headers`, `batch_records`, `record_oddities`, `header_oddities`, `markers`,
+`candidates` and `lines`: one source each that runs compiled (pure-Python-mode Cython) and interpreted, with the same
+answers. What is here is read by Python and by the interpreted loops; ``kernel.pxd`` says the same in C, so that the
+compiled ones inline it, and the tests compare both. Rules for the loops:
 
 - Tables are one flat buffer of int64, column by column: cell (column, row) is ``table[column * capacity + row]``.
 - No loop raises for bad bytes: it stops or marks the row, and reports the position.

@@ -46,7 +46,7 @@ static inline int kafkalog_character(const uint8_t *in, size_t left) {
 }
 
 /* Writes at most 3 * size bytes. */
-static size_t kafkalog_text(uint8_t *out, const uint8_t *in, size_t size) {
+static inline size_t kafkalog_text(uint8_t *out, const uint8_t *in, size_t size) {
     size_t i = 0, w = 0;
     while (i < size) {
         uint64_t word;

@@ -265,12 +265,16 @@ def record_lines(
     pieces: cython.const[cython.longlong][::1],
     out: cython.uchar[::1],
     w: cython.Py_ssize_t,
+    content: cython.const[cython.uchar][::1],
+    places: cython.const[cython.longlong][::1],
 ) -> tuple[int, int, int, int]:
     """Write the lines of records [`first`, `count`), each batch's line before its first record's.
 
-    `row` is the next batch without a line. Answers (next record, bytes in `out`, next row, why it stopped): ``DONE``;
-    ``NO_ROOM`` in `out`; or ``SPECIAL``: the batch's line is written, and the caller must write this record's line
-    (magic 0 and 1, control records other than ABORT and COMMIT, content that could never fit).
+    `places` are four columns: where in `content` the text of a record's key is, its size, -1 for none, and its
+    payload's; without them the record's own bytes are written. `row` is the next batch without a line. Answers (next
+    record, bytes in `out`, next row, why it stopped): ``DONE``; ``NO_ROOM`` in `out`; or ``SPECIAL``: the batch's line
+    is written, and the caller must write this record's line (magic 0 and 1, control records other than ABORT and
+    COMMIT, content that could never fit).
     """
     i: cython.Py_ssize_t = first
     p: cython.Py_ssize_t
@@ -287,6 +291,8 @@ def record_lines(
     line_room: cython.Py_ssize_t = LINE_ROOM
     at_attributes: cython.Py_ssize_t = ATTRIBUTES * capacity
     at_magic: cython.Py_ssize_t = MAGIC * capacity
+    if 0 < len(places) < 4 * room or count > room:
+        raise IndexError
     while i < count:
         batch = recs[BATCH * room + i]
         while row <= batch:
@@ -295,7 +301,10 @@ def record_lines(
             w = put_batch(out, w, heads, capacity, row, template, literals)
             row += 1
         attributes = heads[at_attributes + batch]
-        size = recs[RECORD_SIZE * room + i] * 3 + line_room
+        size = recs[RECORD_SIZE * room + i]
+        if len(places):
+            size += places[room + i] + places[3 * room + i] + 2
+        size = size * 3 + line_room
         if size > limit or heads[at_magic + batch] < 2:
             return i, w, row, SPECIAL
         if size > limit - w:
@@ -344,6 +353,15 @@ def record_lines(
                 w = put_integer(out, w, int32(buf, recs[VALUE_START * room + i] + 2))
         if contents and not attributes & 32:
             p = 16 if metadata else 20
+            if len(places):
+                if places[room + i] >= 0:
+                    w = put(out, w, literals, pieces[p], pieces[p + 1])
+                    w = put_text(out, w, content, places[i], places[room + i])
+                    p = 16
+                if places[3 * room + i] >= 0:
+                    w = put(out, w, literals, pieces[p + 2], pieces[p + 3])
+                    w = put_text(out, w, content, places[2 * room + i], places[3 * room + i])
+                key_size = value_size = -1
             if key_size >= 0:
                 w = put(out, w, literals, pieces[p], pieces[p + 1])
                 w = put_text(out, w, buf, recs[KEY_START * room + i], key_size)

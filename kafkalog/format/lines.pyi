@@ -45,5 +45,7 @@ def record_lines(
     pieces: Cells,
     out: bytearray,
     w: int,
+    content: Bytes,
+    places: Cells,
 ) -> tuple[int, int, int, int]: ...
 def breaks(recs: Cells, room: int, count: int, previous: int, found: Cells) -> int: ...

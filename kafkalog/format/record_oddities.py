@@ -8,12 +8,52 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.format import _shadow as cython
 
-if cython.compiled:
-    from cython.cimports.kafkalog.format.kernel import varint, varlong
-else:
-    from kafkalog.format.kernel import varint, varlong
+from kafkalog.format.kernel import BATCH_COLUMNS
 
-__all__ = ["ATTRIBUTES_SET", "BELOW_NULL", "DROPPED", "FALLING", "OVERLONG", "REPEATED", "find"]
+if cython.compiled:
+    from cython.cimports.kafkalog.format.kernel import (
+        ATTRIBUTES,
+        BASE_OFFSET,
+        BASE_TIMESTAMP,
+        COUNT,
+        ERROR,
+        LAST_OFFSET,
+        MAGIC,
+        MAX_TIMESTAMP,
+        SECTION_START,
+        SECTION_STOP,
+        VALID,
+        add64,
+        end_marker,
+        int16,
+        int32,
+        varint,
+        varlong,
+    )
+else:
+    from kafkalog.format.kernel import (
+        ATTRIBUTES,
+        BASE_OFFSET,
+        BASE_TIMESTAMP,
+        COUNT,
+        ERROR,
+        LAST_OFFSET,
+        MAGIC,
+        MAX_TIMESTAMP,
+        SECTION_START,
+        SECTION_STOP,
+        VALID,
+        add64,
+        end_marker,
+        int16,
+        int32,
+        varint,
+        varlong,
+    )
+
+__all__ = ["ATTRIBUTES_SET", "BELOW_NULL", "DROPPED", "FALLING", "FOUND", "OVERLONG", "REPEATED", "find", "next_odd"]
+
+FOUND = 6  # cells that ``find`` fills
 
 # What ``find`` answers, as flags.
 OVERLONG, DROPPED, ATTRIBUTES_SET, BELOW_NULL, REPEATED, FALLING = (1, 2, 4, 8, 16, 32)
@@ -36,18 +76,17 @@ def odd_number(
     return 0
 
 
-def find(
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def look(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
     stop: cython.Py_ssize_t,
     count: cython.longlong,
     found: cython.longlong[::1],
-) -> int:
-    """Look at the records of a magic 2 batch in ``buf[start:stop]`` for oddities that Kafka accepts.
-
-    Answers flags; `found` gets the number of whole records and, if there is one, the smallest and largest offset delta
-    and the largest timestamp delta. It stops at the first malformed record.
-    """
+) -> cython.int:
+    """Look at a batch's records; see ``find``."""
     flags: cython.int = 0
     n: cython.longlong = 0
     p: cython.Py_ssize_t = start
@@ -58,10 +97,13 @@ def find(
     delta: cython.longlong
     before: cython.longlong = 0
     h: cython.longlong
-    stop = min(stop, len(buf))
-    if len(found) < 4 or start < 0:
-        raise IndexError
+    k: cython.int
+    key: cython.Py_ssize_t = 0
+    key_size: cython.longlong = 0
+    size: cython.longlong = 0
     found[0] = 0
+    found[4] = start
+    found[5] = 0
     while n < count:
         length, q = varint(buf, p, stop)
         if q < 0 or length < 6 or length > stop - q:
@@ -80,7 +122,7 @@ def find(
         if q < 0:
             break
         flags |= odd_number(buf, p, q, 5, 15)
-        for _ in range(2):
+        for k in range(2):
             p = q
             length, q = varint(buf, p, end)
             if q < 0 or length > end - q:
@@ -88,8 +130,16 @@ def find(
             flags |= odd_number(buf, p, q, 5, 15)
             if length < -1:
                 flags |= BELOW_NULL
+            if k == 0:
+                key = q
+                key_size = length
+            else:
+                size = length
             if length > 0:
                 q += length
+        # A marker as every broker writes it; the value ends at `q`.
+        if key_size == 4 and size == 6 and end_marker(buf, key, 4, q - 6, 6) >= 0 and int16(buf, key) == 0:
+            found[5] += int16(buf, q - 6) == 0
         p = q
         h, q = varint(buf, p, end)
         if q < 0 or h < 0 or h > end - q:
@@ -124,5 +174,110 @@ def find(
         before = delta
         n += 1
         found[0] = n
+        found[4] = end
         p = end
     return flags
+
+
+def find(
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    count: cython.longlong,
+    found: cython.longlong[::1],
+) -> int:
+    """Look at the records of a magic 2 batch in ``buf[start:stop]`` for oddities that Kafka accepts.
+
+    Answers flags; `found` gets the number of whole records; if there is one, the smallest and largest offset delta and
+    the largest timestamp delta; where the last whole one ends; and how many are markers as every broker writes them.
+    It stops at the first malformed record.
+    """
+    stop = min(stop, len(buf))
+    if len(found) < FOUND or start < 0:
+        raise IndexError
+    return look(buf, start, stop, count, found)
+
+
+def next_odd(
+    buf: cython.const[cython.uchar][::1],
+    heads: cython.longlong[::1],
+    capacity: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+    stop_row: cython.Py_ssize_t,
+    unpacked: cython.bint,
+    found: cython.longlong[::1],
+) -> int:
+    """Find the first batch in rows [`row`, `stop_row`) of `heads` whose records are malformed or may break a rule.
+
+    The section of each batch before it is set below 0: nothing needs to be said about its records. That includes those
+    whose checksum does not match, but not compressed ones, unless `buf` has them `unpacked`. Answers `stop_row` if no
+    batch is odd.
+    """
+    start: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    attributes: cython.longlong
+    count: cython.longlong
+    base: cython.longlong
+    last: cython.longlong
+    newest: cython.longlong
+    since: cython.longlong
+    size: cython.longlong
+    flags: cython.int
+    at_start: cython.Py_ssize_t = SECTION_START * capacity
+    if (
+        len(heads) < capacity * len(BATCH_COLUMNS)
+        or len(found) < FOUND
+        or row < 0
+        or row > stop_row
+        or stop_row > capacity
+    ):
+        raise IndexError
+    while row < stop_row:
+        start = heads[at_start + row]
+        attributes = heads[ATTRIBUTES * capacity + row]
+        if start < 0 or heads[ERROR * capacity + row]:
+            row += 1
+            continue
+        if attributes & 7 and not unpacked:
+            if heads[MAGIC * capacity + row] < 2:
+                return row
+            row += 1
+            continue
+        if not heads[VALID * capacity + row]:
+            heads[at_start + row] = -1
+            row += 1
+            continue
+        stop = heads[SECTION_STOP * capacity + row]
+        stop = min(stop, len(buf))
+        if heads[MAGIC * capacity + row] < 2:
+            if stop - start < 8:
+                return row
+            size = int32(buf, start)
+            if size < -1 or size > stop - start - 8:
+                return row
+            start += 4 + (size if size > 0 else 0)
+            size = int32(buf, start)
+            if size > stop - start - 4 or start + 4 + (size if size > 0 else 0) != stop:
+                return row
+            heads[at_start + row] = -1
+            row += 1
+            continue
+        count = heads[COUNT * capacity + row]
+        flags = look(buf, start, stop, count, found)
+        if flags or found[0] != count or found[4] != stop:
+            return row
+        if attributes & 32 and (found[5] != count or not attributes & 16):
+            return row
+        if count:
+            base = heads[BASE_OFFSET * capacity + row]
+            last = heads[LAST_OFFSET * capacity + row]
+            if found[1] < 0 or (last >= base and found[2] > last - base):
+                return row
+            if not attributes & 8:
+                since = heads[BASE_TIMESTAMP * capacity + row]
+                newest = add64(since, found[3])
+                if newest != heads[MAX_TIMESTAMP * capacity + row] or (since ^ newest) & (found[3] ^ newest) < 0:
+                    return row
+        heads[at_start + row] = -1
+        row += 1
+    return stop_row

@@ -38,7 +38,8 @@ class Chunk:
     """Consecutive batches, and what is wrong with them and after them.
 
     `heads` is the kernel's table of them, `buf` their bytes, `position` that of ``buf[0]`` in the file. Both are used
-    again for the next chunk: copy what must last. `resumed` is set if the chunk ends in damage.
+    again for the next chunk: copy what must last. `resumed` says where reading goes on after each damage, in or after
+    the chunk.
     """
 
     __slots__ = ("buf", "file", "findings", "heads", "limits", "position", "resumed")
@@ -50,7 +51,7 @@ class Chunk:
         self.heads = heads
         self.limits = limits
         self.findings: list[Finding] = []
-        self.resumed: Resumed | None = None
+        self.resumed: list[Resumed] = []
 
     def skip(self, row: int) -> None:
         """Leave a batch's records out of `records`."""

@@ -62,14 +62,12 @@ class Cursor:
         return self.damages > _EACH
 
     def reach(self) -> int:
-        """Return how far in the window batches may be read; the window's start if the next batch's CRC does not match.
+        """Return how far in the window batches of a crowded file may be read; not at all if the next CRC is wrong.
 
-        In a file with much damage, a large batch is read only after its CRC is known to match: many false headers would
+        A large batch is read only after its CRC is known to match: many false headers would
         cause the same bytes to be read again and again.
         """
         window = self.window
-        if not self.is_crowded:
-            return window.stop
         size = window.next_size()
         if size <= _DOUBTED:
             return min(window.stop, window.start + _DOUBTED)

@@ -21,9 +21,9 @@ from kafkalog.format.batch_start import (
 )
 from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.log.chunk import Resumed
+from kafkalog.log.crowd import crowded
 from kafkalog.log.cursor import Cursor
 from kafkalog.log.ends import (
-    declared_size,
     end_is_believed,
     end_of_file,
     is_zero,
@@ -31,7 +31,6 @@ from kafkalog.log.ends import (
     next_whole,
     zero_tail,
 )
-from kafkalog.log.window import WINDOW
 
 __all__ = ["Damage", "Wrong", "decide"]
 
@@ -208,34 +207,8 @@ def _zeros(cursor: Cursor, here: int, head: bytes) -> Damage | None:
 
 
 def _crowd(cursor: Cursor, here: int) -> Damage:
-    """All bytes up to the next whole batch as one damage; whole batches before a believed end are still ignored."""
+    """All bytes up to where reading goes on as one damage."""
     if zeros := _zeros(cursor, here, cursor.source.read(here, RECORD_BATCH.size)):
         return zeros
-    at, found, expected = here, next_whole(cursor, here + 1), None
-    while True:
-        stop = end_of_file(cursor) if found is None else found.position
-        at = _hop(cursor, at, stop)
-        head = cursor.source.read(at, RECORD_BATCH.size)
-        end = at + declared_size(head)
-        is_batch = at < end and found is not None and cursor.resync.reaches(end)
-        if at >= stop or not is_batch or not end_is_believed(cursor, end, head):
-            break
-        expected = next_offset(head)
-        at, found = end, next_whole(cursor, end)
-    resumed = Resumed(stop, is_proved=at == stop and expected is not None, expected=expected)
-    return Damage(Wrong.CROWDED, here, stop - here, resumed)
-
-
-def _hop(cursor: Cursor, at: int, stop: int) -> int:
-    """Go from header to header by their sizes, as long as these do not lead past `stop`."""
-    while at < stop:
-        piece = cursor.source.read(at, min(WINDOW, stop - at))
-        inside = 0
-        while size := declared_size(piece[inside : inside + SIZE_UP_TO_MAGIC]):
-            if at + inside + size > stop:
-                return at + inside
-            inside += size
-        if not inside:
-            return at
-        at += inside
-    return at
+    resumed = crowded(cursor, here)
+    return Damage(Wrong.CROWDED, here, resumed.position - here, resumed)

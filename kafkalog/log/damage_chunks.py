@@ -10,6 +10,7 @@ from kafkalog.format import batch_headers, checksums, kernel
 from kafkalog.format.batch_start import MAGIC_AT, checked_from, magic_of, set_magic, set_size, smallest_size
 from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.log.chunk import Chunk
+from kafkalog.log.crowd import crowded_finding
 from kafkalog.log.cursor import Cursor
 from kafkalog.log.damage import Damage, Wrong, decide
 from kafkalog.log.window import WINDOW
@@ -22,7 +23,7 @@ def next_damage(cursor: Cursor) -> Chunk:
     damage = decide(cursor)
     cursor.heads.count = 0
     chunk = _CHUNKS[damage.wrong](damage, cursor)
-    chunk.resumed = damage.resumed
+    chunk.resumed.append(damage.resumed)
     return chunk
 
 
@@ -210,16 +211,7 @@ def _no_batch(damage: Damage, cursor: Cursor) -> Chunk:
 def _crowded(damage: Damage, cursor: Cursor) -> Chunk:
     """Bytes that belong to no batch, in a file with much damage."""
     chunk = cursor.chunk()
-    chunk.findings.append(
-        cursor.finding(
-            "bytes-unreadable",
-            f"{damage.size} bytes that are no batch; the file has so many damaged places that this one was not examined"
-            " closely",
-            position=damage.position,
-            length=damage.size,
-            needed="a batch",
-        )
-    )
+    chunk.findings.append(crowded_finding(cursor, damage.position, damage.size))
     return chunk
 
 

@@ -8,63 +8,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.log.links import leaving
-from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, is_remote, local_path, parse_name
+from kafkalog.log.names import is_remote, local_path
+from kafkalog.log.partition import Home, PartitionDirectory, Segment, is_inside, list_partition, nested, read_small_file
 from kafkalog.log.readers import read_checkpoint, read_properties
 from kafkalog.log.recognition import CHECKPOINTS, DirectoryKind, partition_name, recognized
 from kafkalog.log.storage import exists, open_tree
 from kafkalog.log.tree import DirectoryEntry, Tree
 
-__all__ = ["LogDirectory", "PartitionDirectory", "Place", "Segment", "nested", "open_log_directory"]
+__all__ = ["LogDirectory", "PartitionDirectory", "Place", "Segment", "list_again", "nested", "open_log_directory"]
 
 Report = Callable[[Finding], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A segment file: its base offset and its size when it was listed."""
-
-    path: str
-    base_offset: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionDirectory:
-    """A partition's directory. `log` is its path as a user would type it; `suffix` is that of a directory put aside.
-
-    Segments are in the order of their offsets. `snapshots` are paths by offset, `left_over` files that a broker treats
-    specially when it loads the log, `orphans` offsets of index files without a segment, `txn_indexes` offsets that have
-    a transaction index. `checkpoints` are the log directory's offsets for this partition, by ``log_start``,
-    ``high_watermark``, ``recovery_point`` and ``cleaner``. `running` says that the broker was running or was killed:
-    its lock is there, its mark of a clean stop is not; `clean_shutdown` that the mark is there. If both are False, it
-    is not known.
-    """
-
-    log: str
-    topic: str
-    partition: int
-    suffix: str
-    segments: tuple[Segment, ...]
-    snapshots: dict[int, str]
-    left_over: tuple[str, ...]
-    orphans: tuple[int, ...]
-    topic_id: str | None
-    leader_epochs: tuple[tuple[int, int], ...]
-    checkpoints: dict[str, int]
-    running: bool
-    clean_shutdown: bool
-    txn_indexes: frozenset[int]
-
-    @property
-    def size(self) -> int:
-        """Return the bytes of all segments."""
-        return sum(segment.size for segment in self.segments)
+_MOVING: Final = ("cleaner", "log_start")
+# Checkpoints of log directories that were read last, by their paths: some hundred partitions share one.
+_read_before: dict[str, tuple[tuple[int, int, int], dict[tuple[str, int], int]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +95,8 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
     else:
         entries.sort(key=lambda entry: entry.name)
         places = [(entry.path, entry.name) for entry in entries if _is_directory(entry, root, findings)]
-    for found, wrong in tree.each(lambda place: _partition(tree, *place, checkpoints, directory), places):
+    about_all = Home(root, checkpoints, directory.running, directory.clean_shutdown)
+    for found, wrong in tree.each(lambda place: list_partition(tree, *place, about_all), places):
         findings += wrong
         if found is not None:
             directory.partitions.append(found)
@@ -160,11 +122,6 @@ class Place(NamedTuple):
         return cls(found.topic, found.partition, values.get("node.id", values.get("broker.id")))
 
 
-def nested(path: str) -> Finding:
-    """Report a log directory inside another one, which is not read with it."""
-    return Finding.of("log-directory-inside", path, "a log directory inside another log directory; it was not read")
-
-
 def _names(path: str, findings: list[Finding]) -> set[str]:
     """List the parent of a partition's directory; it may be unreadable although the partition's directory is not."""
     try:
@@ -182,106 +139,50 @@ def _is_directory(entry: DirectoryEntry, root: str, findings: list[Finding]) -> 
     """Say whether an entry is a directory to read; a symbolic link is followed only inside the root."""
     if not entry.is_link:
         return entry.is_directory
-    return _is_inside(entry, root, findings) and os.path.isdir(local_path(entry.path))
-
-
-def _is_inside(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:
-    """Say whether an entry is inside the root; a symbolic link that leads out or to nothing is reported."""
-    if not entry.is_link:
-        return True
-    finding = leaving(entry, root)
-    if finding is not None:
-        findings.append(finding)
-    return finding is None
+    return is_inside(entry, root, findings) and os.path.isdir(local_path(entry.path))
 
 
 def _properties(path: str, findings: list[Finding]) -> dict[str, str]:
-    try:
-        return read_properties(path, on_finding=findings.append)
-    except UnreadableError as error:
-        findings.append(Finding.of("file-unreadable", path, str(error)))
-        return {}
+    return read_small_file(path, read_properties, findings) or {}
 
 
 def _checkpoint(path: str, findings: list[Finding]) -> dict[tuple[str, int], int]:
-    try:
-        rows = read_checkpoint(path, on_finding=findings.append).rows
-    except UnreadableError as error:
-        findings.append(Finding.of("file-unreadable", path, str(error)))
-        return {}
-    return {(row.topic, row.partition): row.offset for row in rows}
+    read = read_small_file(path, read_checkpoint, findings)
+    return {} if read is None else {(row.topic, row.partition): row.offset for row in read.rows}
 
 
-def _partition(
-    tree: Tree,
-    path: str,
-    name: str,
-    checkpoints: dict[str, dict[tuple[str, int], int]],
-    node: LogDirectory,
-) -> tuple[PartitionDirectory | None, list[Finding]]:
-    """List a partition's directory, and say what is wrong with its small files; None if it is not a partition's.
+def list_again(
+    node: LogDirectory, directory: PartitionDirectory, *, only_checkpoints: bool = False
+) -> PartitionDirectory:
+    """List one partition of a log directory again, or read its offsets in the checkpoints alone.
 
-    An empty directory with a partition's name is a partition's: a broker creates it before the first segment.
+    Only the checkpoints that bear on a running broker's logs are read again: the cleaner's and the log's start, and
+    these on a disk alone.
     """
-    findings: list[Finding] = []
-    named = partition_name(name)
-    if named is None:
-        return None, findings
-    topic, partition, suffix = named
-    try:
-        every = tree.entries(path)
-    except UnreadableError as error:
-        findings.append(Finding.of("file-unreadable", path, str(error)))
-        return None, findings
-    kind = recognized(tree, name, every)
-    if kind is DirectoryKind.LOG_DIRECTORY:
-        return None, [nested(path)]
-    known = suffix or any((topic, partition) in rows for rows in checkpoints.values())
-    if every and kind is DirectoryKind.OTHER and not known:
-        return None, findings
-    entries = [entry for entry in every if _is_inside(entry, node.path, findings)]
-    findings = [finding._replace(log=path, topic=topic, partition=partition) for finding in findings]
-    segments, snapshots, left_over, indexed = [], {}, [], set()
-    for entry in entries:
-        parsed = parse_name(entry.name)
-        if parsed.removed:
-            left_over.append(entry.name)
-        elif parsed.kind in NAMED_BY_OFFSET and parsed.offset is None:
-            message = "its name holds no offset that a broker could have written; it is not read as a part of the log"
-            findings.append(Finding.of("file-name-odd", entry.path, message))
-        elif parsed.kind is FileKind.LOG and parsed.offset is not None:
-            segments.append(Segment(entry.path, parsed.offset, entry.size))
-        elif parsed.kind is FileKind.PRODUCER_SNAPSHOT and parsed.offset is not None:
-            snapshots[parsed.offset] = entry.path
-        elif parsed.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
-            indexed.add((parsed.offset, parsed.kind))
-    bases = {segment.base_offset for segment in segments}
-    names = {entry.name for entry in entries}
-    epochs = _epochs(path, findings) if "leader-epoch-checkpoint" in names else ()
-    about = _properties(os.path.join(path, "partition.metadata"), findings) if "partition.metadata" in names else {}
-    found = PartitionDirectory(
-        path,
-        topic,
-        partition,
-        suffix,
-        tuple(sorted(segments, key=lambda segment: segment.base_offset)),
-        snapshots,
-        tuple(sorted(left_over)),
-        tuple(sorted({offset for offset, _ in indexed if offset is not None and offset not in bases})),
-        about.get("topic_id"),
-        epochs,
-        {kind: rows[topic, partition] for kind, rows in checkpoints.items() if (topic, partition) in rows},
-        node.running,
-        node.clean_shutdown,
-        frozenset(offset for offset, kind in indexed if offset is not None and kind is FileKind.TXN_INDEX),
-    )
-    return found, findings
+    read: dict[str, dict[tuple[str, int], int]] = {}
+    if not is_remote(node.home):
+        read = {kind: _checkpoint_now(os.path.join(local_path(node.home), CHECKPOINTS[kind])) for kind in _MOVING}
+    key = (directory.topic, directory.partition)
+    newest = {kind: rows[key] for kind, rows in read.items() if key in rows}
+    kept = {kind: offset for kind, offset in directory.checkpoints.items() if kind not in read}
+    checkpoints = {**kept, **newest}
+    if only_checkpoints:
+        return replace(directory, checkpoints=checkpoints)
+    rows = {kind: {key: offset} for kind, offset in checkpoints.items()}
+    home = Home(node.path, rows, directory.running, directory.clean_shutdown)
+    tree = open_tree(directory.log, deep=False)
+    found, _ = list_partition(tree, directory.log, f"{directory.topic}-{directory.partition}", home)
+    return found or replace(directory, segments=(), snapshots={}, files={})
 
 
-def _epochs(path: str, findings: list[Finding]) -> tuple[tuple[int, int], ...]:
-    name = os.path.join(path, "leader-epoch-checkpoint")
+def _checkpoint_now(path: str) -> dict[tuple[str, int], int]:
+    """Read a checkpoint again if it is another file than the one that was read before."""
     try:
-        return tuple((row.epoch, row.start_offset) for row in read_checkpoint(name, on_finding=findings.append).rows)
-    except UnreadableError as error:
-        findings.append(Finding.of("file-unreadable", name, str(error)))
-        return ()
+        status = os.stat(local_path(path))
+    except OSError:
+        return {}
+    known = _read_before.get(path)
+    version = (status.st_ino, status.st_size, status.st_mtime_ns)
+    if known is None or known[0] != version:
+        known = _read_before[path] = (version, _checkpoint(path, []))
+    return known[1]

@@ -38,16 +38,16 @@ class BatchOrder:
         """Count `offset` as read, although its batch could not be, if it is above all before."""
         self._state[self._LAST] = max(self._state[self._LAST], offset)
 
-    def broken(self, file: str, heads: CellTable) -> list[Finding]:
-        """Compare the batches of `heads` with those before, and return a finding for each that breaks the order."""
+    def broken(self, file: str, heads: CellTable, row: int = 0) -> list[Finding]:
+        """Compare the batches of `heads`, from `row` on, with those before; return a finding for each that is wrong."""
         findings: list[Finding] = []
-        row = 0
+        first = row
         while row < heads.count:
             before, epoch = self._state[self._LAST], self._state[self._EPOCH]
             row, rule = batch_headers.order(heads.cells, heads.capacity, row, heads.count, self._state)
             if not rule:
                 break
-            if row:
+            if row > first:
                 before, epoch = heads.cell(kernel.LAST_OFFSET, row - 1), heads.cell(kernel.LEADER_EPOCH, row - 1)
             findings.append(self._finding(file, heads, row, rule, before, epoch))
             row += 1

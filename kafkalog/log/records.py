@@ -200,6 +200,9 @@ class Decoder:
                 found = self.finding(error.code, row, str(error))
         return found if self.heads.cell(kernel.VALID, row) else None
 
+    def unpacked(self, data: bytes | bytearray, row: int, stop_row: int) -> None:
+        """Take the decompressed records of the batches in rows [`row`, `stop_row`), before they are decoded."""
+
     def packed(self, buf: memoryview, first: int) -> Generator[RecordBlock, None, int]:
         """Decode the compressed records of the magic 2 batches from row `first` on, several at once.
 
@@ -229,6 +232,7 @@ class Decoder:
                 findings += [data] if data is not None else []
             row += 1
         joined = parts[0] if len(parts) == 1 else b"".join(parts)
+        self.unpacked(joined, first, row)
         at, why = first, batch_records.NO_ROOM
         while why == batch_records.NO_ROOM:
             n, at, why, errors = batch_records.read(

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkalog.errors import UnreadableError
 from kafkalog.log.storage_options import StorageOptions, storage_options
-from kafkalog.log.tree import DirectoryEntry
+from kafkalog.log.tree import DirectoryEntry, FileIdentity
 
 __all__ = ["RemoteSource", "RemoteTree", "kind_of"]
 
@@ -186,10 +186,15 @@ class _RemoteEntry(NamedTuple):
     path: str
     is_directory: bool
     size: int
+    mtime_ns: int
 
     @property
     def is_link(self) -> bool:
         return False
+
+    @property
+    def identity(self) -> FileIdentity:
+        return FileIdentity(0, self.size, self.mtime_ns)
 
 
 class RemoteTree:
@@ -206,17 +211,18 @@ class RemoteTree:
         self._folders: dict[str, dict[str, _RemoteEntry]] = {self._root: {}}
         for info in infos:
             if info.path.strip("/") != self._key.strip("/"):
-                self._add(info.path, info.size or 0, is_directory=info.type == fs.FileType.Directory)
+                is_directory = info.type == fs.FileType.Directory
+                self._add(info.path, info.size or 0, info.mtime_ns or 0, is_directory=is_directory)
 
-    def _add(self, key: str, size: int, *, is_directory: bool) -> None:
+    def _add(self, key: str, size: int, mtime_ns: int, *, is_directory: bool) -> None:
         """Add an object and the directories above it."""
         path = f"{self._root}/{key[len(self._key) :].strip('/')}"
         folder, _, name = path.rpartition("/")
         if is_directory:
             self._folders.setdefault(path, {})
         if folder not in self._folders:
-            self._add(f"{self._key}/{folder[len(self._root) :].strip('/')}", 0, is_directory=True)
-        self._folders[folder].setdefault(name, _RemoteEntry(name, path, is_directory, size))
+            self._add(f"{self._key}/{folder[len(self._root) :].strip('/')}", 0, 0, is_directory=True)
+        self._folders[folder].setdefault(name, _RemoteEntry(name, path, is_directory, size, mtime_ns))
 
     def entries(self, path: str, /) -> list[DirectoryEntry]:
         found = self._folders.get(path.rstrip("/"))

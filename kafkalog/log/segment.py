@@ -57,15 +57,23 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
     window, heads = cursor.window, cursor.heads
     window.fill(0)
     while True:
-        start, stop = window.start, cursor.reach()
-        rows, at, why = batch_headers.read(
-            window.buffer, window.start, stop, window.position, heads.cells, heads.capacity, 0
-        )
-        if rows:
-            window.start = at
-            heads.count = rows
-            cursor.legacy = heads.cell(kernel.MAGIC, rows - 1) < 2 or heads.cell(kernel.MAGIC, 0) < 2
-            yield cursor.ordered(cursor.chunk())
+        if cursor.is_crowded:
+            from kafkalog.log.crowd import gather
+
+            chunk, why, start, stop = gather(cursor)
+            rows = heads.count
+            if rows or chunk.findings:
+                yield chunk
+        else:
+            start, stop = window.start, window.stop
+            rows, at, why = batch_headers.read(
+                window.buffer, start, stop, window.position, heads.cells, heads.capacity, 0
+            )
+            if rows:
+                window.start = at
+                heads.count = rows
+                cursor.legacy = heads.cell(kernel.MAGIC, rows - 1) < 2 or heads.cell(kernel.MAGIC, 0) < 2
+                yield cursor.ordered(cursor.chunk())
         if rows and why == batch_headers.END and stop < window.stop:
             continue
         if why == batch_headers.END and stop > start and not window.at_end:
@@ -80,8 +88,8 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
 
             chunk = next_damage(cursor)
             yield chunk
-            if chunk.resumed is not None:
-                window.go_to(chunk.resumed.position)
+            if chunk.resumed:
+                window.go_to(chunk.resumed[-1].position)
             if window.here <= before:  # the file shrank meanwhile: go on after what was read
                 window.go_to(window.position + window.stop)
                 if window.here <= before:

@@ -14,13 +14,14 @@ from typing import Final, TypeVar
 
 from kafkalog.errors import UnreadableError
 from kafkalog.log.names import is_remote, local_path
-from kafkalog.log.tree import DirectoryEntry, Tree
+from kafkalog.log.tree import DirectoryEntry, FileIdentity, Tree
 
 __all__ = ["exists", "expand", "is_directory", "open_tree"]
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 _MAGIC: Final = frozenset("*?[")
+_INODE: Final = 2**63 - 1  # some file systems use 64 bits, a message has 63
 
 
 class _LocalEntry:
@@ -43,10 +44,16 @@ class _LocalEntry:
 
     @property
     def size(self) -> int:
+        known = self.identity
+        return 0 if known is None else known.size
+
+    @property
+    def identity(self) -> FileIdentity | None:
         try:
-            return self._entry.stat().st_size
+            status = self._entry.stat()
         except OSError:
-            return 0
+            return None
+        return FileIdentity(status.st_ino & _INODE, status.st_size, status.st_mtime_ns)
 
 
 class _LocalTree:

@@ -113,15 +113,14 @@ def _allowed(base_offset: int | None) -> _Allowed:
 
 def _pieces_of(chunks: Iterator[Chunk], report: Callable[[Finding], object], allowed: _Allowed) -> Iterator[_Piece]:
     """Cut the chunks into pieces of batches and pieces of other bytes; those of two chunks are not joined yet."""
-    resumed: Resumed | None = None
+    resumed: dict[int, Resumed] = {}
     top = max(allowed.lowest - 1, -(2**63))
     for chunk in chunks:
         found = []
+        resumed |= {place.position: place for place in chunk.resumed}
         unfit = next((finding.code for finding in chunk.findings if _is_unfit(finding)), "")
         for piece in _pieces(chunk, unfit, allowed, top):
-            if resumed is not None and piece.position == resumed.position:
-                piece.resumed = resumed
-                resumed = None
+            piece.resumed = resumed.pop(piece.position, None)
             top = max(top, piece.last) if not piece.against else top
             found.append(piece)
         for finding in chunk.findings:
@@ -129,7 +128,7 @@ def _pieces_of(chunks: Iterator[Chunk], report: Callable[[Finding], object], all
             if _is_lost(finding):
                 found.append(_Piece(finding.position or 0, finding.length or 0, against=finding.code))
         yield from sorted(found, key=lambda piece: piece.position)
-        resumed = chunk.resumed or resumed
+        resumed = dict([resumed.popitem()]) if resumed else {}
 
 
 def _is_lost(finding: Finding) -> bool:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
-__all__ = ["DirectoryEntry", "Tree"]
+__all__ = ["DirectoryEntry", "FileIdentity", "Tree"]
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
+
+
+class FileIdentity(NamedTuple):
+    """What tells a file from another one of its name, and from itself at another time; an object has no inode: 0."""
+
+    inode: int
+    size: int
+    mtime_ns: int
 
 
 class DirectoryEntry(Protocol):
@@ -29,6 +37,10 @@ class DirectoryEntry(Protocol):
     @property
     def size(self) -> int:
         """Return a file's size in bytes, 0 if it vanished."""
+
+    @property
+    def identity(self) -> FileIdentity | None:
+        """Return which file it is, None if it vanished."""
 
 
 class Tree(Protocol):

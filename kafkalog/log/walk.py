@@ -12,7 +12,7 @@ from kafkalog.log.links import leaving
 from kafkalog.log.logdir import nested
 from kafkalog.log.names import local_path
 from kafkalog.log.recognition import DirectoryKind, recognized
-from kafkalog.log.storage import open_tree
+from kafkalog.log.storage import exists, open_tree
 from kafkalog.log.tree import DirectoryEntry
 
 __all__ = ["Found", "walk"]
@@ -40,7 +40,8 @@ def walk(root: str, report: Callable[[Finding], object]) -> Iterator[Found]:
         try:
             entries = sorted(tree.entries(home), key=lambda entry: entry.name)
         except UnreadableError as error:
-            report(Finding.of("file-unreadable", home, str(error)))
+            if home == root or exists(home):  # a broker deletes directories of topics
+                report(Finding.of("file-unreadable", home, str(error)))
             continue
         if home != root and recognized(tree, os.path.basename(home), entries) is DirectoryKind.LOG_DIRECTORY:
             report(nested(home))

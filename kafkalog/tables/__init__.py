@@ -39,6 +39,7 @@ TABLES: Final[dict[str, Table]] = {
         audit.FINDINGS,
         verify.FILES,
         verify.LOGS,
+        verify.EXTENTS,
         replicas.REPLICAS,
         salvage.STRETCHES,
         show.FIELDS,

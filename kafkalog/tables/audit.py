@@ -38,6 +38,7 @@ CAUSES: Final = (
     "producer-unknown",  # all state partitions are available and none names the producer id
     "replica-behind",  # another replica has the marker, this one ends before it
     "state-partition-missing",  # a state partition is missing, and no available one names the producer id
+    "copied-while-running",  # the state partition or the log was copied too early to know
 )
 CERTAINTIES: Final = ("proved", "unless-copied-while-running", "damage-between")
 GAP_KINDS: Final = ("legal", "damage", "unexplained")

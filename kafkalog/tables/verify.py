@@ -8,7 +8,7 @@ from kafkalog.tables.audit import FINDINGS
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.replicas import REPLICAS
 
-__all__ = ["FILES", "FILE_KINDS", "FILE_STATES", "LOGS", "VERIFY_TABLES"]
+__all__ = ["EXTENTS", "FILES", "FILE_KINDS", "FILE_STATES", "LOGS", "VERIFY_TABLES"]
 
 FILE_KINDS: Final = (
     "log",
@@ -97,4 +97,17 @@ LOGS: Final = Table(
         Column("findings", "int64", "findings above note"),
     ),
 )
-VERIFY_TABLES: Final = (LOGS, FILES, REPLICAS, FINDINGS)
+EXTENTS: Final = Table(
+    "extents",
+    "a damaged place of a file in which one finding counts more than 1,000 places of its code",
+    (
+        Column("file", "string", "the file, as a user would type it"),
+        _LOG,
+        _TOPIC,
+        _PARTITION,
+        Column("code", "string", "the finding's code"),
+        Column("position", "int64", "the first damaged byte in the file", "bytes"),
+        Column("length", "int64", "the number of damaged bytes", "bytes"),
+    ),
+)
+VERIFY_TABLES: Final = (LOGS, FILES, EXTENTS, REPLICAS, FINDINGS)

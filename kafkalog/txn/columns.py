@@ -136,10 +136,26 @@ class Packed:
             return Columns.empty(self.names)
         starts = np.array([0, *accumulate(map(len, self._blocks))], np.intp)
         numbers = np.searchsorted(starts, places, "right") - 1
-        needed, of_place = np.unique(numbers, return_inverse=True)
-        blocks = [self._blocks[number].rows(self.names) for number in needed.tolist()]
-        base = np.array([0, *accumulate(map(len, blocks))], np.intp)[of_place]
-        return Columns.concat(blocks, self.names).take(places - starts[numbers] + base)
+        order = np.argsort(numbers, kind="stable")
+        needed, firsts = np.unique(numbers[order], return_index=True)
+        found = [
+            self._blocks[number].rows(self.names).take(places[of_block] - starts[number])
+            for number, of_block in zip(needed.tolist(), np.split(order, firsts[1:]), strict=True)
+        ]
+        back = np.empty(len(places), np.intp)
+        back[order] = np.arange(len(places))
+        return Columns.concat(found, self.names).take(back)
+
+    def reordered(self, order: NDArray[np.intp]) -> Packed:
+        """Return the rows in another order, unpacking one column at a time."""
+        starts = range(0, len(order), _AT_ONCE)
+        blocks: list[dict[str, tuple[int, NDArray[Any] | None]]] = [{} for _ in starts]
+        for name in self.names:
+            column = self[name][order]
+            for columns, start in zip(blocks, starts, strict=True):
+                columns[name] = _packed(column[start : start + _AT_ONCE])
+        lengths = (min(_AT_ONCE, len(order) - start) for start in starts)
+        return Packed(self.names, (_Block.of_cells(of, length) for of, length in zip(blocks, lengths, strict=True)))
 
     def parts(self) -> list[bytes]:
         """Return the rows as bytes: of each block its length, each column's least value and width, and the cells."""
@@ -213,6 +229,7 @@ class _Block:
         return Columns({name: _unpacked(*self._columns[name], self._length) for name in names})
 
 
+_AT_ONCE: Final = 4096  # rows of a block that is made of others
 _FEW: Final = 100  # fewer rows are not worth packing
 _NARROW: Final = tuple((narrow, np.iinfo(narrow).max) for narrow in (np.uint8, np.uint16, np.uint32))
 _MOST_ROWS: Final = 1 << 24  # of a block that is read; folds make blocks of some thousand rows

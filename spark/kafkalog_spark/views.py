@@ -117,14 +117,16 @@ def _of_logs(table: str) -> LogBatches:
     def batches(logs: list[LogPlace], around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
         places = segments_of(logs, request.split_bytes)
         scans: dict[int, dict[int, SegmentScan]] = {log.number: {} for log in logs}
-        clock = Clock(around.newest, around.now)
+        clock = Clock(around.newest, around.newest_broker)
         for place in places:
             scan = scan_place(place, request.options.limits)
             scans[place.log_number][place.split_no] = scan
             clock = clock.with_scan(scan.stretch.newest, scan.stretch.newest_broker)
         now = clock.newest_broker if request.options.now is None else around.now
         in_order = {number: [of_log[at] for at in sorted(of_log)] for number, of_log in scans.items()}
-        judgement = judge_partition(logs, in_order, replace(around, newest=clock.newest, now=now))
+        judgement = judge_partition(
+            logs, in_order, replace(around, newest=clock.newest, newest_broker=clock.newest_broker, now=now)
+        )
         if table == "findings":
             yield from arrow_batches(finding_rows(judgement.findings), arrow_schema(audit.FINDINGS))
         for found in judgement.logs:

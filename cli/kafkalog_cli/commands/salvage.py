@@ -74,9 +74,40 @@ def salvage(
     except _NothingError:
         say(f"no batch is whole: {output} was not written")
     else:
-        for line in told.lines(output):
+        for line in (*told.lines(output), *_next_steps(segment, output, told, Limits(max_batch_bytes))):
             say(line)
     return outcome.status(exit_zero=exit_zero)
+
+
+def _next_steps(segment: str, output: Path, told: _Told, limits: Limits) -> Iterator[str]:
+    """Say what the copy changes for transactions, offsets and groups, and what to do with it."""
+    if not told.holes:
+        return
+    from kafkalog.auditing.transactions import fates_after_salvage
+
+    fates = fates_after_salvage(segment, str(output), told.holes, limits)
+    if fates is None:
+        yield "transactions: not looked at, the segment is in no partition's directory"
+    elif not fates.total:
+        yield "transactions: none that is in the partition reaches across what was left out"
+    else:
+        yield f"transactions that reach across what was left out: {fates.total}"
+        yield from (f"  {fate}" for fate in fates.first)
+        if more := fates.total - len(fates.first):
+            yield f"  and {more} more"
+    if told.lost_tail:
+        yield (
+            f"the end of the segment is left out: if it is the log's last one, the broker writes the offsets after"
+            f" {told.last} anew, and groups that have committed a later offset skip what it writes, or are reset"
+        )
+    yield (
+        "before a broker gets the copy: stop the broker; if another replica is whole, delete this partition's directory"
+        " instead, and the broker fetches the log from there"
+    )
+    yield (
+        "then give the copy the segment's name, delete the segment's .index, .timeindex and .txnindex, and run kafkalog"
+        " txn-audit on the directory before the broker starts"
+    )
 
 
 class _NothingError(Exception):
@@ -87,6 +118,8 @@ class _Told:
     """Passes rows on, and sums them up."""
 
     def __init__(self, segment: str, wanted: Sequence[str], sink: RowSink, outcome: Outcome) -> None:
+        from kafkalog.log.names import parse_name
+
         self.segment = segment
         self.wanted = wanted
         self.sink = sink
@@ -94,6 +127,10 @@ class _Told:
         self.taken_batches = 0
         self.taken_bytes = 0
         self.left: Counter[str] = Counter()  # bytes left out, by reason
+        self.holes: list[int] = []  # the last offset before each place where something was left out
+        base = parse_name(Path(segment).name).offset
+        self.last = -1 if base is None else base - 1  # the last offset that was copied, or the one before the segment
+        self.lost_tail = False
 
     def take(self, item: Salvaged | Finding) -> None:
         """Show a stretch or a finding."""
@@ -108,11 +145,18 @@ class _Told:
             return
         if "stretches" in self.wanted:
             self.sink.row(TABLES["stretches"], item.row(self.segment))
+        part = item.stretch
         if item.taken:
-            self.taken_batches += item.stretch.batches
-            self.taken_bytes += item.stretch.size
-        else:
-            self.left[item.stretch.reason] += item.stretch.size
+            self.taken_batches += part.batches
+            self.taken_bytes += part.size
+            self.last = self.last if part.last_offset is None else part.last_offset
+            self.lost_tail = False
+            return
+        self.left[part.reason] += part.size
+        if part.reason != "tail-preallocated":
+            if self.holes[-1:] != [self.last]:
+                self.holes.append(self.last)
+            self.lost_tail = True
 
     def nothing_whole(self) -> None:
         """Raise _NothingError if a file that has bytes gave none."""

@@ -81,12 +81,14 @@ _EVERYTHING: Final = _Filter(None, None, None, None, ())
 @click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
               help="Where the audit runs; Spark writes only Parquet.")  # fmt: skip
 @click.option("--master", metavar="URL", help="With --engine spark: the Spark master, such as local[2].")
+@click.option("--confirm", type=click.FloatRange(min=0), metavar="SECONDS",
+              help="Read partitions with open transactions that are not proved again after this time.")  # fmt: skip
 @audit_options
 def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
     topic: str | None, partitions: tuple[range, ...] | None, producer_id: int | None, transactional_id: str | None,
-    state: tuple[str, ...], jobs: int, output: Path | None, hashed: bool, fail_on: str, exit_zero: bool,
-    engine: str, master: str | None, **options: Any,
+    state: tuple[str, ...], jobs: int | None, output: Path | None, hashed: bool, fail_on: str, exit_zero: bool,
+    engine: str, master: str | None, confirm: float | None, **options: Any,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
@@ -108,15 +110,20 @@ def txn_audit(
     if engine == "spark":
         if form != "parquet":
             raise click.UsageError("--engine spark writes Parquet: name a new directory with -o DIR.")
+        if confirm is not None:
+            raise click.UsageError("--confirm works only with --engine local.")
         _refuse_filters(click.get_current_context())
         from kafkalog_cli.bulk import run_bulk
 
         return run_bulk(paths, master=master)
-    from kafkalog.auditing.pipeline import audit
+    from kafkalog.auditing.pipeline import audit, confirmed
     from kafkalog.auditing.transactions import Summary
 
     started = time.time()
-    found = audit(paths, audit_options_of(options, jobs=jobs))
+    of_audit = audit_options_of(options, jobs=jobs)
+    found = audit(paths, of_audit)
+    if confirm is not None:
+        found = confirmed(found, paths, of_audit, confirm)
     summary = Summary.of(found)
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:

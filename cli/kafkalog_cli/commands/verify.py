@@ -62,7 +62,7 @@ _HASHES: Final = ("sha256",)
 def verify(
     paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
     tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
-    max_decompressed_bytes: int, jobs: int, replicas: bool, output: Path | None, fail_on: str, exit_zero: bool,
+    max_decompressed_bytes: int, jobs: int | None, replicas: bool, output: Path | None, fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
     """Check whether DIRs and FILEs are whole: brokers' log directories, single partitions, segments, side files.
 

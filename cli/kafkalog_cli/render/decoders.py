@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog import MalformedError, Record
 from kafkalog.format.internal import Internal, InternalRecord, UnknownTypeError, internal_record
+from kafkalog.format.internal_text import STATES_BY_NAME, metadata_word
 from kafkalog.format.lines import java_text
 from kafkalog.format.message_json import kafka_json
 from kafkalog.format.records.transaction_state import TransactionState
@@ -18,7 +19,6 @@ __all__ = ["DIALECTS", "DecodedText", "shown"]
 # The official tool's versions whose text is available, and the schemas that they know.
 DIALECTS: Final[dict[str, Release]] = {"4.3": (4, 3), "4.2": (4, 2), "4.4": (4, 4)}
 _LONGEST_KEPT: Final = 512
-_STATES_BY_NAME: Final[Release] = (4, 4)  # from here on states of transactions are written as names
 
 
 class DecodedText(NamedTuple):
@@ -78,7 +78,7 @@ def _keyed(internal: Internal, record: Record, release: Release) -> DecodedText:
 
 def _value(internal: Internal, read: InternalRecord, release: Release) -> dict[str, Any]:
     fields = read.value or {}
-    if internal is Internal.TRANSACTION_LOG and release >= _STATES_BY_NAME:
+    if internal is Internal.TRANSACTION_LOG and release >= STATES_BY_NAME:
         return {**fields, "transactionStatus": _state(fields["transactionStatus"])}
     if read.name == "GroupMetadata":
         from kafkalog.format.records.consumer_offsets import with_protocol
@@ -95,8 +95,7 @@ def _state(number: int) -> str:
 
 
 def _metadata(read: InternalRecord) -> str:
-    kind = "".join(f"_{letter}" if letter.isupper() and at else letter for at, letter in enumerate(read.name))
-    return kafka_json({"type": kind.upper(), "version": read.version, "data": read.value})
+    return kafka_json({"type": metadata_word(read.name), "version": read.version, "data": read.value})
 
 
 # Objects of Java as their toString writes them.

@@ -10,22 +10,27 @@ from kafkalog.auditing.partition.findings import file_of, located, log_findings,
 from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.lost_offsets import LostOffsets
 from kafkalog.auditing.partition.marker_rules import marker_findings
+from kafkalog.auditing.partition.one_moment import Settled, settled, with_note
 from kafkalog.auditing.partition.read import read_log
-from kafkalog.auditing.partition.replicas import reach, replica_forks, state_differences
+from kafkalog.auditing.partition.replicas import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
 from kafkalog.auditing.partition.scan_message import SCAN_VERSION, read_extents, read_scan, scan_messages
 from kafkalog.auditing.partition.segments import segment_row
+from kafkalog.auditing.partition.steady import moving_finding, steady_findings, unreadable_while_moving
 
 __all__ = [
     "SCAN_VERSION",
     "LostOffsets",
     "PartitionAudit",
     "SegmentScan",
+    "Settled",
     "file_of",
+    "fork_of",
     "join",
     "located",
     "log_findings",
     "marker_findings",
+    "moving_finding",
     "offset_range",
     "reach",
     "read_extents",
@@ -35,5 +40,9 @@ __all__ = [
     "scan_messages",
     "scan_segment",
     "segment_row",
+    "settled",
     "state_differences",
+    "steady_findings",
+    "unreadable_while_moving",
+    "with_note",
 ]

@@ -59,13 +59,13 @@ class PartitionAudit:
     txn_entries: Mapping[int, list[AbortedTransaction]] = field(default_factory=dict)
 
     @cached_property
-    def _by_producer(self) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    def _by_producer(self) -> tuple[NDArray[np.int64], Packed]:
         producers = self.transactions["producer_id"]
         order = np.argsort(producers, kind="stable")
-        return producers[order], order
+        return producers[order], self.transactions.reordered(order)
 
     def of_producer(self, producer_id: int) -> Columns:
         """Return a producer's transactions in log order."""
-        producers, order = self._by_producer
+        producers, rows = self._by_producer
         low, high = np.searchsorted(producers, [producer_id, producer_id + 1])
-        return self.transactions.take(order[low:high])
+        return rows.take(np.arange(low, high))

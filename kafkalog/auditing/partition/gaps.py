@@ -6,14 +6,16 @@ says whether the cleaner may have removed anything at all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
 from kafkalog.log.logdir import PartitionDirectory
 
-__all__ = ["Evidence", "Gap", "MissingOffsets", "classify", "holes"]
+__all__ = ["DamagedEnds", "Evidence", "Gap", "MissingOffsets", "Spans", "classify", "holes"]
 
 _BY_CLEANER: Final = frozenset({"compaction", "removed-marker", "cleaned-aborted-data"})
 _NOT_SEEN: Final = frozenset({"lost-segment", "missing-batches"})  # the causes where no sign of the cleaner is left
@@ -48,15 +50,66 @@ class Evidence:
     """What a log's files say that bears on its gaps.
 
     `cleaned_to` is the offset below which the cleaner may have been, -1 where no file shows that it was there;
-    `aborted` are first and last offsets of aborted transactions by the ``.txnindex`` files.
+    `aborted` are first and last offsets of aborted transactions by the ``.txnindex`` files, `starts` offsets at which a
+    snapshot was taken or a leader epoch begins.
     """
 
     directory: PartitionDirectory
     log_start_offset: int
     cleaned_to: int
     has_transactions: bool
-    damaged: Sequence[DamagedBytes]
-    aborted: Sequence[tuple[int, int]]
+    damaged: DamagedEnds
+    aborted: Spans
+    starts: Sequence[int]
+
+    @classmethod
+    def of(
+        cls,
+        directory: PartitionDirectory,
+        log_start_offset: int,
+        cleaned_to: int,
+        damaged: Iterable[DamagedBytes],
+        aborted: Iterable[tuple[int, int]],
+        *,
+        has_transactions: bool,
+    ) -> Evidence:
+        """Sort what is asked for each gap."""
+        starts = sorted([*directory.snapshots, *(start for _, start in directory.leader_epochs)])
+        return cls(
+            directory, log_start_offset, cleaned_to, has_transactions, DamagedEnds(damaged), Spans(aborted), starts
+        )
+
+
+class DamagedEnds:
+    """Where damaged bytes end, by the last offset before them."""
+
+    def __init__(self, damaged: Iterable[DamagedBytes]) -> None:
+        self._ends: dict[int | None, dict[str, int]] = {}
+        for extent in damaged:
+            ends, end = self._ends.setdefault(extent.last_offset, {}), extent.position + extent.length
+            ends[extent.file] = min(end, ends.get(extent.file, end))
+
+    def are_before(self, hole: MissingOffsets) -> bool:
+        """Say whether damaged bytes are where the missing offsets would be."""
+        befores = (hole.first_offset - 1, None) if hole.at_seam else (hole.first_offset - 1,)  # None: before any batch
+        found = (self._ends.get(before, {}) for before in befores)
+        return any(
+            len(ends) > (hole.file in ends) or ends.get(hole.file, hole.position + 1) <= hole.position for ends in found
+        )
+
+
+class Spans:
+    """Ranges of offsets, to be asked many times."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        ordered = sorted(spans)
+        self._firsts = [first for first, _ in ordered]
+        self._reach = list(accumulate((last for _, last in ordered), max))
+
+    def meet(self, first: int, last: int) -> bool:
+        """Say whether one of them has an offset from `first` to `last`."""
+        at = bisect_right(self._firsts, last) - 1
+        return at >= 0 and self._reach[at] >= first
 
 
 def holes(scans: Sequence[SegmentScan]) -> Iterator[MissingOffsets]:
@@ -97,17 +150,16 @@ def _by_files(hole: MissingOffsets, evidence: Evidence) -> tuple[str, str]:
     first, last = hole.first_offset, hole.last_offset
     if last < evidence.log_start_offset:
         return "legal", "below-log-start"
-    if _is_damaged(hole, evidence.damaged):
+    if evidence.damaged.are_before(hole):
         return "damage", "unreadable-bytes"
     directory = evidence.directory
     if hole.at_seam and _has_orphan(hole, directory):
         return "damage", "lost-segment"
     if last < evidence.cleaned_to:
-        if any(low <= last and first <= high for low, high in evidence.aborted):
+        if evidence.aborted.meet(first, last):
             return "legal", "cleaned-aborted-data"
         return "legal", "removed-marker" if first == last and evidence.has_transactions else "compaction"
-    starts = [start for _, start in directory.leader_epochs]
-    witnessed = any(first <= offset <= last for offset in (*directory.snapshots, *starts))
+    witnessed = bisect_left(evidence.starts, first) < bisect_right(evidence.starts, last)
     if hole.at_seam and (witnessed or evidence.cleaned_to < 0):
         return "damage", "lost-segment"
     return "unexplained", "missing-batches"
@@ -122,17 +174,6 @@ def _by_policy(hole: MissingOffsets, kind: str, cause: str, evidence: Evidence, 
     if cause in _NOT_SEEN and evidence.cleaned_to < 0 and reachable and not _has_orphan(hole, evidence.directory):
         return "legal", "compaction"
     return kind, cause
-
-
-def _is_damaged(hole: MissingOffsets, damaged: Sequence[DamagedBytes]) -> bool:
-    """Say whether damaged bytes are where the missing offsets would be."""
-    for extent in damaged:
-        is_before = extent.file != hole.file or extent.position + extent.length <= hole.position
-        if is_before and extent.last_offset == hole.first_offset - 1:
-            return True
-        if is_before and extent.last_offset is None and hole.at_seam:
-            return True  # before the log's first batch
-    return False
 
 
 def _has_orphan(hole: MissingOffsets, directory: PartitionDirectory) -> bool:

@@ -44,7 +44,7 @@ def join(
     cleaned_to = _cleaned_to(directory, scans, log_end)
     has_transactions = any(scan.transactions for scan in scans)
     aborted = [(entry.first_offset, entry.last_offset) for rows in entries.values() for entry in rows]
-    evidence = Evidence(directory, log_start, cleaned_to, has_transactions, damaged, aborted)
+    evidence = Evidence.of(directory, log_start, cleaned_to, damaged, aborted, has_transactions=has_transactions)
     facts = PartitionAudit(
         directory,
         log_start,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 
 from kafkalog.auditing.partition.facts import PartitionAudit
+from kafkalog.auditing.partition.findings import located
 from kafkalog.findings import Finding
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.txn.coordinator import Entry
 
-__all__ = ["reach", "replica_forks", "state_differences"]
+__all__ = ["fork_of", "reach", "replica_forks", "state_differences"]
 
 
 def reach(partition: PartitionAudit) -> tuple[int, int]:
@@ -19,31 +19,34 @@ def reach(partition: PartitionAudit) -> tuple[int, int]:
     return (max(epochs, default=-1), partition.log_end_offset)
 
 
-def replica_forks(partitions: Sequence[PartitionAudit]) -> Iterator[Finding]:
-    """Yield a finding for each pair of replicas with batches of different leader epochs at the same offset."""
-    replicas: dict[tuple[str, int], list[PartitionAudit]] = {}
-    for partition in partitions:
-        replicas.setdefault((partition.directory.topic, partition.directory.partition), []).append(partition)
-    for (topic, number), of_one in replicas.items():
-        for one, other in combinations(of_one, 2):
-            fork = _fork(one, other)
-            if fork is None:
-                continue
-            offset, epoch, other_epoch = fork
-            yield Finding.of(
-                "replicas-fork",
-                one.directory.log,
-                f"at offset {offset} this replica has leader epoch {epoch}, {other.directory.log} has {other_epoch}",
-                offset=offset,
-                needed=epoch,
-                found=other_epoch,
-                log=one.directory.log,
-                topic=topic,
-                partition=number,
-            )
+def replica_forks(replicas: Sequence[PartitionAudit], speaker: int) -> Iterator[Finding]:
+    """Yield a finding for each replica with batches of another leader epoch than the `speaker` at the same offset."""
+    leader = replicas[speaker]
+    for replica in replicas:
+        fork = None if replica is leader else fork_of(replica, leader)
+        if fork is None:
+            continue
+        offset, epoch, needed = fork
+        here, there = replica.log_end_offset - offset, leader.log_end_offset - offset
+        finding = Finding.of(
+            "replicas-fork",
+            replica.directory.log,
+            f"From offset {offset} on this replica has other batches than {leader.directory.log}, which speaks for the"
+            f" partition: there the leader epoch is {needed}, here {epoch}. {_offsets(here)} only here, {there} only"
+            " there.",
+            offset=offset,
+            last_offset=replica.log_end_offset - 1,
+            needed=needed,
+            found=epoch,
+        )
+        yield located(finding, replica.directory)
 
 
-def _fork(one: PartitionAudit, other: PartitionAudit) -> tuple[int, int, int] | None:
+def _offsets(count: int) -> str:
+    return "1 offset is" if count == 1 else f"{count} offsets are"
+
+
+def fork_of(one: PartitionAudit, other: PartitionAudit) -> tuple[int, int, int] | None:
     """Return the first offset that both have in different leader epochs, with the two epochs."""
     low = max(one.log_start_offset, other.log_start_offset)
     high = min(one.log_end_offset, other.log_end_offset)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import Bytes, Finding
-from kafkalog.format import markers
-from kafkalog.format.message import MalformedError
-from kafkalog.format.records.transaction_state import state_record
+from kafkalog.findings import Finding
+from kafkalog.format import kernel, markers
 from kafkalog.log.chunk import Chunk, Limits
+from kafkalog.log.folded import FileFindings, is_extent
 from kafkalog.log.logdir import Segment
-from kafkalog.log.names import STATE_TOPIC
-from kafkalog.log.readers import records, segment_chunks
+from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
+from kafkalog.log.readers import segment_chunks
+from kafkalog.log.state_columns import read_state_columns
 from kafkalog.txn.coordinator import Entry
 from kafkalog.txn.fold import Fold, FoldedLog
 
@@ -90,17 +91,22 @@ def scan_segment(
                 chunk.open_wrappers()
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:
-        reported.findings.append(Finding.of("file-unreadable", segment.path, str(error)))
+        reported.kept.add(Finding.of("file-unreadable", segment.path, str(error)))
         reported.damaged.append(DamagedBytes(segment.path, 0, segment.size, fold.last_offset))
     stretch = fold.result()
+    if log.topic in _BY_BROKERS:
+        stretch = replace(stretch, newest_broker=stretch.newest)
     reported.of_markers(stretch)
     scan = SegmentScan(
-        segment, stretch, reported.damaged, reported.zero_tail, reported.findings,
+        segment, stretch, reported.damaged, reported.zero_tail, reported.kept.all(),
         len(stretch.finished) + len(stretch.opened), _oldest(stretch),
     )  # fmt: skip
     if log.topic == STATE_TOPIC:
         _read_entries(log, scan, limits)
     return scan
+
+
+_BY_BROKERS: Final = (METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC)  # brokers set all times in them
 
 
 def _oldest(stretch: FoldedLog) -> int:
@@ -114,22 +120,10 @@ def _read_entries(log: LogName, scan: SegmentScan, limits: Limits | None) -> Non
     """Read a coordinator's records."""
     path = scan.segment.path
     try:
-        size = scan.segment.size
-        for record in records(path, limits=limits, on_finding=lambda _: None, max_bytes=size):  # the scan reported them
-            try:
-                state = state_record(record.key, record.value)
-            except MalformedError as error:
-                message = f"the record at offset {record.offset}: {error}"
-                finding = Finding.of(
-                    "state-record-malformed", path, message, position=record.position, offset=record.offset,
-                    log=log.log,
-                )  # fmt: skip
-                if finding not in scan.findings[-1:]:  # two records of a batch may have one offset
-                    scan.findings.append(finding)
-                continue
-            if state is not None:
-                entry = Entry(log.log, log.partition, record.offset, record.timestamp, state)
-                scan.entries.append(entry)
+        states = read_state_columns(path, log.log, limits=limits, max_bytes=scan.segment.size)
+        scan.findings += states.findings
+        about = zip(states.offset.tolist(), states.timestamp.tolist(), states.records(), strict=True)
+        scan.entries += (Entry(log.log, log.partition, *one) for one in about)
     except UnreadableError as error:
         if not any(finding.code == "file-unreadable" for finding in scan.findings):  # it vanished since the first read
             scan.findings.append(Finding.of("file-unreadable", path, str(error)))
@@ -142,25 +136,37 @@ class _Reported:
         self.file = file
         self.damaged: list[DamagedBytes] = []
         self.zero_tail: Finding | None = None
-        self.findings: list[Finding] = []
+        self.kept = FileFindings()
 
     def of_chunk(self, chunk: Chunk, last_offset: int | None) -> None:
-        """Keep a chunk's findings, except gaps: these are rows of the table of gaps."""
+        """Keep a chunk's findings, except gaps: these are rows of the table of gaps.
+
+        `last_offset` is that of the batch before the chunk.
+        """
         for finding in chunk.findings:
             if finding.code == "tail-preallocated":
                 self.zero_tail = finding
                 continue
-            if finding.bytes in (Bytes.LOST, Bytes.SUSPECT) and finding.position is not None and finding.length:
-                self.damaged.append(DamagedBytes(self.file, finding.position, finding.length, last_offset))
+            if finding.length and is_extent(finding):
+                before = _last_before(chunk, finding.position or 0, last_offset)
+                self.damaged.append(DamagedBytes(self.file, finding.position or 0, finding.length, before))
             if finding.code != "offset-gap":
-                self.findings.append(finding)
+                self.kept.add(finding)
 
     def of_markers(self, stretch: FoldedLog) -> None:
         """Report the markers that can't be read."""
         for offset, position, size in stretch.unreadable_markers:
             message = f"the transaction marker at offset {offset} can't be read"
-            self.findings.append(
+            self.kept.add(
                 Finding.of(
                     "control-record-malformed", self.file, message, position=position, length=size, offset=offset
                 )
             )
+
+
+def _last_before(chunk: Chunk, position: int, last_offset: int | None) -> int | None:
+    """Return the last offset of the whole batch before a position in or after a chunk."""
+    row = bisect_left(chunk.heads.column(kernel.POSITION), position) - 1
+    while row >= 0 and not chunk.heads.cell(kernel.VALID, row):
+        row -= 1
+    return last_offset if row < 0 else chunk.heads.cell(kernel.LAST_OFFSET, row)

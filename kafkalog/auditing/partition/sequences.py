@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.findings import Finding
@@ -11,6 +13,7 @@ from kafkalog.txn.sequences import judge
 
 if TYPE_CHECKING:
     from kafkalog.auditing.partition.facts import PartitionAudit
+    from kafkalog.auditing.partition.gaps import Gap
 
 __all__ = ["broken_sequences"]
 
@@ -23,17 +26,17 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
     """Yield the breaks of a log's sequences that a leader would have refused."""
     if audit.directory.topic in _COORDINATORS:
         return
+    epochs, missing = sorted(first for _, first in audit.epochs), _Missing(audit.gaps)
     for found in audit.breaks:
         before, offset = found.last_offset, found.first_offset
         if before < audit.cleaned_to or offset <= audit.log_start_offset:
             continue
         if found.next_timestamp - found.last_timestamp > _EXPIRATION_MS:
             continue  # a leader has forgotten the producer: it may continue with any sequence
-        if any(before < first <= offset for _, first in audit.epochs):
+        if bisect_right(epochs, before) < bisect_right(epochs, offset):
             continue  # a new leader knows only what was replicated
         kind, needed = judge(found)
-        explained = any(before < gap.first_offset and gap.last_offset < offset for gap in audit.gaps)
-        if kind == "hole" and explained:
+        if kind == "hole" and missing.between(before, offset):
             continue  # its batches are among the missing offsets, which have a finding
         yield Finding.of(
             "sequence-broken",
@@ -46,3 +49,17 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
             needed=needed,
             found=found.first_sequence,
         )
+
+
+class _Missing:
+    """A log's gaps, to be asked many times."""
+
+    def __init__(self, gaps: Iterable[Gap]) -> None:
+        ordered = sorted((gap.first_offset, gap.last_offset) for gap in gaps)
+        self._firsts = [first for first, _ in ordered]
+        self._lowest_ends = list(accumulate((last for _, last in reversed(ordered)), min))[::-1]
+
+    def between(self, before: int, after: int) -> bool:
+        """Say whether a whole gap is between two offsets."""
+        at = bisect_right(self._firsts, before)
+        return at < len(self._firsts) and self._lowest_ends[at] < after

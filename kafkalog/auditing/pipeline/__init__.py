@@ -5,6 +5,7 @@ It answers: what runs where, and what crosses between processes.
 
 from __future__ import annotations
 
+from kafkalog.auditing.pipeline.confirm import confirmed
 from kafkalog.auditing.pipeline.messages import (
     read_conflict,
     read_counts,
@@ -42,6 +43,7 @@ __all__ = [
     "SegmentPlace",
     "as_text",
     "audit",
+    "confirmed",
     "groups_of",
     "judge_partition",
     "logs_of",

@@ -14,11 +14,11 @@ from kafkalog.auditing.pipeline.stages import Clock, judge_partition, scan_place
 from kafkalog.auditing.transactions import AtomicityCheck, LogAudit, Surroundings, across_partitions
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
+from kafkalog.log.processes import job_count
 
 __all__ = ["Executor", "InProcess", "JudgedLogs", "ProcessPool", "Scanned", "executor_for"]
 
 _TASK_BYTES: Final = 32 << 20
-_POOL_BYTES: Final = 64 << 20  # below, starting processes costs more than they save
 _MESSAGE_ROWS: Final = 1 << 16  # transactions, some 30 bytes each
 
 
@@ -143,8 +143,7 @@ def _received(messages: list[bytes]) -> SegmentScan:
     return scan
 
 
-def executor_for(logs: Sequence[LogPlace], limits: Limits, jobs: int) -> InProcess:
-    """Return the executor of an audit on this machine: with a pool of processes where that pays."""
-    if jobs == 1 or sum(log.directory.size for log in logs) < _POOL_BYTES:
-        return InProcess(limits)
-    return ProcessPool(limits, jobs)
+def executor_for(logs: Sequence[LogPlace], limits: Limits, jobs: int | None) -> InProcess:
+    """Return the executor of an audit on this machine; `jobs` as in ``job_count``."""
+    count = job_count(jobs, sum(log.directory.size for log in logs))
+    return InProcess(limits) if count == 1 else ProcessPool(limits, count)

@@ -10,6 +10,7 @@ from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.transactions import KEY_COLUMNS, Blocker, LogSummary
 from kafkalog.findings import Severity
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
+from kafkalog.log.tree import FileIdentity
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
 
@@ -28,7 +29,7 @@ __all__ = [
 
 _PLACE: Final = Schema(
     "log-place",
-    1,
+    2,
     (
         WireTable(
             "log",
@@ -43,11 +44,12 @@ _PLACE: Final = Schema(
         WireTable("leader_epochs", ("epoch", "start_offset")),
         WireTable("checkpoints", ("offset",), ("kind",)),
         WireTable("txn_indexes", ("base_offset",)),
+        WireTable("files", ("inode", "size", "mtime_ns"), ("name",)),
     ),
 )
 _SUMMARY_NUMBERS: Final = (
     "partition", "log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset", "segments", "size",
-    "batches", "records", "control_records", "open", "serious", "unidentified",
+    "batches", "records", "control_records", "open", "serious", "unidentified", "spoken_for",
 )  # fmt: skip
 _SUMMARY_TEXTS: Final = ("log", "topic", "cluster_id", "node_id", "topic_id")
 _SUMMARY: Final = Schema(
@@ -67,6 +69,8 @@ _COUNTS: Final = Schema(
 )
 _KEYS: Final = Schema("own-epoch-keys", 1, (WireTable("keys", KEY_COLUMNS),))
 _CONFLICT: Final = Schema("conflict", 1, (WireTable("pair", KEY_COLUMNS),))
+
+_VANISHED: Final = FileIdentity(-1, -1, -1)
 
 Codes = Counter[tuple[str, Severity]]
 
@@ -92,6 +96,7 @@ def write_place(place: LogPlace) -> bytes:
             "leader_epochs": log.leader_epochs,
             "checkpoints": [(offset, kind) for kind, offset in log.checkpoints.items()],
             "txn_indexes": [(offset,) for offset in sorted(log.txn_indexes)],
+            "files": [(*(known or _VANISHED), name) for name, known in log.files.items()],
         },
     )  # fmt: skip
 
@@ -116,9 +121,15 @@ def read_place(data: bytes) -> LogPlace:
         running=bool(running),
         clean_shutdown=bool(clean),
         txn_indexes=frozenset(offset for (offset,) in message.rows("txn_indexes")),
+        files={name: _identity(*about) for *about, name in message.rows("files")},
     )
     node = LogDirectory(node_path, home, cluster_id, node_id, bool(node_clean), bool(locked), directory_id=directory_id)
     return LogPlace(number, cluster, group, shares, node, directory)
+
+
+def _identity(inode: int, size: int, mtime_ns: int) -> FileIdentity | None:
+    known = FileIdentity(inode, size, mtime_ns)
+    return None if known == _VANISHED else known
 
 
 def write_summary(summary: LogSummary) -> bytes:

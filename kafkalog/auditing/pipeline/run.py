@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from kafkalog.auditing.partition import SegmentScan
@@ -13,6 +14,7 @@ from kafkalog.auditing.pipeline.places import LogPlace, logs_of
 from kafkalog.auditing.pipeline.stages import surround
 from kafkalog.auditing.transactions import Audit, AuditOptions, ClusterAudit, LogAudit, Surroundings
 from kafkalog.log.clusters import Cluster, open_clusters
+from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.names import STATE_TOPIC
 
 __all__ = ["audit", "run_stages"]
@@ -43,11 +45,18 @@ def run_stages(
             yield around, judged
 
 
-def audit(paths: Sequence[str | os.PathLike[str]], options: AuditOptions | None = None) -> Audit:
-    """Audit log directories, or partitions' directories alone; clusters are audited side by side."""
+def audit(
+    paths: Sequence[str | os.PathLike[str]], options: AuditOptions | None = None,
+    only: Callable[[PartitionDirectory], bool] = lambda _: True,
+) -> Audit:  # fmt: skip
+    """Audit log directories, or partitions' directories alone; clusters are audited side by side.
+
+    `only` says which partitions are read.
+    """
     options = options or AuditOptions()
     clusters, unreadable = open_clusters(paths)
-    logs = logs_of(clusters, share_bytes=None)
+    wanted = (log for log in logs_of(clusters, share_bytes=None) if only(log.directory))
+    logs = [replace(log, number=number) for number, log in enumerate(wanted)]
     audits = []
     with run_stages(clusters, logs, executor_for(logs, options.limits, options.jobs), options) as (around, judged):
         in_cluster: dict[int, list[LogAudit]] = {}
@@ -55,7 +64,7 @@ def audit(paths: Sequence[str | os.PathLike[str]], options: AuditOptions | None 
             in_cluster.setdefault(log.cluster, []).append(judged.logs[log.number])
         for number, cluster in enumerate(clusters):
             of_cluster = in_cluster.get(number, [])
-            findings = [*around[number].findings, *judged.findings[number]]
+            findings = [*around[number].findings, *judged.findings.get(number, ())]
             coordinator = around[number].coordinator
             audits.append(ClusterAudit(cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings))
     return Audit(audits, unreadable)

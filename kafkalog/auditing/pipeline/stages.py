@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafkalog.auditing.partition import SegmentScan, join, scan_segment
+from kafkalog.auditing.partition import SegmentScan, scan_segment, settled, steady_findings
 from kafkalog.auditing.pipeline.places import LogPlace, SegmentPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.auditing.transactions import AuditOptions, Judgement, StateLog, Surroundings, judge
@@ -40,16 +40,45 @@ def surround(
 ) -> Surroundings:
     """Make the surroundings of a cluster's logs; `states` are the logs of its state topic with their scans."""
     metadata = cluster_metadata(cluster.nodes, options.limits)
-    logs = [StateLog.of(log.node, join(log.directory, scans, _policies(log, metadata)), scans) for log, scans in states]
+    logs = []
+    for log, scans in states:
+        state = settled(log.node, log.directory, scans, _policies(log, metadata), options.limits)
+        logs.append(StateLog.of(log.node, state.partition, state.scans))
     return Surroundings.of(cluster.nodes, metadata, logs, clock.newest, clock.newest_broker, options)
 
 
 def judge_partition(
     logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]], around: Surroundings, share: int = 0
 ) -> Judgement:
-    """Join the logs of one partition and judge them; `scans` are by the logs' numbers, of this share of producers."""
-    replicas = [(log.node, join(log.directory, scans[log.number], _policies(log, around.metadata))) for log in logs]
-    return judge(replicas, around, share=share, of=logs[0].shares)
+    """Join the logs of one partition and judge them; `scans` are by the logs' numbers, of this share of producers.
+
+    A log whose files moved since it was listed is read again. Of one that moves on, only what all readings show is
+    reported.
+    """
+    of, limits = logs[0].shares, around.options.limits
+    found = [
+        settled(
+            log.node, log.directory, scans[log.number], _policies(log, around.metadata), limits, share=share, of=of
+        )
+        for log in logs
+    ]  # fmt: skip
+    replicas = [(log.node, one.partition) for log, one in zip(logs, found, strict=True)]
+    judged = judge(replicas, around, share=share, of=of)
+    for number, one in enumerate(found):
+        if one.moved is not None:
+            earlier = [
+                judge(
+                    [*replicas[:number], (logs[number].node, other), *replicas[number + 1 :]],
+                    around,
+                    share=share,
+                    of=of,
+                )
+                for other in one.earlier
+            ]
+            log = judged.logs[number]
+            others = [other.logs[number].findings for other in earlier]
+            log.findings = steady_findings(log.findings, others, one.partition.directory, one.moved)
+    return judged
 
 
 def _policies(log: LogPlace, metadata: Metadata | None) -> set[str | None]:

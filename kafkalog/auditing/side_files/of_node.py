@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
 from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.auditing.side_files.copy_skew import SKEWED
 from kafkalog.auditing.side_files.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.errors import UnreadableError
@@ -71,10 +72,11 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
                 continue
             key = (node.node_id, directory.topic, directory.partition)
             if places.setdefault(key, directory.log) != directory.log:
-                yield _of(
+                twice = _of(
                     directory, "partition-twice", directory.log,
                     f"node {node.node_id} also has this partition in {places[key]}",
                 )  # fmt: skip
+                yield _of_one_moment(twice, directory)  # it was moved from one to the other
     yield from _directory_ids(nodes)
     if metadata is not None:
         yield from absent_findings(nodes, metadata, newest - COPY_MS)
@@ -83,6 +85,13 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
 def _of(directory: PartitionDirectory, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
     finding = Finding.of(code, file, message, **where)
     return finding._replace(log=directory.log, topic=directory.topic, partition=directory.partition)
+
+
+def _of_one_moment(finding: Finding, directory: PartitionDirectory) -> Finding:
+    """Doubt a finding about two directories, one of which a broker may have changed after the other was copied."""
+    if not directory.running:
+        return finding
+    return finding._replace(severity=min(finding.severity, Severity.WARNING), certainty=SKEWED)
 
 
 def _meta_properties(path: str) -> Iterator[Finding]:
@@ -216,7 +225,8 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
     try:
         values = read_properties(path, on_finding=wrong.append)
     except UnreadableError as error:
-        yield _of(directory, "file-unreadable", path, str(error))
+        if exists(path):
+            yield _of(directory, "file-unreadable", path, str(error))
         return
     yield from wrong
     if wrong:
@@ -251,7 +261,7 @@ def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iter
             if directory.topic_id not in right and topic != METADATA_TOPIC:
                 who = "the metadata log has" if topic in known else "other partitions of the topic have"
                 wanted = ", ".join(sorted(right))
-                yield _of(
+                differs = _of(
                     directory,
                     "topic-id-differs",
                     os.path.join(directory.log, "partition.metadata"),
@@ -259,6 +269,7 @@ def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iter
                     needed=wanted,
                     found=directory.topic_id,
                 )
+                yield _of_one_moment(differs, directory)  # it was deleted and created again
 
 
 def _directory_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ def compare_partition(audit: PartitionAudit, sides: Sequence[SideFiles]) -> Iter
     """
     segments = [side.rebuilt for side in sides]
     wrong = list(txn_index_faults(audit, missing=True))
-    doubts = Doubts.against(segments, [faults.place.segment for faults in wrong])
+    doubts = Doubts.against(segments, [faults.place.segment for faults in wrong if not faults.is_rebuilt])
     yield from _orphans(audit)
     for faults in wrong:
         yield faults.finding(excused=doubts.any_foreign)

@@ -24,13 +24,28 @@ class TxnIndexFaults:
     place: SegmentFiles
     faults: list[EntryFault]
 
+    @property
+    def is_gone(self) -> bool:
+        """Say whether the file is missing."""
+        return not exists(self.place.beside(".txnindex"))
+
+    @property
+    def is_rebuilt(self) -> bool:
+        """Say whether a broker makes the file anew when it starts: where a segment has no ``.index``, it rebuilds all.
+
+        Who puts another segment in the place of a damaged one removes them on purpose.
+        """
+        return self.is_gone and not exists(self.place.beside(".index"))
+
     def finding(self, *, excused: bool) -> Finding:
         """Make one finding of the faults, a note where another one explains them."""
         # A broker that ran may have written entries after the copy was taken.
         copied = self.place.is_last and not self.place.directory.clean_shutdown
         late = copied and all(fault.entry is None for fault in self.faults)
         fault = self.faults[0]
-        gone = "" if exists(self.place.beside(".txnindex")) else "the file is missing; "
+        gone = "the file is missing; " if self.is_gone else ""
+        if self.is_rebuilt:
+            gone = "the file is missing, and so is the .index: a starting broker makes both anew; "
         more = len(self.faults) - 1
         others = f"; {more} more {'entry is' if more == 1 else 'entries are'} wrong or missing" if more else ""
         finding = self.place.finding(
@@ -44,7 +59,7 @@ class TxnIndexFaults:
             found=fault.found,
             producer_id=fault.producer_id,
         )
-        return finding._replace(severity=Severity.NOTE) if late or excused else finding
+        return finding._replace(severity=Severity.NOTE) if late or excused or self.is_rebuilt else finding
 
 
 def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnIndexFaults]:

@@ -11,7 +11,7 @@ from kafkalog.auditing.topics.fates import ABORTED, PENDING, Fates
 from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
 from kafkalog.auditing.topics.leaders import with_leader
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.metadata_joins import policies
+from kafkalog.auditing.topics.metadata_joins import leader_now, leaderless, policies
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.metadata_tables import metadata_rows, metadata_view
 from kafkalog.auditing.topics.transaction_steps import transition_rows
@@ -25,6 +25,8 @@ __all__ = [
     "absent_findings",
     "cluster_metadata",
     "group_rows",
+    "leader_now",
+    "leaderless",
     "metadata_rows",
     "metadata_view",
     "offsets_rows",

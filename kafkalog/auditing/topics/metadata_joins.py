@@ -8,7 +8,16 @@ from typing import Final, NamedTuple
 from kafkalog.auditing.topics.metadata import Metadata, Partition, Span
 from kafkalog.log.moment import Moment
 
-__all__ = ["Assigned", "absent_partitions", "leader_at", "leader_of_epoch", "policies", "policy_at"]
+__all__ = [
+    "Assigned",
+    "absent_partitions",
+    "leader_at",
+    "leader_now",
+    "leader_of_epoch",
+    "leaderless",
+    "policies",
+    "policy_at",
+]
 
 _TOPIC: Final = 2
 _BROKER: Final = 4
@@ -42,6 +51,14 @@ def policy_at(metadata: Metadata, topic: str, timestamp: int) -> str | None:
     return None
 
 
+def leaderless(metadata: Metadata, topic: str, partition: int, since: int, until: int) -> bool:
+    """Say whether a partition had no leader at any time (ms) from `since` up to `until`."""
+    ids = metadata.ids.get(topic)
+    spans = metadata.partitions.get((ids[-1], partition), ()) if ids else ()
+    held = [span for span in spans if span.since <= until and (span.until is None or span.until >= since)]
+    return bool(held) and held[0].since <= since and all(span.value.leader < 0 for span in held)
+
+
 def policies(metadata: Metadata | None, topic: str) -> set[str | None]:
     """Return every cleanup.policy that a topic had in its life; None among them for a time without one.
 
@@ -67,6 +84,12 @@ def leader_at(metadata: Metadata, topic: str, partition: int, timestamp: int) ->
         if span.held_at(Moment(timestamp=timestamp)):
             return span.value.leader, span.value.leader_epoch
     return None
+
+
+def leader_now(metadata: Metadata, topic: str, partition: int) -> int | None:
+    """Return who leads a partition at the end of the metadata; None for nobody, and where it is not known."""
+    span = next(_spans(metadata, topic, partition), None)
+    return None if span is None or span.until is not None or span.value.leader < 0 else int(span.value.leader)
 
 
 def leader_of_epoch(metadata: Metadata, topic: str, partition: int, epoch: int) -> int | None:

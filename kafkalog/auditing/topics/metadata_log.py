@@ -12,8 +12,9 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format.control import ControlType
 from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory
-from kafkalog.log.names import METADATA_TOPIC, FileKind, parse_name
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
+from kafkalog.log.moving import READINGS, movement
+from kafkalog.log.names import METADATA_TOPIC, FileKind, is_remote, parse_name
 from kafkalog.log.readers import control_records
 from kafkalog.log.storage import open_tree
 
@@ -50,11 +51,24 @@ def cluster_metadata(
     nodes: Iterable[LogDirectory], limits: Limits | None = None, report: Report | None = None
 ) -> Metadata | None:
     """Return the metadata of a cluster, from the node whose metadata log reaches furthest; None without one."""
-    logs = [one for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC and not one.suffix]
-    return metadata_of(max(logs, key=_reach), limits, report) if logs else None
+    logs = [(node, one) for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC and not one.suffix]
+    if not logs:
+        return None
+    node, directory = max(logs, key=_reach)
+    for _ in range(READINGS):
+        findings: list[Finding] = []
+        metadata = metadata_of(directory, limits, findings.append)
+        if is_remote(directory.log) or movement(node, directory) is None:
+            break
+        directory = list_again(node, directory)  # retention deletes segments and snapshots, new snapshots come
+    if report is not None:
+        for finding in findings:
+            report(finding)
+    return metadata
 
 
-def _reach(directory: PartitionDirectory) -> tuple[int, int, int]:
+def _reach(log: tuple[LogDirectory, PartitionDirectory]) -> tuple[int, int, int]:
+    _, directory = log
     last = directory.segments[-1] if directory.segments else None
     epochs = (epoch for epoch, _ in directory.leader_epochs)
     return (max(epochs, default=-1), *((-1, 0) if last is None else (last.base_offset, last.size)))

@@ -5,6 +5,7 @@ It answers: when does a transaction hang, what does a read_committed consumer se
 
 from __future__ import annotations
 
+from kafkalog.auditing.transactions.after_salvage import ChangedFate, ChangedFates, fates_after_salvage
 from kafkalog.auditing.transactions.atomicity import (
     KEY_COLUMNS,
     AtomicityCheck,
@@ -15,10 +16,12 @@ from kafkalog.auditing.transactions.atomicity import (
 )
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.batches import audit_batches, log_batches
+from kafkalog.auditing.transactions.findings import Deadlines, producer_findings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.rows import audit_rows, coordinator_rows, partition_row, unsettled_rows
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
+from kafkalog.auditing.transactions.verdicts import Verdict
 
 __all__ = [
     "KEY_COLUMNS",
@@ -26,13 +29,17 @@ __all__ = [
     "Audit",
     "AuditOptions",
     "Blocker",
+    "ChangedFate",
+    "ChangedFates",
     "ClusterAudit",
+    "Deadlines",
     "Judgement",
     "LogAudit",
     "LogSummary",
     "StateLog",
     "Summary",
     "Surroundings",
+    "Verdict",
     "across_partitions",
     "audit_batches",
     "audit_rows",
@@ -40,9 +47,11 @@ __all__ = [
     "conflicts",
     "coordinator_rows",
     "count_of",
+    "fates_after_salvage",
     "judge",
     "log_batches",
     "own_epoch_keys",
     "partition_row",
+    "producer_findings",
     "unsettled_rows",
 ]

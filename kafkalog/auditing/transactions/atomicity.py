@@ -1,8 +1,7 @@
 """Atomicity: a transaction has one outcome in all of its partitions.
 
-A log's transactions are compared with the coordinator's records where these survive, and partition with partition where
-the marker's epoch belongs to one transaction alone (transaction.version 2, and aborts by the coordinator). Transactions
-that can't be identified are counted, never guessed.
+Partition is compared with partition where the marker's epoch belongs to one transaction alone (transaction.version 2,
+and aborts by the coordinator). Transactions that can't be identified are counted, never guessed.
 """
 
 from __future__ import annotations
@@ -14,13 +13,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, file_of, located, offset_range
-from kafkalog.auditing.transactions.verdicts import Context, Verdicts
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.log.names import STATE_TOPIC
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.coordinator import Decision
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,116 +25,29 @@ __all__ = [
     "KEY_COLUMNS",
     "AtomicityCheck",
     "across_partitions",
-    "against_coordinator",
     "conflict_finding",
     "conflicts",
+    "differs",
     "own_epoch_keys",
     "unidentified",
 ]
 
-_NEAR: Final = 64  # transactions of a producer that may follow the last one in the state topic
-_CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
-
 
 class AtomicityCheck(NamedTuple):
-    """A log, its findings about atomicity, and the markers whose transactions a decision identifies."""
+    """A log, its findings about atomicity, and the markers whose transactions a decision identifies.
+
+    `spoken_for` says that another replica speaks for the partition: only one is compared with other partitions.
+    """
 
     audit: PartitionAudit
     findings: list[Finding]
     identified: set[int]
     broken: set[int]
+    spoken_for: bool = False
 
 
-def against_coordinator(
-    audit: PartitionAudit, verdicts: Verdicts, listing: dict[int, list[Decision]], context: Context
-) -> AtomicityCheck:
-    """Compare a log's transactions with what the coordinator decided for the very same ones.
-
-    `listing` are the decisions that list the partition, by producer id.
-    """
-    judged = AtomicityCheck(audit, [], set(), set())
-    hanging = {row["producer_id"] for row, verdict in verdicts.judged() if verdict.state == "hanging"}
-    for producer, listed in listing.items():
-        rows = audit.of_producer(producer)
-        ended = (rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE) & (rows["epoch_changes"] == 0)
-        # In one log a producer's rows are in the order of their markers, so their times rise with them.
-        mine = rows.take(ended)
-        times = np.maximum.accumulate(mine["marker_timestamp"])
-        for decision in listed:
-            low = int(np.searchsorted(times, decision.started, "left"))
-            high = len(times) if decision.until is None else int(np.searchsorted(times, decision.until, "right"))
-            for row in mine.take(slice(low, high if decision.until is not None else min(high, low + _NEAR))):
-                if not _same(row, decision, context):
-                    continue
-                judged.identified.add(row["marker_offset"])
-                if decision.committed != (row["marker_type"] == extents.COMMIT):
-                    judged.broken.add(row["marker_offset"])
-                    judged.findings.append(_broken(audit, row, decision))
-            if producer not in hanging and _lacks_marker(audit, rows, decision, context):  # else reported with the data
-                judged.findings.append(_missing(audit, decision))
-    return judged
-
-
-def _same(row: dict[str, int], decision: Decision, context: Context) -> bool:
-    """Say whether a transaction of a log is the one of a decision, for certain."""
-    if decision.data_epoch is None or row["last_epoch"] != decision.data_epoch:
-        return False
-    if decision.epoch > decision.data_epoch and row["marker_epoch"] == decision.epoch:
-        return True  # an epoch of its own: transaction.version 2, or an abort by the coordinator
-    if decision.until is None:  # the marker may be of a transaction that is not in this copy of the state topic
-        return decision.started <= row["marker_timestamp"] and (
-            context.one_moment or row["marker_timestamp"] < decision.known_until
-        )
-    return decision.started <= row["marker_timestamp"] < decision.until
-
-
-def _lacks_marker(audit: PartitionAudit, rows: Columns, decision: Decision, context: Context) -> bool:
-    """Say whether the marker of a completed decision is certainly missing in a log that must have it.
-
-    It is not certain where the marker may have been cleaned, trimmed, damaged or not copied yet, or where the partition
-    is younger than the decision.
-    """
-    if not decision.complete or audit.log_start_offset or audit.cleaned_to >= 0 or audit.damaged or audit.gaps:
-        return False
-    if audit.newest <= decision.decided and (context.several_nodes or not context.one_moment):
-        return False
-    found = (rows["marker_type"] != extents.OPEN) & (rows["marker_epoch"] == decision.epoch)
-    if decision.data_epoch is None or decision.epoch == decision.data_epoch:
-        found &= rows["marker_timestamp"] >= decision.started - _CLOCKS_MS
-        if decision.until is not None:
-            found &= rows["marker_timestamp"] <= decision.until + _CLOCKS_MS
-    return not found.any() and 0 <= audit.oldest < decision.started
-
-
-def _missing(audit: PartitionAudit, decision: Decision) -> Finding:
-    said = "committed" if decision.committed else "aborted"
-    finding = Finding.of(
-        "atomicity-broken",
-        audit.directory.log,
-        f"The coordinator {said} and completed a transaction of {decision.transactional_id} (record at offset"
-        f" {decision.offset} of {STATE_TOPIC}). Its record lists this partition, but the log has no marker with epoch"
-        f" {decision.epoch}.",
-        offset=audit.log_end_offset,
-        producer_id=decision.producer_id,
-        needed=said,
-        found="no marker",
-        certainty="proved",
-    )
-    return located(finding, audit.directory)
-
-
-def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> Finding:
-    said = "committed" if decision.committed else "aborted"
-    return _differs(
-        audit.directory,
-        row,
-        f"transactional id {decision.transactional_id}",
-        said,
-        f"the coordinator {said} the transaction (record at offset {decision.offset} of {STATE_TOPIC})",
-    )
-
-
-def _differs(directory: PartitionDirectory, row: dict[str, int], whose: str, needed: str, proof: str) -> Finding:
+def differs(directory: PartitionDirectory, row: dict[str, int], whose: str, needed: str, proof: str) -> Finding:
+    """Make the finding that data ended in another way than a `proof` says."""
     is_now = "committed" if row["marker_type"] == extents.COMMIT else "aborted"
     offsets = offset_range(row["first_offset"], row["last_offset"])
     verb = "was" if row["first_offset"] == row["last_offset"] else "were"
@@ -182,6 +91,8 @@ def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
 
 def own_epoch_keys(judged: AtomicityCheck, log: int, share: int = 0, of: int = 1) -> Iterator[Columns]:
     """Yield the columns of a log's transactions for `conflicts`, of every `of`-th producer id. `log` is its number."""
+    if judged.spoken_for:
+        return
     told = np.array(sorted(judged.broken), np.int64)
     for rows in judged.audit.transactions.blocks(*_KEYS):
         chosen = _of_own_epoch(rows)
@@ -217,7 +128,7 @@ def conflict_finding(row: dict[str, int], other: dict[str, int], logs: Sequence[
     how = "committed" if other["marker_type"] == extents.COMMIT else "aborted"
     proof = f"the marker at offset {other['marker_offset']} of {logs[other['log']].log} {how} the same transaction"
     whose = f"producer {row['producer_id']} (marker epoch {row['marker_epoch']})"
-    return _differs(logs[row["log"]], row, whose, how, proof)
+    return differs(logs[row["log"]], row, whose, how, proof)
 
 
 def across_partitions(logs: Sequence[AtomicityCheck]) -> Iterator[Finding]:

@@ -5,11 +5,12 @@ A message names the transaction and its partition, then the cause with its word 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, file_of, located
+from kafkalog.auditing.transactions.own_markers import kept_by
 from kafkalog.auditing.transactions.verdicts import Verdict, Verdicts, markers_since
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.records.transaction_state import TransactionState
@@ -19,7 +20,7 @@ from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Coordinator, Decision
 
-__all__ = ["producer_findings"]
+__all__ = ["Deadlines", "producer_findings"]
 
 _SCAN_MS: Final = 10_000  # how often the coordinator looks for timeouts
 _SHOWN: Final = 5  # partitions that a message names
@@ -39,37 +40,72 @@ _WHY: Final = {
 }
 
 
+class Deadlines(NamedTuple):
+    """What decides when a transaction is overdue; times in ms.
+
+    The inputs show the moment `now` where they are of one moment (`copy_ms` is 0). Of a copy the state partition may
+    have been copied first, so that what was decided since is not in it.
+    """
+
+    now: int
+    copy_ms: int
+    max_timeout_ms: int
+
+    def passed(self, verdict: Verdict, coordinator: Coordinator) -> bool:
+        """Say whether the coordinator, or a marker, is later than it may be."""
+        if verdict.entry is None or verdict.cause == "replica-behind":
+            return False
+        now = self.now
+        if self.copy_ms:
+            now = min(now, max(coordinator.newest[verdict.entry.partition], now - self.copy_ms))
+        record = verdict.entry.record
+        if record.state is TransactionState.ONGOING:
+            return now > record.start_timestamp + record.timeout_ms + _SCAN_MS and record.timeout_ms != 2**31 - 1
+        return now > record.last_update_timestamp + self.max_timeout_ms
+
+
 def producer_findings(
-    audit: PartitionAudit, verdicts: Verdicts, coordinator: Coordinator, now: int, max_timeout_ms: int
-) -> list[Finding]:
-    """Return the findings about the producers in a log, and about their transactions."""
+    audit: PartitionAudit, verdicts: Verdicts, coordinator: Coordinator, deadlines: Deadlines,
+    replicas: Sequence[PartitionAudit] = (),
+) -> list[Finding]:  # fmt: skip
+    """Return the findings about the producers in a log, and about their transactions.
+
+    `replicas` are the partition's other logs: one may still have a marker that this one has lost.
+    """
     found = list(audit.of_producers)
     for row, verdict in verdicts.judged():
-        found += _of_transaction(audit, row, verdict, coordinator, now, max_timeout_ms)
+        is_lost = verdict.state == "hanging" and verdict.cause == "marker-missing"
+        kept = kept_by(replicas, verdict.decision) if is_lost and verdict.decision is not None else ""
+        found += (
+            finding._replace(message=finding.message + kept)
+            for finding in _of_transaction(audit, row, verdict, coordinator, deadlines)
+        )
     return [located(finding, audit.directory) for finding in found]
 
 
 def _of_transaction(
-    audit: PartitionAudit, row: dict[str, int], verdict: Verdict, coordinator: Coordinator, now: int,
-    max_timeout_ms: int,
-) -> Iterator[Finding]:  # fmt: skip
+    audit: PartitionAudit, row: dict[str, int], verdict: Verdict, coordinator: Coordinator, deadlines: Deadlines
+) -> Iterator[Finding]:
     code = _CODES.get(verdict.state)
     if verdict.cause == "late-data-adopted":
         code = "late-data-adopted"
-    overdue = _overdue(verdict, now, max_timeout_ms)
+    overdue = deadlines.passed(verdict, coordinator)
     if verdict.state == "ongoing" and overdue:
         code = "transaction-overdue"
     if code is None:
         return
     severity = None
     remedy = None
-    if code == "transaction-hanging":
+    if code == "transaction-hanging" and verdict.certainty == "proved":
         remedy = (
             f"kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic {audit.directory.topic}"
             f" --partition {audit.directory.partition} --start-offset {row['first_offset']}"
         )
-        if verdict.certainty != "proved":
-            severity = Severity.WARNING
+    elif code == "transaction-hanging":
+        young = verdict.recent and verdict.certainty == "unless-copied-while-running"
+        severity = Severity.NOTE if young else Severity.WARNING
+    elif code == "transaction-undecided" and verdict.cause == "copied-while-running":
+        severity = Severity.NOTE
     elif code == "transaction-pending" and overdue:
         severity = Severity.WARNING
     finding = Finding.of(
@@ -103,6 +139,11 @@ def _message(code: str, audit: PartitionAudit, row: dict[str, int], verdict: Ver
     is_open = f"{who} has been open in {audit.directory.topic}-{audit.directory.partition} since offset {first}"
     if code == "transaction-hanging":
         return f"{is_open}: {_hanging(audit, row, verdict)}"
+    if verdict.cause == "copied-while-running":
+        return (
+            f"{is_open}. This copy can't say more: its file or that of {STATE_TOPIC} was copied before the coordinator"
+            " had ended the transaction, or had begun it (copied-while-running). Copy again."
+        )
     if code == "transaction-undecided":
         return (
             f"{is_open}: no available partition of {STATE_TOPIC} names its producer ({verdict.cause})."
@@ -162,12 +203,3 @@ def _missing_states(coordinator: Coordinator) -> str:
     missing = (number for number in range(coordinator.total) if number not in coordinator.known)
     shown = ", ".join(f"{STATE_TOPIC}-{number}" for number in islice(missing, _SHOWN))
     return shown if count <= _SHOWN else f"{shown} and {count - _SHOWN} more"
-
-
-def _overdue(verdict: Verdict, now: int, max_timeout_ms: int) -> bool:
-    if verdict.entry is None or verdict.cause == "replica-behind":
-        return False
-    record = verdict.entry.record
-    if record.state is TransactionState.ONGOING:
-        return now > record.start_timestamp + record.timeout_ms + _SCAN_MS and record.timeout_ms != 2**31 - 1
-    return now > record.last_update_timestamp + max_timeout_ms

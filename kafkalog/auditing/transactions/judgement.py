@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafkalog.auditing.partition import PartitionAudit, located, log_findings, marker_findings, replica_forks
-from kafkalog.auditing.side_files import check_partition
-from kafkalog.auditing.topics import with_leader
-from kafkalog.auditing.transactions.atomicity import AtomicityCheck, against_coordinator, unidentified
-from kafkalog.auditing.transactions.findings import producer_findings
+from kafkalog.auditing.side_files import check_partition, settle_copy
+from kafkalog.auditing.topics import policies, with_leader
+from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
+from kafkalog.auditing.transactions.decisions import against_coordinator
+from kafkalog.auditing.transactions.findings import Deadlines, producer_findings
+from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.pending_offsets import pending_offsets
+from kafkalog.auditing.transactions.replicas import say_once, speaker_of
 from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.verdicts import Context, Verdicts
 from kafkalog.findings import Finding
@@ -51,32 +54,44 @@ def judge(
     With `of` above 1 the logs hold the transactions of every `of`-th producer id alone, beginning at `share`; findings
     about the log as a whole come with the first share.
     """
+    speaker = speaker_of(replicas, around.metadata)
+    logs = [
+        _judge(number, replicas, around, share, of, spoken_for=number != speaker) for number in range(len(replicas))
+    ]
     partitions = [partition for _, partition in replicas]
-    logs = [_judge(node, partition, partitions, around, share, of) for node, partition in replicas]
-    return Judgement(logs, list(replica_forks(partitions)) if share == 0 else [])
+    for log, findings in zip(logs, say_once(partitions, [log.findings for log in logs], speaker), strict=True):
+        log.findings = findings
+    return Judgement(logs, list(replica_forks(partitions, speaker)) if share == 0 else [])
 
 
 def _judge(
-    node: LogDirectory, partition: PartitionAudit, replicas: Sequence[PartitionAudit], around: Surroundings,
-    share: int, of: int,
+    number: int, replicas: Sequence[tuple[LogDirectory, PartitionAudit]], around: Surroundings, share: int, of: int,
+    *, spoken_for: bool,
 ) -> LogAudit:  # fmt: skip
+    node, partition = replicas[number]
+    others = tuple(other for _, other in replicas if other is not partition)
     directory, options, metadata = partition.directory, around.options, around.metadata
+    listing = around.listings.get((directory.topic, directory.partition), [])
+    if of > 1:
+        listing = [decision for decision in listing if decision.producer_id % of == share]
+    own_markers = OwnMarkers(partition, listing)
     context = Context(
-        around.coordinator, around.decisions, around.one_moment(node), around.newest, options.copy_ms,
-        around.state_cleaned, tuple(other for other in replicas if other is not partition), around.several_nodes,
+        around.coordinator, around.one_moment(node), around.newest_broker, options.copy_ms,
+        options.max_timeout_ms, around.state_cleaned, own_markers, others, around.several_nodes, metadata,
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)
+    copy_ms = 0 if context.one_moment else options.copy_ms
+    deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
     findings = log_findings(partition) if share == 0 else []
     findings += (located(finding, directory) for finding in marker_findings(partition))
     if share == 0:
         findings += check_partition(partition, all_producers=of == 1)
-    findings += producer_findings(partition, verdicts, around.coordinator, around.now, options.max_timeout_ms)
+    findings += producer_findings(partition, verdicts, around.coordinator, deadlines, others)
+    if not options.snapshot:
+        findings = settle_copy(findings, partition, policies(metadata, directory.topic), joined=share == 0)
     if directory.topic == OFFSETS_TOPIC:
         findings += (located(found, directory) for found in pending_offsets(directory, verdicts, options.limits))
-    listing = around.listings.get((directory.topic, directory.partition), {})
-    if of > 1:
-        listing = {producer: listed for producer, listed in listing.items() if producer % of == share}
-    judged = against_coordinator(partition, verdicts, listing, context)
+    judged = against_coordinator(partition, own_markers, context, spoken_for=spoken_for)
     findings += judged.findings
     if metadata is not None:
         findings = [with_leader(finding, partition, metadata) for finding in findings]

@@ -90,10 +90,11 @@ _MOST: Final = 2**63 - 1  # damaged offsets may be further apart
 
 
 def unsettled_rows(audit: Audit) -> Iterator[Row]:
-    """Yield the rows of the table ``transactions`` that are neither committed nor aborted."""
+    """Yield the rows of ``transactions`` that are neither committed nor aborted, of one replica of each partition."""
     for cluster in audit.clusters:
         for log in cluster.logs:
-            yield from _rows_of(_columns(log, *log.verdicts.unsettled()))
+            if not log.judged.spoken_for:
+                yield from _rows_of(_columns(log, *log.verdicts.unsettled()))
 
 
 def partition_row(summary: LogSummary) -> Row:

@@ -32,6 +32,7 @@ class LogSummary:
     """A log summed up: a row of the table ``partitions``, and what the totals count.
 
     `states` counts transactions with data, `gaps` are counted by kind, `serious` are findings above a note.
+    `spoken_for` says that another replica of the partition is the one that consumers read.
     """
 
     log: str
@@ -54,6 +55,7 @@ class LogSummary:
     gaps: Counter[str]
     serious: int
     unidentified: int
+    spoken_for: bool
     blocker: Blocker | None
 
     @classmethod
@@ -73,7 +75,8 @@ class LogSummary:
             directory.checkpoints.get("high_watermark"), partition.last_stable_offset, len(directory.segments),
             directory.size, partition.batches, partition.records, partition.control_records, log.verdicts.counts(),
             len(opened), Counter(gap.kind for gap in partition.gaps),
-            sum(finding.severity > Severity.NOTE for finding in log.findings), log.unidentified, blocker,
+            sum(finding.severity > Severity.NOTE for finding in log.findings), log.unidentified, log.judged.spoken_for,
+            blocker,
         )  # fmt: skip
 
     def with_share(self, other: LogSummary) -> LogSummary:
@@ -155,9 +158,9 @@ class Summary:
         return f"{count_of(decided, 'transaction')} decided"
 
     def blocked(self) -> Iterator[tuple[LogSummary, Blocker]]:
-        """Yield each log whose last stable offset is before its end, and the transaction that blocks it."""
+        """Yield the log of each partition whose last stable offset is before its end, and what blocks it."""
         for log in self.logs:
-            if log.behind > 0 and log.blocker is not None:
+            if not log.spoken_for and log.behind > 0 and log.blocker is not None:
                 yield log, log.blocker
 
     def totals(self) -> str:
@@ -171,7 +174,7 @@ class Summary:
             count_of(states.total(), "transaction") + _parts(states),
             count_of(gaps.total(), "gap") + _parts(gaps),
         ]
-        if unidentified := sum(log.unidentified for log in self.logs):
+        if unidentified := sum(log.unidentified for log in self.logs if not log.spoken_for):
             parts.append(f"atomicity: {count_of(unidentified, 'transaction')} not checkable")
         return ", ".join(parts)
 

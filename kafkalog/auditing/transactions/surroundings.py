@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
@@ -26,7 +27,7 @@ class AuditOptions:
     """
 
     limits: Limits = field(default_factory=Limits)
-    jobs: int = 1
+    jobs: int | None = None
     snapshot: bool = False
     copy_ms: int = COPY_MS
     now: int | None = None
@@ -51,21 +52,21 @@ class StateLog(NamedTuple):
 class Surroundings:
     """All that the verdicts on one cluster's logs are based on, except the logs themselves.
 
-    `newest` is the newest time in all inputs, `now` the time that decides what is overdue (ms). `state_clean` says that
-    the brokers with the state topic were stopped cleanly, `state_cleaned` that records of it are missing. `decisions`
-    are the coordinator's by producer id, `listings` by partition and producer id. `metadata` is None where no metadata
-    log was given.
+    `newest` is the newest time in all inputs, `newest_broker` the newest that a broker wrote, `now` the time that
+    decides what is overdue (ms). `state_clean` says that the brokers with the state topic were stopped cleanly,
+    `state_cleaned` that records of it are missing. `listings` are the coordinator's decisions by
+    partition, sorted by producer id and time. `metadata` is None where no metadata log was given.
     """
 
     options: AuditOptions
     several_nodes: bool
     newest: int
+    newest_broker: int
     now: int
     state_clean: bool = True
     state_cleaned: bool = False
     coordinator: Coordinator = field(default_factory=Coordinator)
-    decisions: dict[int, list[Decision]] = field(default_factory=dict)
-    listings: dict[tuple[str, int], dict[int, list[Decision]]] = field(default_factory=dict)
+    listings: dict[tuple[str, int], list[Decision]] = field(default_factory=dict)
     metadata: Metadata | None = None
     findings: list[Finding] = field(default_factory=list)
 
@@ -80,6 +81,7 @@ class Surroundings:
             len({node.node_id for node in nodes}) > 1,
             newest,
             newest_broker,
+            newest_broker if options.now is None else options.now,
             all(state.node.clean_shutdown for state in states),
             any(state.partition.cleaned_to >= 0 or state.partition.log_start_offset > 0 for state in states),
         )
@@ -89,12 +91,9 @@ class Surroundings:
         if around.metadata is not None:
             late = -1 if options.snapshot else newest - options.copy_ms
             around.findings += absent_findings(nodes, around.metadata, late)
-        around.now = max([newest_broker, *around.coordinator.newest.values()]) if options.now is None else options.now
-        for decision in around.coordinator.decisions():
-            around.decisions.setdefault(decision.producer_id, []).append(decision)
+        for decision in sorted(around.coordinator.decisions(), key=attrgetter("producer_id", "decided")):
             for topic_partition in decision.partitions:
-                listing = around.listings.setdefault(topic_partition, {})
-                listing.setdefault(decision.producer_id, []).append(decision)
+                around.listings.setdefault(topic_partition, []).append(decision)
         return around
 
     def one_moment(self, node: LogDirectory) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.auditing.topics import Metadata, leaderless
+from kafkalog.auditing.transactions.moments import Known, Moments, Read
+from kafkalog.auditing.transactions.own_markers import OwnMarkers, cut_off
+from kafkalog.auditing.transactions.unread import UnreadBytes
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns, Packed
@@ -28,7 +31,10 @@ _PENDING: Final = {
 
 
 class Verdict(NamedTuple):
-    """How a transaction ended in a log; `entry` is the coordinator's record that the verdict is based on."""
+    """How a transaction ended in a log; `entry` is the coordinator's record that the verdict is based on.
+
+    `recent` says that an open transaction is so young that a copy of a healthy broker may show it as hanging.
+    """
 
     state: str
     transactional_id: str | None
@@ -36,6 +42,7 @@ class Verdict(NamedTuple):
     certainty: str
     entry: Entry | None
     decision: Decision | None
+    recent: bool = False
 
 
 class Words(NamedTuple):
@@ -55,20 +62,23 @@ def _texts(values: list[str | None]) -> NDArray[np.object_]:
 class Context:
     """What surrounds a log: the coordinator of its cluster, and whether the inputs are of one moment.
 
-    `one_moment` says so for certain (a clean stop, or the user says so); else `newest` (ms) of all inputs and `copy_ms`
-    decide whether a transaction is too old for its marker to have come during the copy. `decisions` are the
-    coordinator's by producer id. `state_cleaned` says whether records of the state topic are missing. `replicas` are
-    the same partition's logs on other nodes, `several_nodes` says whether there are any: they stop one after the other.
+    `one_moment` says so for certain (a clean stop, or the user says so); else `newest_broker`, the newest time (ms)
+    that a broker wrote in any input, `copy_ms` and `max_timeout_ms` decide whether a transaction is too old for its
+    marker to have come during the copy. `own_markers` are the markers in the log that answer the decisions that list
+    the partition. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same
+    partition's logs on other nodes, `several_nodes` says whether there are any: they stop one after the other.
     """
 
     coordinator: Coordinator
-    decisions: dict[int, list[Decision]]
     one_moment: bool
-    newest: int
+    newest_broker: int
     copy_ms: int
+    max_timeout_ms: int
     state_cleaned: bool
+    own_markers: OwnMarkers
     replicas: tuple[PartitionAudit, ...] = ()
     several_nodes: bool = False
+    metadata: Metadata | None = None
 
 
 class Verdicts:
@@ -77,19 +87,19 @@ class Verdicts:
     def __init__(self, rows: Packed, coordinator: Coordinator) -> None:
         self.rows = rows
         self.special: dict[int, Verdict] = {}
-        self._names = coordinator.names
+        self.name_of = coordinator.name_of
         self._counts: Counter[str] | None = None
 
     @classmethod
     def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
         """Judge a log's transactions."""
         verdicts = cls(audit.transactions, context.coordinator)
-        decisions = _Decisions(context.decisions)
+        moments, unread = Moments(audit), UnreadBytes(audit)
         start = 0
         for rows in audit.transactions.blocks(*_LOOKED_AT):
-            places = start + np.flatnonzero(_chosen(audit, rows, context))
+            places = start + np.flatnonzero(_chosen(rows, context, unread))
             for number, row in zip(places.tolist(), audit.transactions.take(places), strict=True):
-                verdicts.special[number] = _judge(audit, row, context, decisions)
+                verdicts.special[number] = _judge(audit, row, context, moments, unread)
             start += len(rows)
         return verdicts
 
@@ -141,35 +151,20 @@ class Verdicts:
                     self._counts[state] += int((has_data & (rows["marker_type"] == marker_type)).sum())
         return +self._counts
 
-    def name_of(self, producer_id: int) -> str | None:
-        """Return the transactional id of a producer id, None where no record names one."""
-        names = self._names(producer_id)
-        return names[0] if names else None
-
 
 _LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", "marker_offset")
 
 
-def _chosen(audit: PartitionAudit, rows: Columns, context: Context) -> NDArray[np.bool_]:
+def _chosen(rows: Columns, context: Context, unread: UnreadBytes) -> NDArray[np.bool_]:
     """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
     has_data = rows["first_offset"] != NONE
     chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
     chosen |= (rows["epoch_changes"] != 0) | (has_data & (rows["batches"] == 0))
     if not context.state_cleaned and context.coordinator.complete:
-        chosen |= (rows["marker_type"] == extents.ABORT) & has_data
-    for last_before in (extent.last_offset for extent in audit.damaged):
-        if last_before is not None:
-            chosen |= has_data & (rows["first_offset"] <= last_before) & _ends_after(rows, last_before)
-    for gap in audit.gaps:
-        if gap.kind == "damage":
-            chosen |= has_data & (rows["first_offset"] < gap.first_offset) & _ends_after(rows, gap.first_offset)
+        foreign = ~np.isin(rows["marker_offset"], context.own_markers.offsets)
+        chosen |= (rows["marker_type"] == extents.ABORT) & has_data & foreign
+    chosen |= unread.reach(rows)
     return chosen
-
-
-def _ends_after(rows: Columns, offset: int) -> NDArray[np.bool_]:
-    """Say which rows are open or have their marker after an offset."""
-    after: NDArray[np.bool_] = (rows["marker_type"] == extents.OPEN) | (rows["marker_offset"] > offset)
-    return after
 
 
 _ENDED: Final = {extents.COMMIT: "committed", extents.ABORT: "aborted"}
@@ -177,85 +172,102 @@ _DECIDED: Final = tuple(_ENDED.values())
 _AT_ONCE: Final = 4096  # rows that get their words together
 
 
-class _Decisions:
-    """Decisions by producer, in the order of their times."""
-
-    def __init__(self, decisions: dict[int, list[Decision]]) -> None:
-        self._all = decisions
-        self._aborts: dict[int, tuple[list[int], list[Decision]]] = {}
-
-    def aborts_before(self, producer_id: int, timestamp: int) -> Iterator[Decision]:
-        """Yield the producer's decisions to abort that were taken up to a time, newest first."""
-        if producer_id not in self._aborts:
-            found = [decision for decision in self._all.get(producer_id, ()) if not decision.committed]
-            found.sort(key=lambda decision: decision.decided)
-            self._aborts[producer_id] = ([decision.decided for decision in found], found)
-        times, found = self._aborts[producer_id]
-        yield from reversed(found[max(0, bisect_right(times, timestamp) - _NEAR) : bisect_right(times, timestamp)])
-
-
-_NEAR: Final = 16  # decisions of one producer that may come between a decision and its marker
-
-
-def _judge(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> Verdict:
-    names = context.coordinator.names(row["producer_id"])
+def _judge(
+    audit: PartitionAudit, row: dict[str, int], context: Context, moments: Moments, unread: UnreadBytes
+) -> Verdict:
+    known_as = context.coordinator.name_of(row["producer_id"])
     if row["marker_type"] != extents.OPEN:
-        cause = _cause_of_ended(audit, row, context, decisions)
-        certainty = "damage-between" if _damage_between(audit, row) else "proved"
-        return Verdict(_ENDED[row["marker_type"]], names[0] if names else None, cause, certainty, None, None)
-    state, cause, entry = _open(audit, row, context, names)
-    decision = _listing(audit, row, context)
+        cause = _cause_of_ended(row, context)
+        certainty = "damage-between" if unread.is_inside(row) else "proved"
+        return Verdict(_ENDED[row["marker_type"]], known_as, cause, certainty, None, None)
+    state, cause, entry = _open(audit, row, context, known_as)
+    name = entry.record.transactional_id if entry is not None else known_as
+    decision = context.own_markers.newest(row["producer_id"])
     if state in ("hanging", "undecided") and (ended := _ended_elsewhere(audit, row, context)) is not None:
-        name = entry.record.transactional_id if entry is not None else names[0] if names else None
         return Verdict(ended, name, "replica-behind", "proved", entry, decision)
-    if state == "hanging" and cause is None:
+    known = _known(audit, row, context, moments, name, entry, decision)
+    certainty = "damage-between" if unread.is_inside(row) else known.certainty
+    if state == "hanging" and certainty == "unless-copied-while-running" and known.too_early:
+        state, cause = "undecided", "copied-while-running"
+    elif state == "hanging" and cause is None:
         cause = _why_hanging(audit, row, decision)
-    name = entry.record.transactional_id if entry is not None else names[0] if names else None
     if row["batches"] == 0 and cause is None:
         cause = "begins-before-log"
-    return Verdict(state, name, cause, _certainty(audit, row, context, entry, decision), entry, decision)
+    return Verdict(state, name, cause, certainty, entry, decision, known.recent)
 
 
-def _cause_of_ended(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> str | None:
+def _known(
+    audit: PartitionAudit, row: dict[str, int], context: Context, moments: Moments, name: str | None,
+    entry: Entry | None, decision: Decision | None,
+) -> Known:  # fmt: skip
+    """Say how certain it is that no marker ends an open transaction."""
+    if context.one_moment:
+        return Known("proved", too_early=False, recent=False)
+    decided = -1 if decision is None else decision.decided
+    said = -1 if entry is None else max(entry.timestamp, entry.record.last_update_timestamp)
+    sent = decision is None or bool(len(markers_since(audit, row, decision.epoch, decided)))
+    if (
+        decision is not None
+        and not sent
+        and (_without_leader(audit, decision, context) or cut_off(audit, context.replicas, decision))
+    ):
+        return Known("proved", too_early=False, recent=False)
+    # Where no record is missing, only a decision that lists the partition sends a marker.
+    due = -1 if sent and not context.state_cleaned else max(said, decided)
+    read = Read(
+        context.newest_broker, context.coordinator.read_until(name), max(said, decided), due, decided,
+        context.copy_ms, context.max_timeout_ms,
+    )  # fmt: skip
+    return moments.known(row, read)
+
+
+def _without_leader(audit: PartitionAudit, decision: Decision, context: Context) -> bool:
+    """Say whether the coordinator completed a decision while the partition had no leader to take the marker."""
+    if decision.completed < 0 or context.metadata is None:
+        return False
+    topic, partition = audit.directory.topic, audit.directory.partition
+    return leaderless(context.metadata, topic, partition, decision.decided, decision.completed)
+
+
+def _cause_of_ended(row: dict[str, int], context: Context) -> str | None:
     if row["first_offset"] == NONE:
         return "marker-without-data"
     if row["epoch_changes"]:
         return "late-data-adopted"
-    if row["marker_type"] == extents.ABORT and _nobody_decided(audit, row, context, decisions):
+    if row["marker_type"] == extents.ABORT and _nobody_decided(row, context):
         return "administrator-abort"
     return "begins-before-log" if row["batches"] == 0 else None
 
 
-def _nobody_decided(audit: PartitionAudit, row: dict[str, int], context: Context, decisions: _Decisions) -> bool:
-    """Say whether the coordinator, with all of its records available, never decided to abort this."""
-    names = context.coordinator.names(row["producer_id"])
-    if context.state_cleaned or not context.coordinator.complete:
+def _nobody_decided(row: dict[str, int], context: Context) -> bool:
+    """Say whether all of the coordinator's records about an ABORT marker are available, and it is no decision's own.
+
+    Records from after the copy can't be about a marker whose epoch the coordinator has left.
+    """
+    coordinator = context.coordinator
+    if context.state_cleaned or not coordinator.complete:
         return False
-    if not (
-        context.one_moment or context.coordinator.goes_on_past(names[0] if names else None, row["marker_timestamp"])
-    ):
-        return False
-    here = (audit.directory.topic, audit.directory.partition)
-    return not any(
-        here in decision.partitions
-        and decision.epoch == row["marker_epoch"]
-        and (decision.until is None or row["marker_timestamp"] <= decision.until or decision.epoch != row["last_epoch"])
-        for decision in decisions.aborts_before(row["producer_id"], row["marker_timestamp"])
+    name, last = coordinator.name_of(row["producer_id"]), coordinator.last(row["producer_id"])
+    all_known = (
+        context.one_moment
+        or (last is not None and last.record.producer_epoch > row["marker_epoch"])
+        or coordinator.goes_on_past(name, row["marker_timestamp"])
     )
+    return all_known and not context.own_markers.has(row["marker_offset"])
 
 
 def _open(
-    audit: PartitionAudit, row: dict[str, int], context: Context, names: list[str]
+    audit: PartitionAudit, row: dict[str, int], context: Context, name: str | None
 ) -> tuple[str, str | None, Entry | None]:
     """Apply the table of verdicts to a transaction that no marker ended."""
     coordinator = context.coordinator
     entry = coordinator.last(row["producer_id"])
     if entry is None:
-        if not names:
+        if name is None:
             if coordinator.complete:
                 return "hanging", "producer-unknown", None
             return "undecided", "state-partition-missing", None
-        last = coordinator.timelines[names[0]][-1]
+        last = coordinator.timelines[name][-1]
         return "hanging", "id-expired" if last.record.state is None else "producer-replaced", last
     record = entry.record
     listed = (audit.directory.topic, audit.directory.partition) in (record.partitions or ())
@@ -281,13 +293,6 @@ def _ended_elsewhere(audit: PartitionAudit, row: dict[str, int], context: Contex
     return None
 
 
-def _listing(audit: PartitionAudit, row: dict[str, int], context: Context) -> Decision | None:
-    """Return the producer's newest decision that lists this partition."""
-    here = (audit.directory.topic, audit.directory.partition)
-    found = [decision for decision in context.decisions.get(row["producer_id"], ()) if here in decision.partitions]
-    return max(found, key=lambda decision: decision.decided, default=None)
-
-
 def markers_since(audit: PartitionAudit, row: dict[str, int], epoch: int, decided: int) -> Columns:
     """Return the producer's transactions that a marker of this decision ended in the log."""
     rows = audit.of_producer(row["producer_id"])
@@ -303,30 +308,3 @@ def _why_hanging(audit: PartitionAudit, row: dict[str, int], decision: Decision 
     if len(markers_since(audit, row, decision.epoch, decision.decided)):
         return "data-after-marker"
     return "marker-missing"
-
-
-def _damage_between(audit: PartitionAudit, row: dict[str, int]) -> bool:
-    """Say whether bytes can't be read between a transaction's first batch and its marker, or the log's end."""
-    if row["first_offset"] == NONE:
-        return False
-    marker = row["marker_offset"] if row["marker_type"] != extents.OPEN else audit.log_end_offset
-    unread = any(
-        row["first_offset"] <= extent.last_offset < marker if extent.last_offset is not None else row["batches"] == 0
-        for extent in audit.damaged
-    )
-    return unread or any(gap.kind == "damage" and row["first_offset"] < gap.first_offset < marker for gap in audit.gaps)
-
-
-def _certainty(
-    audit: PartitionAudit, row: dict[str, int], context: Context, entry: Entry | None, decision: Decision | None
-) -> str:
-    if _damage_between(audit, row):
-        return "damage-between"
-    if context.one_moment:
-        return "proved"
-    said = [entry.record.last_update_timestamp if entry is not None else -1, decision.decided if decision else -1]
-    names = context.coordinator.names(row["producer_id"])
-    goes_on = context.coordinator.goes_on_past(names[0] if names else None, row["max_timestamp"])
-    witnessed = audit.newest > max(said) and goes_on
-    old = context.newest - max(row["max_timestamp"], *said) > context.copy_ms
-    return "proved" if witnessed and old else "unless-copied-while-running"

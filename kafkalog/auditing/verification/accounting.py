@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any, Final
 
@@ -19,9 +20,10 @@ from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.format.snapshot import producer_snapshot
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.files import FileSource, SizedSource, open_source
+from kafkalog.log.folded import MOST, Extents, is_extent
 from kafkalog.log.hashing import HashedSource
 from kafkalog.log.names import FileKind, local_path, parse_name
-from kafkalog.tables.verify import FILES
+from kafkalog.tables.verify import EXTENTS, FILES
 
 __all__ = ["FileFacts", "account_side_file", "is_segment", "open_file"]
 
@@ -33,7 +35,8 @@ _SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 class FileFacts:
     """A file's row of the table ``files``; sizes are in bytes. See there.
 
-    `more_follow` says that it is a segment that is not its partition's last: zeros at its end are damage.
+    `more_follow` says that it is a segment that is not its partition's last: zeros at its end are damage. `extents` are
+    those of its damage, by the findings' codes.
     """
 
     file: str
@@ -55,6 +58,7 @@ class FileFacts:
     partition: int | None = None
     input: str = ""
     more_follow: bool = False
+    extents: dict[str, Extents] = field(default_factory=dict)
 
     @classmethod
     def of(cls, file: str) -> FileFacts:
@@ -91,6 +95,21 @@ class FileFacts:
             last_offset=self.last_offset,
         )
 
+    def extent_rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of the table ``extents``: the places of damage that one finding counts."""
+        for code, extents in self.extents.items():
+            if len(extents) > MOST:
+                for position, length in extents:
+                    yield EXTENTS.of(
+                        file=self.file,
+                        log=self.log,
+                        topic=self.topic,
+                        partition=self.partition,
+                        code=code,
+                        position=position,
+                        length=length,
+                    )
+
     def chunk(self, chunk: Chunk) -> None:
         """Count a segment's next batches, and the bytes that are no batch."""
         table = chunk.heads.numpy()
@@ -104,6 +123,8 @@ class FileFacts:
                 self.first_offset = int(whole[kernel.LAST_OFFSET, 0]) if first == kernel.NONE else first
             self.last_offset = int(whole[kernel.LAST_OFFSET, -1])
         for finding in chunk.findings:
+            if is_extent(finding):
+                self.extents.setdefault(finding.code, Extents(finding)).add(finding)
             length = finding.length or 0
             is_zeros = finding.code == "tail-preallocated"
             if finding.bytes is Bytes.LOST or (is_zeros and self.more_follow):
@@ -117,6 +138,8 @@ class FileFacts:
         """Record the state of the file after the read, and its checksum if it was asked for."""
         opened = source.source if isinstance(source, HashedSource) else source
         self.state = opened.state() if isinstance(opened, FileSource) else "whole"
+        if self.state == "whole" and opened.is_cut:  # since it was listed
+            self.state = "grew"
         if isinstance(source, HashedSource):
             self.sha256 = source.hexdigest()
 
@@ -140,12 +163,12 @@ def is_segment(kind: FileKind) -> bool:
     return kind in _SEGMENTS
 
 
-def open_file(file: str, hashed: str | None) -> SizedSource | HashedSource:
-    """Open a file for one read, which also hashes it if `hashed` names a checksum.
+def open_file(file: str, hashed: str | None, max_bytes: int | None = None) -> SizedSource | HashedSource:
+    """Open a file for one read, which also hashes it if `hashed` names a checksum; `max_bytes` makes it end there.
 
     Raises UnreadableError where it can't be opened.
     """
-    source = open_source(file)
+    source = open_source(file, max_bytes=max_bytes)
     return source if hashed is None else HashedSource(source, hashed)
 
 

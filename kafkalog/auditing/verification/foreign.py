@@ -8,8 +8,9 @@ been written alike.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit, located, offset_range
@@ -76,8 +77,9 @@ def settle(logs: Sequence[Log]) -> None:
     for log in logs:
         fields = _fields(log)
         log.findings = [_beside_field(finding, fields) for finding in log.findings]
+    homes = _Homes(logs)
     for log, content in _suspects(logs):
-        home = _home_of(log, content, logs)
+        home = homes.of(log, content)
         if home is None:
             continue
         directory = log.partition.directory
@@ -86,29 +88,42 @@ def settle(logs: Sequence[Log]) -> None:
             for finding in log.findings
             if not (finding.code == "segment-foreign" and _stem(finding.file) == _stem(content.file))
         ]
-        told = Finding.of("segment-foreign", content.file, home, offset=content.first_offset)
+        told = Finding.of("segment-foreign", content.file, home, offset=content.first_offset, certainty="proved")
         log.findings.insert(0, located(told, directory))
     for copy, finding in _alike(logs):
         copy.findings.append(finding)
     for log in logs:
         foreign = {_stem(f.file) for f in log.findings if f.code == "segment-foreign" and f.severity > Severity.NOTE}
         cuts = {finding.offset for finding in log.findings if finding.code == "log-cut-short"}
-        log.findings = [_as_note(finding, log, foreign, cuts) for finding in log.findings]
+        caused = _Causes(log, [content for content in log.contents if _stem(content.file) in foreign])
+        log.findings = [_as_note(finding, caused, cuts) for finding in log.findings]
         if any(finding.code == "leader-epoch-decreasing" for finding in log.findings):
             # The batches' order shows it already, the checkpoint only confirms it.
             log.findings = [_lowered(finding, "leader-epochs-mismatch") for finding in log.findings]
 
 
-def _fields(log: Log) -> list[tuple[str, set[tuple[str, int | None]]]]:
-    """List the findings about fields outside the CRC, with the places where they show: the batch and the next one."""
-    files = [content.file for content in log.contents]
-    found: list[tuple[str, set[tuple[str, int | None]]]] = []
+@dataclass(slots=True)
+class _Field:
+    """Where findings about one field outside the CRC show: the batch's own place, and that of the next one."""
+
+    places: set[tuple[str, int | None]] = field(default_factory=set)
+    stems: set[str] = field(default_factory=set)
+
+
+def _fields(log: Log) -> dict[str, _Field]:
+    """Return where the findings about fields outside the CRC show, by their codes."""
+    number_of: dict[str, int] = {}
+    for number, content in enumerate(log.contents):
+        number_of.setdefault(content.file, number)
+    found: dict[str, _Field] = {}
     for finding in log.findings:
         if finding.code in _FIELDS:
             at, end = finding.position or 0, (finding.position or 0) + (finding.length or 0)
-            number = files.index(finding.file)
-            following = files[number + 1] if number + 1 < len(files) else finding.file
-            found.append((finding.code, {(finding.file, at), (finding.file, end), (following, 0)}))
+            number = number_of[finding.file]
+            following = log.contents[number + 1].file if number + 1 < len(log.contents) else finding.file
+            places = found.setdefault(finding.code, _Field())
+            places.places |= {(finding.file, at), (finding.file, end), (following, 0)}
+            places.stems |= {_stem(finding.file), _stem(following)}
     return found
 
 
@@ -137,68 +152,109 @@ def _suspects(logs: Iterable[Log]) -> Iterator[tuple[Log, Content]]:
     """Yield the segments with batches, of logs in which something does not fit."""
     for log in logs:
         odd = [finding for finding in log.findings if finding.severity > Severity.NOTE and finding.code in _DOUBTS]
-        for number, content in enumerate(log.contents):
-            following = _stem(log.contents[number + 1].file) if number + 1 < len(log.contents) else None
-            if content.batches and any(_bears_on(finding, content, following, log) for finding in odd):
+        own = {_stem(content.file) for content in log.contents}
+        bears_on_all = any(_of_log(finding, own) for finding in odd)
+        stems = {_stem(finding.file) for finding in odd}
+        starts = {_stem(finding.file) for finding in odd if not finding.position}
+        for content, following in _with_next(log):
+            if content.batches and (bears_on_all or _stem(content.file) in stems or following in starts):
                 yield log, content
 
 
-def _bears_on(finding: Finding, content: Content, following: str | None, log: Log) -> bool:
-    """Say whether a segment may have caused a finding: about its files, the next one's start, or the whole log."""
-    stem = _stem(finding.file)
-    own = {_stem(other.file) for other in log.contents}
-    if stem == _stem(content.file) or finding.file.endswith(".snapshot") or stem not in own:
-        return True
-    return stem == following and not finding.position
+def _with_next(log: Log) -> Iterator[tuple[Content, str | None]]:
+    """Yield each segment's content with the stem of the next segment."""
+    stems = [_stem(content.file) for content in log.contents[1:]]
+    return zip_longest(log.contents, stems)
 
 
-def _home_of(log: Log, content: Content, logs: Sequence[Log]) -> str | None:
-    """Say where a segment belongs, None where no other partition has a place for it."""
-    for other in logs:
-        if other.name == log.name:
-            continue
-        name = f"{other.name[0]}-{other.name[1]}"
-        for theirs in other.contents:
-            if theirs.fingerprint == content.fingerprint and theirs.batches == content.batches:
-                return f"its {content.batches} batches are those of {name}: {theirs.file} has the same batches"
-        known = frozenset(other.partition.producers["producer_id"].tolist())
-        if not content.producers & known:
-            continue
-        for gap in other.partition.gaps:
-            if (gap.first_offset, gap.last_offset) == (content.first_offset, content.last_offset):
-                missing = offset_range(gap.first_offset, gap.last_offset)
-                return f"its batches fill the gap of {name} at {missing}, and its producers write there"
-    return None
+def _of_log(finding: Finding, own: Container[str]) -> bool:
+    """Say whether a finding bears on a whole log: it is about no segment's file. `own` are the segments' stems."""
+    return finding.file.endswith(".snapshot") or _stem(finding.file) not in own
+
+
+class _Causes:
+    """Some of a log's segments, and which findings they may cause: about their files, the next one's start, the log."""
+
+    def __init__(self, log: Log, causes: Sequence[Content]) -> None:
+        files = {content.file for content in causes}
+        self._own = {_stem(content.file) for content in log.contents}
+        self._stems = {_stem(file) for file in files}
+        self._following = {following for content, following in _with_next(log) if content.file in files}
+
+    def bear_on(self, finding: Finding) -> bool:
+        """Say whether one of them may have caused a finding."""
+        if not self._stems:
+            return False
+        stem = _stem(finding.file)
+        if _of_log(finding, self._own) or stem in self._stems:
+            return True
+        return stem in self._following and not finding.position
+
+
+class _Homes:
+    """Where batches are, and where offsets are missing, in all logs of a node."""
+
+    def __init__(self, logs: Sequence[Log]) -> None:
+        self._logs = logs
+        self._same: dict[tuple[int, int], dict[tuple[str, int], tuple[int, str]]] = {}
+        self._gaps: dict[tuple[int | None, int | None], list[int]] = {}
+        self._producers: dict[int, frozenset[int]] = {}
+        for number, log in enumerate(logs):
+            for content in log.contents:
+                same = self._same.setdefault((content.fingerprint, content.batches), {})
+                if len(same) < 2:  # there is at least one that is not the asking log's
+                    same.setdefault(log.name, (number, content.file))
+            for gap in {(gap.first_offset, gap.last_offset) for gap in log.partition.gaps}:
+                self._gaps.setdefault(gap, []).append(number)
+
+    def of(self, log: Log, content: Content) -> str | None:
+        """Say where a segment belongs, None where no other partition has a place for it."""
+        same = self._same[content.fingerprint, content.batches]
+        copies = ((number, file) for name, (number, file) in same.items() if name != log.name)
+        number, file = min(copies, default=(len(self._logs), ""))
+        for gap in self._gaps.get((content.first_offset, content.last_offset), ()):
+            if gap >= number:
+                break
+            if self._logs[gap].name != log.name and not content.producers.isdisjoint(self._writers(gap)):
+                missing = offset_range(content.first_offset or 0, content.last_offset or 0)
+                return f"its batches fill the gap of {self._name(gap)} at {missing}, and its producers write there"
+        if not file:
+            return None
+        return f"its {content.batches} batches are those of {self._name(number)}: {file} has the same batches"
+
+    def _name(self, number: int) -> str:
+        topic, partition = self._logs[number].name
+        return f"{topic}-{partition}"
+
+    def _writers(self, number: int) -> frozenset[int]:
+        """Return the producers of a log."""
+        if number not in self._producers:
+            self._producers[number] = frozenset(self._logs[number].partition.producers["producer_id"].tolist())
+        return self._producers[number]
 
 
 def _lowered(finding: Finding, code: str) -> Finding:
     return finding._replace(severity=Severity.NOTE) if finding.code == code else finding
 
 
-def _beside_field(finding: Finding, fields: Sequence[tuple[str, set[tuple[str, int | None]]]]) -> Finding:
+def _beside_field(finding: Finding, fields: Mapping[str, _Field]) -> Finding:
     """Make a note of what follows from a batch's wrong field."""
     if finding.severity is Severity.NOTE:
         return finding
-    for code, places in fields:
-        stems = {_stem(file) for file, _ in places}
-        of_log = finding.code in _OF_LOG or (_stem(finding.file) in stems and not finding.file.endswith(".log"))
-        whole = finding.code == "segment-foreign" and _stem(finding.file) in stems
-        if finding.code in _FIELDS[code] and (whole or of_log or (finding.file, finding.position) in places):
+    stem = _stem(finding.file)
+    for code, shown in fields.items():
+        of_log = finding.code in _OF_LOG or (stem in shown.stems and not finding.file.endswith(".log"))
+        whole = finding.code == "segment-foreign" and stem in shown.stems
+        if finding.code in _FIELDS[code] and (whole or of_log or (finding.file, finding.position) in shown.places):
             return finding._replace(severity=Severity.NOTE)
     return finding
 
 
-def _as_note(finding: Finding, log: Log, foreign: set[str], cuts: set[int | None]) -> Finding:
+def _as_note(finding: Finding, foreign: _Causes, cuts: set[int | None]) -> Finding:
     """Make a note of what follows from a foreign segment, or from one that ends too early."""
     if finding.severity is Severity.NOTE:
         return finding
-    if finding.code in _OF_GAP and finding.offset in cuts:
+    cut = finding.code in _OF_GAP and finding.offset in cuts
+    if cut or (finding.code in _FOLLOWS and foreign.bear_on(finding)):
         return finding._replace(severity=Severity.NOTE)
-    if finding.code not in _FOLLOWS:
-        return finding
-    stems = [_stem(content.file) for content in log.contents]
-    for number, content in enumerate(log.contents):
-        following = stems[number + 1] if number + 1 < len(stems) else None
-        if stems[number] in foreign and _bears_on(finding, content, following, log):
-            return finding._replace(severity=Severity.NOTE)
     return finding

@@ -30,7 +30,7 @@ _ODD: Final = (
     (record_oddities.FALLING, "offset-delta-falling", "a record's offset is below that of the record before it"),
 )
 RECORD_CODES: Final = tuple(code for _, code, _ in _ODD)
-_found: Final = array("q", bytes(32))
+_found: Final = array("q", bytes(8 * record_oddities.FOUND))
 
 
 def record_words(
@@ -39,7 +39,7 @@ def record_words(
     """Say what is odd about a magic 2 batch's records in ``buf[start:stop]``, uncompressed."""
     count = heads.cell(kernel.COUNT, row)
     flags = record_oddities.find(buf, start, stop, count, _found)
-    whole, smallest, largest, newest = _found
+    whole, smallest, largest, newest, *_ = _found
     base, last = heads.cell(kernel.BASE_OFFSET, row), heads.cell(kernel.LAST_OFFSET, row)
     said = [(code, words) for flag, code, words in _ODD if flags & flag]
     if whole and smallest < 0:
@@ -85,7 +85,7 @@ def control_words(heads: CellTable, row: int, key: bytes | None, value: bytes | 
         yield "control-type-transactional", f"a control record of type {record.type} is in a transactional batch"
 
 
-def message_words(heads: CellTable, row: int, buf: memoryview) -> Iterator[Words]:
+def message_words(heads: CellTable, row: int, buf: bytes | bytearray | memoryview) -> Iterator[Words]:
     """Say what is odd about a message of magic 0 or 1."""
     cell = heads.cell
     codec = cell(kernel.ATTRIBUTES, row) & CODEC_MASK

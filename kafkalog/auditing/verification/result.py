@@ -67,6 +67,9 @@ class Verification:
         elif table == "files":
             for facts in self.files:
                 yield facts.row()
+        elif table == "extents":
+            for facts in self.files:
+                yield from facts.extent_rows()
         elif table == "replicas":
             yield from self.replicas
         else:

@@ -41,7 +41,7 @@ class VerifyOptions:
     limits: Limits = field(default_factory=Limits)
     depth: str = "records"
     hashed: str | None = None
-    jobs: int = 1
+    jobs: int | None = None
     replicas: bool = False
 
 
@@ -73,7 +73,8 @@ def check_segment(directory: PartitionDirectory, segment: Segment, options: Veri
         chunk.findings += around.chunk(chunk)
         side.chunk(chunk)
 
-    scan = scan_segment(directory, segment, options.limits, check_batches(facts, directory.topic, options, look))
+    chunks = check_batches(facts, directory.topic, options, look, segment.size)
+    scan = scan_segment(directory, segment, options.limits, chunks)
     content = Content(
         segment.path, fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
         frozenset(scan.stretch.producers["producer_id"].tolist()),
@@ -82,15 +83,20 @@ def check_segment(directory: PartitionDirectory, segment: Segment, options: Veri
 
 
 def check_batches(
-    facts: FileFacts, topic: str | None, options: VerifyOptions, look: Callable[[Chunk], None] = lambda _: None
+    facts: FileFacts,
+    topic: str | None,
+    options: VerifyOptions,
+    look: Callable[[Chunk], None] = lambda _: None,
+    max_bytes: int | None = None,
 ) -> Iterator[Chunk]:
     """Read a segment or KRaft snapshot in chunks, which get the findings about their batches; fills `facts`.
 
-    `look` gets each chunk before the caller does. Raises UnreadableError where the file can't be read.
+    `look` gets each chunk before the caller does; `max_bytes` makes the file end there. Raises UnreadableError where
+    the file can't be read.
     """
     records = options.depth == "records"
     try:
-        with closing(open_file(facts.file, options.hashed)) as source:
+        with closing(open_file(facts.file, options.hashed, max_bytes)) as source:
             facts.size = source.size
             facts.batches = facts.records = 0
             for chunk in chunks_of_source(source, facts.file, limits=options.limits):

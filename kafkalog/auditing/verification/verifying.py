@@ -11,11 +11,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Final
 
-from kafkalog.auditing.partition import join, located, log_findings, marker_findings
-from kafkalog.auditing.side_files import compare_cluster, compare_node, compare_partition
+from kafkalog.auditing.partition import located
+from kafkalog.auditing.side_files import compare_cluster, compare_node, settle_copy
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file, is_segment
 from kafkalog.auditing.verification.foreign import settle
+from kafkalog.auditing.verification.one_log import log_of, settled_log
 from kafkalog.auditing.verification.replica_compare import compare_replicas
 from kafkalog.auditing.verification.result import LogFacts, Verification
 from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
@@ -23,16 +24,17 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.clusters import open_clusters
 from kafkalog.log.files import open_source
+from kafkalog.log.folded import FileFindings
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
+from kafkalog.log.processes import job_count
 from kafkalog.log.rows import side_file_rows
-from kafkalog.log.storage import is_directory
+from kafkalog.log.storage import exists, is_directory
 from kafkalog.log.walk import Found, walk
 
 __all__ = ["Verification", "VerifyOptions", "verify"]
 
-_POOL_BYTES: Final = 64 << 20  # below, starting processes costs more than they save
 _KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown"})
 _READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
 
@@ -80,62 +82,53 @@ def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions,
     """Verify a directory: its logs, then every file that is in none of them."""
     logs = [directory for directory in node.partitions if not directory.suffix]
     checks = _check_all([(directory, segment) for directory in logs for segment in directory.segments], options)
-    found = [_log(node, directory, checks, metadata) for directory in logs]
+    settled = (settled_log(node, directory, checks, metadata, options) for directory in logs)
+    found = [log for log in settled if log is not None]
     of_name = {log.name: log for log in found}
     for finding in compare_node(node, [log.partition for log in found]):
         log = of_name.get((finding.topic or "", -1 if finding.partition is None else finding.partition))
         (node.findings if log is None else log.findings).append(finding)
     settle(found)
+    _settle_copies(found, metadata)
     result.tell(node.findings, node.node_id)
     for log in found:
         result.tell(log.findings, node.node_id)
     result.logs += found
     result.tell(left_over(node), node.node_id)
-    _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, result)
+    _other_files(node, found, options, result)
 
 
 def _check_all(
     segments: Sequence[tuple[PartitionDirectory, Segment]], options: VerifyOptions
 ) -> dict[str, SegmentCheck]:
     """Check every segment, in parallel processes where that pays."""
-    if options.jobs == 1 or sum(segment.size for _, segment in segments) < _POOL_BYTES:
+    count = job_count(options.jobs, sum(segment.size for _, segment in segments))
+    if count == 1:
         return {segment.path: check_segment(directory, segment, options) for directory, segment in segments}
     biggest_first = sorted(segments, key=lambda item: -item[1].size)
-    with ProcessPoolExecutor(options.jobs) as pool:
+    with ProcessPoolExecutor(count) as pool:
         done = pool.map(check_segment, *zip(*biggest_first, strict=True), [options] * len(segments))
         return {check.facts.file: check for check in done}
 
 
-def _log(
-    node: LogDirectory, directory: PartitionDirectory, checks: dict[str, SegmentCheck], metadata: Metadata | None
-) -> LogFacts:
-    """Join the checks of a log's segments, and compare them with each other and the side files."""
-    found = [checks[segment.path] for segment in directory.segments]
-    growing = bool(found) and found[-1].facts.state == "grew"
-    directory = replace(directory, running=directory.running or growing)
-    partition = join(directory, [check.scan for check in found], policies(metadata, directory.topic))
-    findings = [
-        *log_findings(partition),
-        *(located(finding, directory) for finding in marker_findings(partition)),
-        *(located(finding, directory) for check in found for finding in check.findings),
-        *compare_partition(partition, [check.side for check in found]),
-    ]
-    return LogFacts(partition, [check.content for check in found], findings, node, [check.facts for check in found])
+def _settle_copies(logs: Sequence[LogFacts], metadata: Metadata | None) -> None:
+    """Make notes of what follows from files of different moments, once it is known which segments are foreign."""
+    for log in logs:
+        log.findings = settle_copy(log.findings, log.partition, policies(metadata, log.partition.directory.topic))
 
 
-def _other_files(
-    node: LogDirectory, options: VerifyOptions, segments: dict[str, FileFacts], result: Verification
-) -> None:
+def _other_files(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOptions, result: Verification) -> None:
     """Account for every file of a directory; findings about files that were put aside are notes."""
-    homes = {os.path.abspath(directory.log): directory for directory in node.partitions}
-    vanished = dict(segments)
+    newest = [log.partition.directory for log in logs]
+    homes = {os.path.abspath(directory.log): directory for directory in (*node.partitions, *newest)}
+    vanished = {facts.file: facts for log in logs for facts in log.segments}
     unknown: dict[str, list[str]] = {}
     for entry in walk(node.path, lambda finding: result.tell([finding], node.node_id)):
         directory = homes.get(os.path.abspath(os.path.dirname(entry.path)))
         facts = vanished.pop(entry.path, None)
         if facts is None:
             facts = FileFacts.of(entry.path)
-            result.tell(_other_findings(entry, facts, directory, options), node.node_id)
+            result.tell(_other_findings(node, entry, facts, directory, options), node.node_id)
             if facts.kind is FileKind.UNKNOWN and facts.state != "link" and not _is_known(facts):
                 unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
         _add(facts, node, directory, result)
@@ -153,10 +146,18 @@ def _add(facts: FileFacts, node: LogDirectory, directory: PartitionDirectory | N
 
 
 def _other_findings(
-    entry: Found, facts: FileFacts, directory: PartitionDirectory | None, options: VerifyOptions
+    node: LogDirectory, entry: Found, facts: FileFacts, directory: PartitionDirectory | None, options: VerifyOptions
 ) -> list[Finding]:
     findings = _other(entry, facts, options)
-    is_odd = facts.kind in NAMED_BY_OFFSET and parse_name(os.path.basename(entry.path)).offset is None
+    name = os.path.basename(entry.path)
+    if any(finding.code == "file-unreadable" for finding in findings) and not exists(entry.path):
+        facts.state, facts.size, facts.damaged = "vanished", 0, 0  # a broker renames and deletes files
+        return []
+    # It came after the log was read: a broker may not have written all of it.
+    is_newer = bool(directory.files) and name not in directory.files if directory is not None else node.running
+    if is_newer and not facts.removed:
+        findings = [_as_note(finding) for finding in findings]
+    is_odd = facts.kind in NAMED_BY_OFFSET and parse_name(name).offset is None
     if facts.removed or (directory is not None and (directory.suffix or is_odd)):  # no part of the log
         findings = [_as_note(finding) for finding in findings if finding.code != "offset-gap"]
     return findings if directory is None else [located(finding, directory) for finding in findings]
@@ -201,13 +202,14 @@ def _other(entry: Found, facts: FileFacts, options: VerifyOptions) -> list[Findi
 
 def _batches(facts: FileFacts, topic: str | None, options: VerifyOptions) -> list[Finding]:
     """Read a file of batches on its own."""
-    findings: list[Finding] = []
+    kept = FileFindings()
     try:
         for chunk in check_batches(facts, topic, options):
-            findings += chunk.findings
+            for finding in chunk.findings:
+                kept.add(finding)
     except UnreadableError as error:
-        findings.append(Finding.of("file-unreadable", facts.file, str(error)))
-    return findings
+        kept.add(Finding.of("file-unreadable", facts.file, str(error)))
+    return kept.all()
 
 
 def _shape(facts: FileFacts) -> Iterator[Finding]:
@@ -247,10 +249,12 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
         directory = replace(directory, segments=tuple(kept), orphans=())
     part = Verification()
     checks = _check_all([(directory, segment) for segment in directory.segments], options)
-    part.logs.append(_log(node, directory, checks, cluster_metadata([node], options.limits)))
+    metadata = cluster_metadata([node], options.limits)
+    part.logs.append(log_of(node, directory, checks, metadata, []))
     settle(part.logs)
+    _settle_copies(part.logs, metadata)
     part.tell(part.logs[0].findings, node.node_id)
-    _other_files(node, options, {check.facts.file: check.facts for check in checks.values()}, part)
+    _other_files(node, part.logs, options, part)
     same = [found for found in part.files if _is_same(found.file, path)]
     result.files += [replace(found, file=path, input=path) for found in same]
     if facts.kind is FileKind.LOG:

@@ -7,7 +7,6 @@ from typing import Final
 
 import kafkalog
 from kafkalog import Batch, Finding, Record
-from kafkalog.format.internal import Internal
 from kafkalog_cli.render.kafka.options import STRING, Decoder, KafkaTextOptions
 from kafkalog_cli.render.kafka.templates import FALSE_TRUE
 from kafkalog_cli.render.kafka.writer import LineWriter
@@ -39,6 +38,21 @@ class RecordText:
         """Return a record's line."""
         text = "" if self._options.skip_record_metadata else self._metadata(batch, record)
         return text if batch.is_control else text + self._contents(record, batch)
+
+    def internal(self, record: Record, batch: Batch) -> tuple[str | None, str | None]:
+        """Return a record's key and value as the topic's decoder shows them, and keep what is wrong with it."""
+        from kafkalog_cli.render.decoders import shown
+
+        internal = self._options.internal
+        assert internal is not None  # the caller's options say so
+        key, payload, doubtful = shown(internal, record, self._options.dialect)
+        if doubtful:
+            from kafkalog.log.internals import internal_findings
+
+            for finding in internal_findings(self.file, batch, record, internal):
+                self._count(finding.code, finding)
+        json = self._writer.json
+        return key if key is None else json(key), payload if payload is None else json(payload)
 
     def undecodable(self) -> Iterator[Finding]:
         """Yield a finding for each file and kind of thing that a decoder cannot read, or finds odd."""
@@ -80,7 +94,7 @@ class RecordText:
     def _contents(self, record: Record, batch: Batch) -> str:
         options = self._options
         if options.internal:
-            key, payload = self._internal(options.internal, record, batch)
+            key, payload = self.internal(record, batch)
         elif options.print_data_log:
             key = self._decoded(options.key_decoder, record.key, "key", record, batch)
             payload = self._decoded(options.value_decoder, record.value, "value", record, batch)
@@ -92,19 +106,6 @@ class RecordText:
             bar = "| " if skip and not text and options.dialect != "4.2" else " "
             text += f"{bar}payload: {payload}"
         return text
-
-    def _internal(self, internal: Internal, record: Record, batch: Batch) -> tuple[str | None, str | None]:
-        """Return a record's key and value as the topic's decoder shows them, and keep what is wrong with it."""
-        from kafkalog_cli.render.decoders import shown
-
-        key, payload, doubtful = shown(internal, record, self._options.dialect)
-        if doubtful:
-            from kafkalog.log.internals import internal_findings
-
-            for finding in internal_findings(self.file, batch, record, internal):
-                self._count(finding.code, finding)
-        json = self._writer.json
-        return key if key is None else json(key), payload if payload is None else json(payload)
 
     def _decoded(self, decoder: Decoder, data: bytes | None, what: str, record: Record, batch: Batch) -> str | None:
         if data is None:

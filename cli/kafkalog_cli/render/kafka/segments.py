@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Callable
-from typing import BinaryIO
+from functools import partial
+from typing import BinaryIO, Final
 
 import kafkalog
 from kafkalog import Batch, Chunk, Finding, RecordBlock
 from kafkalog.format import kernel, lines
+from kafkalog.format.internal import Internal
 from kafkalog_cli.render.kafka.big_records import BIG, write_big
 from kafkalog_cli.render.kafka.options import STRING, KafkaTextOptions
 from kafkalog_cli.render.kafka.records import RecordText
@@ -17,6 +20,8 @@ from kafkalog_cli.render.kafka.templates import line_template
 from kafkalog_cli.render.kafka.writer import LineWriter, java_path
 
 __all__ = ["KafkaText"]
+
+_NO_PLACES: Final = array("q")
 
 
 class KafkaText:
@@ -31,7 +36,14 @@ class KafkaText:
         self._template = line_template(options.dialect)
         is_plain = options.key_decoder is options.value_decoder is STRING
         self._in_pieces = is_plain and options.internal is None
-        self._by_kernel = is_plain and not options.escape and options.internal is None
+        is_json = options.internal is not None and options.internal is not Internal.REMOTE_LOG_METADATA
+        self._by_kernel = not options.escape and (is_json or (is_plain and options.internal is None))
+        self._decoded = None
+        if self._by_kernel and options.internal is not None:
+            from kafkalog.format.internal_text import BlockText  # only a decoder needs it
+            from kafkalog_cli.render.decoders import DIALECTS
+
+            self._decoded = BlockText(options.internal, DIALECTS[options.dialect])
 
     def begin(self, path: str) -> None:
         """Write the line that begins a file."""
@@ -80,6 +92,11 @@ class KafkaText:
         else:
             self.writer.line(self.records.line(block.record(number), batch))
 
+    def _slowly(self, block: RecordBlock, number: int) -> tuple[str | None, str | None]:
+        """Return the texts of a record of an internal topic that is not simply read."""
+        batch = Batch.of(block.heads, block.recs.cell(kernel.BATCH, number))
+        return (None, None) if batch.is_control else self.records.internal(block.record(number), batch)
+
     def _records(self, path: str, chunk: Chunk) -> int:
         """Write the chunk's batches and records up to its last record; answers the first batch after it."""
         row = 0
@@ -98,12 +115,17 @@ class KafkaText:
         options, writer, template = self.options, self.writer, self._template
         heads, recs = block.heads, block.recs
         number, at = 0, -1
+        content, places = bytearray(), _NO_PLACES
+        if self._decoded is not None and block.outer is None:
+            self._decoded.write(block.buf, recs, partial(self._slowly, block))
+            content, places = self._decoded.content, self._decoded.places
         while number < recs.count:
             if self._by_kernel and block.outer is None:
                 number, writer.used, row, why = lines.record_lines(
                     block.buf, heads.cells, heads.capacity, recs.cells, recs.capacity, number, recs.count, row,
-                    not options.skip_record_metadata, options.print_data_log,
+                    not options.skip_record_metadata, options.print_data_log or options.internal is not None,
                     template.batches, template.literals, template.records, writer.buffer, writer.used,
+                    content, places,
                 )  # fmt: skip
                 if why == lines.NO_ROOM:
                     writer.flush()

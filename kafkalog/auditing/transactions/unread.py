@@ -1,0 +1,48 @@
+"""The places of a log where bytes can't be read: a marker may have been lost there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE, Columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["UnreadBytes"]
+
+
+class UnreadBytes:
+    """The offsets after which a log has damaged bytes, and those from which on offsets are missing through damage."""
+
+    def __init__(self, audit: PartitionAudit) -> None:
+        after = [extent.last_offset for extent in audit.damaged]
+        self._after = np.array(sorted(offset for offset in after if offset is not None), np.int64)
+        self._missing = np.array(sorted(gap.first_offset for gap in audit.gaps if gap.kind == "damage"), np.int64)
+        self._at_start = None in after
+        self._log_end = audit.log_end_offset
+
+    def reach(self, rows: Columns) -> NDArray[np.bool_]:
+        """Say which rows with data have such a place between their first batch and their marker, or are open."""
+        first, has_data = rows["first_offset"], rows["first_offset"] != NONE
+        marker = np.where(rows["marker_type"] == extents.OPEN, 2**63 - 1, rows["marker_offset"])
+        found: NDArray[np.bool_] = has_data & self._between(first, marker)
+        return found
+
+    def is_inside(self, row: dict[str, int]) -> bool:
+        """Say whether there is such a place between a transaction's first batch and its marker, or the log's end."""
+        if row["first_offset"] == NONE:
+            return False
+        marker = row["marker_offset"] if row["marker_type"] != extents.OPEN else self._log_end
+        found = self._between(np.array([row["first_offset"]]), np.array([marker]))
+        return bool(found[0]) or (self._at_start and row["batches"] == 0)
+
+    def _between(self, first: NDArray[np.int64], marker: NDArray[np.int64]) -> NDArray[np.bool_]:
+        unread = np.searchsorted(self._after, first) < np.searchsorted(self._after, marker)
+        missing = np.searchsorted(self._missing, first, "right") < np.searchsorted(self._missing, marker)
+        found: NDArray[np.bool_] = unread | missing
+        return found

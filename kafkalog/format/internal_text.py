@@ -1,0 +1,111 @@
+"""The records of internal topics as Kafka's own decoders write them, a block at a time."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from kafkalog.format import message_ops as ops
+from kafkalog.format import message_text
+from kafkalog.format.batch import CellTable
+from kafkalog.format.internal import Internal
+from kafkalog.format.internal_block import DOUBT, InternalBlock, topic_programs
+from kafkalog.format.kernel import Bytes
+from kafkalog.format.message_templates import JsonPrograms
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.schema import Release
+
+__all__ = ["STATES_BY_NAME", "BlockText", "metadata_word"]
+
+STATES_BY_NAME: Final[Release] = (4, 4)  # from here on states of transactions are written as names
+_DELETE: Final = b"<DELETE>"
+_FIRST_ROOM: Final = 1 << 16
+
+Texts = tuple[str | None, str | None]
+
+
+def metadata_word(name: str) -> str:
+    """Return the name of a kind of metadata record as Kafka's tools write it: TOPIC_RECORD."""
+    return "".join(f"_{letter}" if letter.isupper() and at else letter for at, letter in enumerate(name)).upper()
+
+
+class BlockText:
+    """Writes the texts of keys and payloads of one block of records after the other, with a release's schemas.
+
+    After `write` they are in `content`, and `places` has four columns of the records' table's capacity: start and size
+    of the key's text, and of the payload's; a size of -1 is no text.
+    """
+
+    def __init__(self, internal: Internal, release: Release) -> None:
+        self.content = bytearray(_FIRST_ROOM)
+        self.places = array("q")
+        self._block = InternalBlock(internal, release, protocol=True)
+        self._json = _json_programs(internal, release)
+        self._stack = array("q", bytes(8 * ops.FRAME * 2 * (self._block.tables.programs.depth + 2)))
+        self._used = 0
+
+    def write(self, buf: Bytes, recs: CellTable, slowly: Callable[[int], Texts]) -> None:
+        """Write the records of the kernel's table `recs`, whose bytes are `buf`; some of them `slowly`, by number."""
+        block, count, room = self._block, recs.count, recs.capacity
+        block.read(buf, recs)
+        self.content[: len(_DELETE)] = _DELETE
+        self._used = len(_DELETE)
+        none = array("q", [0]) * room + array("q", [-1]) * room
+        self.places = none + array("q", [0]) * room + array("q", [len(_DELETE)]) * room
+        by_hand: set[int] = set()
+        for messages, column in ((block.keys, 0), (block.values, 2)) if self._block.is_keyed else ((block.values, 2),):
+            by_hand |= self._messages(buf, messages, column * room)
+        doubts = block.facts.column(DOUBT)
+        if 1 in doubts:
+            by_hand |= {number for number in range(count) if doubts[number]}
+        for number in sorted(by_hand):
+            for column, text in zip((0, 2), slowly(number), strict=True):
+                self._text(column * room + number, room, text)
+
+    def _messages(self, buf: Bytes, messages: CellTable, at: int) -> set[int]:
+        """Write keys or values, and their places to the columns from `at` on; return those that it can't write."""
+        tables, json, room = self._block.tables, self._json, messages.capacity
+        places = memoryview(self.places)
+        starts, sizes = places[at : at + room], places[at + room : at + 2 * room]
+        done = 0
+        special: set[int] = set()
+        while True:
+            done, self._used, why = message_text.write(
+                buf, messages.cells, messages.capacity, done, messages.count, json.programs, json.steps, json.literals,
+                tables.tables, tables.cells, self._stack, self.content, self._used, starts, sizes,
+            )  # fmt: skip
+            if why == message_text.DONE:
+                return special
+            if why == message_text.NO_ROOM:
+                self.content += bytes(len(self.content))
+            else:
+                special.add(done)
+                done += 1
+
+    def _text(self, at: int, room: int, text: str | None) -> None:
+        data = b"" if text is None else text.encode("utf-8", "surrogateescape")
+        self.content[self._used : self._used + len(data)] = data
+        self.places[at] = self._used
+        self.places[at + room] = -1 if text is None else len(data)
+        self._used += len(data)
+
+
+@lru_cache(maxsize=32)
+def _json_programs(internal: Internal, release: Release) -> JsonPrograms:
+    """Make the programs that write a topic's records, once."""
+    topic = topic_programs(internal, release, protocol=True)
+    states = [state.name.title().replace("_", "") for state in TransactionState]
+    by_name = internal is Internal.TRANSACTION_LOG and release >= STATES_BY_NAME
+    json = JsonPrograms(topic.programs, {"transactionStatus": states} if by_name else {})
+    for number, (kind, key, values) in topic.kinds.items():
+        if key is not None:
+            json.add(key, f'{{"type":"{number}","data":', "}")
+        for version, value in enumerate(values):
+            name = f'"type":"{metadata_word(kind.name)}",' if key is None else ""
+            said = f'"{version}"' if key is not None else f"{version}"
+            json.add(value, f'{{{name}"version":{said},"data":', "}")
+    for program in topic.protocol.programs if topic.protocol is not None else ():
+        json.add(program)
+    return json

@@ -1,0 +1,85 @@
+"""The findings about one file: where a code of damage has more than a thousand, one finding counts them.
+
+A report of a million damaged places helps nobody. Below that every finding stays as it is.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Final
+
+from kafkalog.findings import Bytes, Finding
+
+__all__ = ["MOST", "Extents", "FileFindings", "is_extent"]
+
+MOST: Final = 1000  # findings of one damage code in one file
+
+
+class Extents:
+    """Where the bytes of one damage code are in a file, in the order in which they were found."""
+
+    __slots__ = ("first", "lengths", "positions")
+
+    def __init__(self, first: Finding) -> None:
+        self.first = first
+        self.positions = array("q")
+        self.lengths = array("q")
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self.positions, self.lengths, strict=True)
+
+    def add(self, finding: Finding) -> None:
+        """Take in the next finding."""
+        self.positions.append(finding.position or 0)
+        self.lengths.append(finding.length or 0)
+
+    def finding(self) -> Finding:
+        """Return the one finding that stands for all; it reaches from the first place to the end of the last."""
+        first = self.first
+        start, end = min(self.positions), max(position + length for position, length in self)
+        message = (
+            f"{len(self)} damaged places with {sum(self.lengths)} bytes, between positions {start} and {end}; the table"
+            f" extents of kafkalog verify lists them. The first: {first.message}"
+        )
+        return first._replace(message=message, position=start, length=end - start, needed=None, found=len(self))
+
+
+class FileFindings:
+    """Collects the findings about one file."""
+
+    def __init__(self) -> None:
+        self._kept: list[Finding] = []
+        self._extents: dict[str, Extents] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Take in the next finding."""
+        if is_extent(finding):
+            extents = self._extents.get(finding.code)
+            if extents is None:
+                extents = self._extents[finding.code] = Extents(finding)
+            extents.add(finding)
+            if len(extents) > MOST:
+                return
+        self._kept.append(finding)
+
+    def all(self) -> list[Finding]:
+        """Return all findings in order; the one that counts many is where the first of them was."""
+        many = {code: extents for code, extents in self._extents.items() if len(extents) > MOST}
+        if not many:
+            return self._kept
+        found = []
+        for finding in self._kept:
+            if finding.code not in many or not is_extent(finding):
+                found.append(finding)
+            elif finding is many[finding.code].first:
+                found.append(many[finding.code].finding())
+        return found
+
+
+def is_extent(finding: Finding) -> bool:
+    """Say whether a finding is about bytes that are damaged."""
+    return finding.length is not None and finding.position is not None and finding.bytes in (Bytes.LOST, Bytes.SUSPECT)

@@ -1,0 +1,98 @@
+"""Whether a partition's files moved since they were listed: a broker deletes, replaces and truncates files meanwhile.
+
+A file is known by its inode, its size and its modification time. The last segment may grow, and the broker may write
+to its indexes: what was read is what was there when it was listed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from kafkalog.errors import UnreadableError
+from kafkalog.log.logdir import LogDirectory, list_again
+from kafkalog.log.names import FileKind, local_path, parse_name
+from kafkalog.log.partition import PartitionDirectory, Segment
+from kafkalog.log.storage import exists, open_tree
+from kafkalog.log.tree import FileIdentity
+
+__all__ = ["PAUSES", "READINGS", "Movement", "is_same_file", "is_unsettled", "list_again", "movement", "stays"]
+
+READINGS: Final = 3
+PAUSES: Final = (0.0, 0.05, 0.2)  # seconds before each: the broker renames the files of a segment one by one
+_RECENT_S: Final = 2.0
+_INDEXES: Final = frozenset({FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX})
+_OF_THE_LOG: Final = frozenset(
+    {FileKind.LOG, FileKind.PRODUCER_SNAPSHOT, FileKind.KRAFT_SNAPSHOT, FileKind.LEADER_EPOCH_CHECKPOINT, *_INDEXES}
+)
+
+
+class Movement(NamedTuple):
+    """The names of the files that moved; `is_gone` says that the directory was deleted, or renamed to be deleted."""
+
+    files: frozenset[str]
+    is_gone: bool = False
+
+
+def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | None:
+    """Compare a partition's files with its listing; None if what was read since then is of one moment."""
+    if not directory.files:
+        return Movement(frozenset(), is_gone=True) if directory.segments and not exists(directory.log) else None
+    try:
+        entries = open_tree(directory.log, deep=False).entries(directory.log)
+    except UnreadableError:
+        return None if exists(directory.log) else Movement(frozenset(), is_gone=True)
+    now = {entry.name: entry.identity for entry in entries}
+    last = os.path.basename(directory.segments[-1].path) if directory.segments else ""
+    moved = {name for name, then in directory.files.items() if _moved(name, then, now.get(name), is_last=name == last)}
+    moved |= {name for name in now.keys() - directory.files.keys() if _is_new_part(name, directory)}
+    if not moved and list_again(node, directory, only_checkpoints=True).checkpoints != directory.checkpoints:
+        moved.add("cleaner-offset-checkpoint")
+    return Movement(frozenset(moved)) if moved else None
+
+
+def _moved(name: str, then: FileIdentity | None, now: FileIdentity | None, *, is_last: bool) -> bool:
+    parsed = parse_name(name)
+    if parsed.kind not in _OF_THE_LOG or parsed.removed not in ("", ".swap"):
+        return False
+    if then is None or now is None or then.inode != now.inode:
+        return True
+    if parsed.kind is FileKind.LOG:
+        if now.size > then.size:
+            return not is_last
+        return now.size < then.size or now.mtime_ns != then.mtime_ns
+    if parsed.kind in _INDEXES:  # the broker writes to those of the last segment, and cuts them when it rolls
+        return False
+    return now != then
+
+
+def _is_new_part(name: str, directory: PartitionDirectory) -> bool:
+    """Say whether a file that the listing does not have is a segment, or an index of a closed one."""
+    parsed = parse_name(name)
+    if parsed.removed or parsed.offset is None:
+        return parsed.kind is FileKind.LEADER_EPOCH_CHECKPOINT and not parsed.removed
+    closed = {segment.base_offset for segment in directory.segments[:-1]}
+    return parsed.kind is FileKind.LOG or (parsed.kind in _INDEXES and parsed.offset in closed)
+
+
+def is_unsettled(directory: PartitionDirectory) -> bool:
+    """Say whether a broker may be between two renames: a segment's files are there in part, and were not long ago."""
+    if not directory.running or not (directory.orphans or any(name.endswith(".swap") for name in directory.left_over)):
+        return False
+    try:
+        changed = os.stat(local_path(directory.log)).st_mtime
+    except OSError:
+        return False
+    return abs(time.time() - changed) < _RECENT_S
+
+
+def is_same_file(then: Mapping[str, FileIdentity | None], now: Mapping[str, FileIdentity | None], name: str) -> bool:
+    """Say whether a file is the same in two listings, byte for byte; also if it is in neither."""
+    return then.get(name) == now.get(name) and (name not in then or then[name] is not None)
+
+
+def stays(segment: Segment, then: PartitionDirectory, now: PartitionDirectory) -> bool:
+    """Say whether a segment of a newer listing has the bytes that were read by the older one."""
+    return segment in then.segments and is_same_file(then.files, now.files, os.path.basename(segment.path))

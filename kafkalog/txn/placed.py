@@ -1,0 +1,71 @@
+"""Rows in the order of two keys and a time, and where a time belongs among the rows with the same keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Placed", "running_max"]
+
+
+class Placed:
+    """Rows sorted by group and time; a group are the rows with the same two keys.
+
+    `order` has for each place the number of the row there. Numbers of groups and ranks of times make one key, which
+    fits 64 bits for up to 2**31 rows.
+    """
+
+    def __init__(self, keys: tuple[NDArray[np.int64], NDArray[np.int64]], times: NDArray[np.int64]) -> None:
+        self._firsts, first = np.unique(keys[0], return_inverse=True)
+        self._seconds, second = np.unique(keys[1], return_inverse=True)
+        self._pairs, group = np.unique(first * len(self._seconds) + second, return_inverse=True)
+        self._times, rank = np.unique(times, return_inverse=True)
+        placed = group * (len(self._times) + 1) + rank
+        self.order: NDArray[np.intp] = np.argsort(placed, kind="stable")
+        self._placed = placed[self.order]
+        self._group = group[self.order]
+        self._time = times[self.order]
+
+    def groups(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the group of each pair of keys, -1 where no row has them."""
+        one, other = _found(self._firsts, first), _found(self._seconds, second)
+        group = _found(self._pairs, one * len(self._seconds) + other)
+        return np.where((one < 0) | (other < 0), -1, group)
+
+    def first(self, group: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the place of each group's first row that is not before a time; it may be in the next group."""
+        rank = np.searchsorted(self._times, times)
+        return np.searchsorted(self._placed, group * (len(self._times) + 1) + rank)
+
+    def holds(self, place: NDArray[np.int64], group: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say whether there is a row of the group at a place."""
+        there: NDArray[np.bool_] = (place >= 0) & (place < len(self._group)) & (group >= 0)
+        there &= self._group[np.clip(place, 0, len(self._group) - 1)] == group
+        return there
+
+    def time(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the time of the row at a place; any where there is none."""
+        return self._time[np.clip(place, 0, len(self._time) - 1)]
+
+
+def _found(among: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each value is among sorted ones, -1 where it is not."""
+    at = np.searchsorted(among, values)
+    there = at < len(among)
+    there &= among[np.minimum(at, len(among) - 1)] == values
+    return np.where(there, at, -1)
+
+
+def running_max(keys: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each row the highest value so far among the rows with its key; equal keys are neighbours."""
+    if not len(values):
+        return values
+    distinct, rank = np.unique(values, return_inverse=True)
+    group = np.cumsum(np.append(0, keys[1:] != keys[:-1]))
+    highest = np.maximum.accumulate(group * len(distinct) + rank)
+    found: NDArray[np.int64] = distinct[highest - group * len(distinct)]
+    return found

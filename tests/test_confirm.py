@@ -1,0 +1,87 @@
+"""A second reading of what an audit could not prove."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import build
+from invoke import kafkalog
+from kafkalog.log.readers import batches
+from official import FIXTURES
+from state_topic import key, value
+
+_LATER: Final = 1_795_260_000_000  # ms: after all that the fixture has
+
+
+def _end(segment: Path) -> int:
+    return max(batch.last_offset for batch in batches(segment)) + 1
+
+
+def _append(segment: Path, data: bytes) -> None:
+    with segment.open("ab") as file:
+        file.write(data)
+
+
+def test_a_second_reading_tells_what_ended_from_what_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One ended meanwhile; the others stayed while the broker wrote: two hang, and one is known to the coordinator."""
+    root = tmp_path / "data"
+    shutil.copytree(FIXTURES / "v2.8-hanging" / "data", root)
+    for mark in root.rglob(".kafka_cleanshutdown"):
+        mark.unlink()
+    segments = [root / f"ledger-{number}" / f"{0:020}.log" for number in range(3)]
+    waited: list[float] = []
+
+    def meanwhile(seconds: float) -> None:
+        waited.append(seconds)
+        times = {"base_timestamp": _LATER, "max_timestamp": _LATER}
+        ended = build.marker(0, base_offset=_end(segments[0]), producer_id=0, producer_epoch=0, **times)
+        _append(segments[0], ended)
+        _append(segments[1], build.batch(build.record(b"more"), base_offset=_end(segments[1]), **times))
+        for state in root.glob("__transaction_state-*/*.log"):
+            record = build.record(value(0, producer=99, update=_LATER, start=-1), key("another"))
+            at = _end(state) if state.stat().st_size else 0
+            _append(state, build.batch(record, base_offset=at, **times))
+
+    before = kafkalog("txn-audit", "--format", "ndjson", root).table("transactions")
+    monkeypatch.setattr("kafkalog.auditing.pipeline.confirm.time.sleep", meanwhile)
+    ended = kafkalog("txn-audit", "--format", "ndjson", "--confirm", "7", root)
+    unproved = {(row["topic"], row["partition"]) for row in before if row["certainty"] != "proved"}
+    now = {
+        row["partition"]: (row["state"], row["certainty"])
+        for row in ended.table("transactions")
+        if row["marker_offset"] is None
+    }
+
+    assert unproved == {("ledger", number) for number in range(3)}
+    assert waited == [7.0]
+    assert now == {1: ("hanging", "proved"), 2: ("hanging", "proved"), 3: ("ongoing", "proved")}
+    remedies = {
+        row["partition"]: row["remedy"] for row in ended.table("findings") if row["code"] == "transaction-hanging"
+    }
+    assert "--partition 1 --start-offset 13" in remedies[1]
+
+
+def test_nothing_is_read_again_where_all_is_proved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot changes no more."""
+    monkeypatch.setattr("kafkalog.auditing.pipeline.confirm.time.sleep", lambda _: pytest.fail("it waited"))
+
+    case = FIXTURES / "v2.8-hanging" / "data"
+    found = kafkalog("txn-audit", "--format", "ndjson", "--snapshot", "--confirm", "5", case)
+
+    assert {row["certainty"] for row in found.table("transactions")} == {"proved"}
+
+
+def test_a_copy_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing grows between the readings, the second one proves nothing."""
+    root = tmp_path / "data"
+    shutil.copytree(FIXTURES / "v2.8-hanging" / "data", root)
+    for mark in root.rglob(".kafka_cleanshutdown"):
+        mark.unlink()
+    monkeypatch.setattr("kafkalog.auditing.pipeline.confirm.time.sleep", lambda _: None)
+
+    once = kafkalog("txn-audit", "--format", "ndjson", "--all", root)
+    assert kafkalog("txn-audit", "--format", "ndjson", "--all", "--confirm", "1", root).out == once.out

@@ -1,0 +1,87 @@
+"""Files with so much damage that each place must cost little: many places leave in one chunk."""
+
+from __future__ import annotations
+
+from array import array
+from random import Random
+from unittest import mock
+
+import pytest
+
+import build
+from kafkalog.format import candidates, interpreted, kernel
+from kafkalog.log.files import BytesSource
+from kafkalog.log.segment import scan_source
+from kafkalog.log.stretches import Stretch, stretches
+from scanned import in_small_steps, scanned
+
+_PLAIN = interpreted("format.candidates", "tests_interpreted_crowd")
+
+
+def _damaged(random: Random) -> bytes:
+    """Make a log of all magics with damage of every kind, payloads that hold whole batches among it."""
+    pieces = [
+        *build.log(*(random.choice((3, 20, 40, 300)) for _ in range(50))),
+        *(build.message(b"v" * 9, offset=60 + n, magic=n % 2) for n in range(9)),
+    ]
+    data = bytearray(b"".join(pieces[random.randrange(20) :]))
+    for _ in range(random.randrange(3, 40)):
+        at, other = random.randrange(len(data)), random.randrange(len(data))
+        match random.randrange(5):
+            case 0:
+                del data[at : at + random.randrange(1, 90)]
+            case 1:
+                data[at : at + random.randrange(1, 90)] = bytes(60)
+            case 2:
+                data[at:at] = data[other : other + random.randrange(20, 400)]
+            case _:
+                data[at] ^= 1 << random.randrange(8)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_window_shows_what_is_decided_place_by_place(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches, findings and stretches do not depend on how many damaged places leave in one chunk."""
+    random = Random(seed)
+    data, hints = _damaged(random), sorted(random.randrange(3000) for _ in range(random.choice((0, 4))))
+    monkeypatch.setattr("kafkalog.log.cursor._EACH", 2)
+    if seed % 2:
+        in_small_steps(monkeypatch)
+    answers = []
+    for gathers in (True, False):
+        with mock.patch.object(candidates, "pass_over", candidates.pass_over if gathers else lambda *_: False):
+            chunks = scan_source(BytesSource(data), hints=lambda: hints)
+            items = list(stretches(chunks, size=len(data), hints=hints))
+            answers.append((scanned(data), [item for item in items if isinstance(item, Stretch)]))
+    assert answers[0] == answers[1]
+
+
+def test_both_forms_pass_over_the_same() -> None:
+    """Where reading goes on, whether that is proved, and the offset expected there; or that the bytes do not show it."""
+    random, answers = Random(4), set()
+    for _ in range(200):
+        data = _damaged(random)
+        here, above = random.randrange(len(data)), random.choice((kernel.NONE, 3, 30))
+        if random.random() < 0.2:  # a batch that holds whole ones, and whose end is believed
+            outer = build.batch(build.record(b"".join(build.log(5, 6))), base_offset=40)
+            after = [build.batch(build.record(b"after"), base_offset=at) for at in (41, 42, 43)]
+            here, data = 0, b"".join([build.flipped(outer, 8 * 62), *after])
+        room = len(data) + random.choice((0, 1 << 20))
+        said = []
+        for form in (candidates, _PLAIN):
+            state, found = array("q", [0, -1, 1, 0]), array("q", [0, 0, 0])
+            known = form.pass_over(data, here, room, 1 << 27, True, above, array("Q", [0]), state, found)
+            said.append((known, *found))
+        assert said[0] == said[1]
+        answers.add((said[0][0], said[0][2]))
+    assert answers == {(False, 0), (True, 0), (True, 1)}
+
+
+def test_many_damaged_places_leave_in_one_chunk() -> None:
+    """What a chunk costs its reader is not paid for each damaged place."""
+    batches = build.log(*[3] * 3000)
+    data = b"".join(build.flipped(batch, 8 * len(batch) - 9) if n % 2 else batch for n, batch in enumerate(batches))
+    chunks = [(chunk.heads.count, len(chunk.findings)) for chunk in scan_source(BytesSource(data))]
+
+    assert sum(findings for _, findings in chunks) == 1500 + 1  # and the one about offsets that are missing
+    assert sum(places > 100 for _, places in chunks) >= 1

@@ -1,0 +1,79 @@
+"""More than a thousand findings of one damage code in one file become one that counts them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import kafkalog
+from build import much_damaged
+from kafkalog.auditing.verification import Verification, verify
+from kafkalog.findings import CATALOGUE, Bytes
+from kafkalog.log.folded import MOST
+
+_EXAMINED = 1000  # damaged places that are examined closely, each with its own finding
+
+
+def _damage(found: Verification) -> Counter[str]:
+    """Count the findings about bytes that are no whole batch, by code."""
+    return Counter(finding.code for finding in found.findings() if CATALOGUE[finding.code].bytes is Bytes.LOST)
+
+
+@pytest.mark.parametrize("more", [MOST, MOST + 1])
+def test_from_a_thousand_and_one_on_one_finding_counts_them(tmp_path: Path, more: int) -> None:
+    """The table of findings stays readable, the table of extents has every place; up to a thousand nothing changes."""
+    found = verify([much_damaged(tmp_path, _EXAMINED + more)])
+    extents = list(found.rows("extents"))
+
+    if more == MOST:
+        assert _damage(found) == {"crc-mismatch": _EXAMINED, "bytes-unreadable": MOST}
+        assert extents == []
+        return
+    assert _damage(found) == {"crc-mismatch": _EXAMINED, "bytes-unreadable": 1}
+    (one,) = (finding for finding in found.findings() if finding.code == "bytes-unreadable")
+    assert one.found == len(extents) == more
+    positions = [(row[-2], row[-2] + row[-1]) for row in extents]
+    assert (one.position, (one.position or 0) + (one.length or 0)) == (positions[0][0], positions[-1][1])
+    (facts,) = (facts for facts in found.files if facts.file.endswith(".log"))
+    of_others = sum(f.length or 0 for f in found.findings() if f.code == "crc-mismatch")
+    assert facts.damaged == of_others + sum(stop - start for start, stop in positions)
+
+
+def test_an_audit_folds_the_same(tmp_path: Path) -> None:
+    """The finding of an audit has the id that it has in a verification."""
+    folder = much_damaged(tmp_path, _EXAMINED + MOST + 1)
+    both = (kafkalog.audit(os.fspath(folder)), kafkalog.verify(os.fspath(folder)))
+    ids = [[row["id"] for row in found.rows("findings") if row["code"] == "bytes-unreadable"] for found in both]
+
+    assert len(ids[0]) == 1
+    assert ids[0] == ids[1]
+
+
+def test_the_steps_of_a_verification_grow_with_the_damage(tmp_path: Path) -> None:
+    """Four times the damaged batches are at most 4.2 times the calls: nothing is looked at once for each other one."""
+    calls = []
+    for damaged in (2000, 8000):
+        folder = much_damaged(tmp_path / str(damaged), damaged)
+        verify([folder])  # what is done once in a process
+        calls.append(_calls(folder))
+    assert calls[1] <= 4.2 * calls[0]
+
+
+def _calls(folder: Path) -> int:
+    """Count the Python calls of a verification."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        verify([folder])
+    finally:
+        sys.setprofile(None)
+    return calls

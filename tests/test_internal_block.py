@@ -1,0 +1,190 @@
+"""Blocks of records of internal topics: each record that is not in doubt is what it is alone."""
+
+from __future__ import annotations
+
+import contextlib
+from array import array
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, Final
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkalog.format import checksums, internal_block, interning, interpreted, kernel, message_kinds, numbered
+from kafkalog.format import message_ops as ops
+from kafkalog.format.batch import CellTable
+from kafkalog.format.consumer_protocol import MEMBER_FIELDS
+from kafkalog.format.definitions import message
+from kafkalog.format.internal import Internal, internal_record
+from kafkalog.format.internal_block import DOUBT, TYPE, VERSION, InternalBlock
+from kafkalog.format.message import MalformedError, escaped_text
+from kafkalog.format.message_writer import encode, encode_uvarint
+from kafkalog.format.numbered import Numbered
+from kafkalog.format.schema import EVERY_RELEASE, Message, Release
+from messages import KINDS, TOPICS, internal_segments, messages, plain_records
+from official import FIXTURES
+
+Pair = tuple[bytes | None, bytes | None]
+
+FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if checksums.COMPILED else [False])
+PLAIN: Final = {
+    name: interpreted(f"format.{name}", f"tests_interpreted_{name}") for name in ("message_kinds", "interning")
+}
+
+
+@contextlib.contextmanager
+def form(compiled: bool) -> Iterator[None]:
+    """Run with one of both forms of the loops."""
+    kinds: ModuleType = message_kinds if compiled else PLAIN["message_kinds"]
+    names: ModuleType = interning if compiled else PLAIN["interning"]
+    with mock.patch.object(internal_block, "message_kinds", kinds), mock.patch.object(numbered, "interning", names):
+        yield
+
+
+def block_of(pairs: list[Pair]) -> tuple[bytes, CellTable]:
+    """Put keys and values into a buffer, with the kernel's table of them."""
+    recs, buf = CellTable(len(kernel.RECORD_COLUMNS), len(pairs) + 3), b""
+    recs.count = len(pairs)
+    for row, pair in enumerate(pairs):
+        for data, start, size in zip(
+            pair, (kernel.KEY_START, kernel.VALUE_START), (kernel.KEY_SIZE, kernel.VALUE_SIZE), strict=True
+        ):
+            recs.set(start, row, len(buf))
+            recs.set(size, row, -1 if data is None else len(data))
+            buf += data or b""
+    return buf, recs
+
+
+def check(reader: InternalBlock, pairs: list[Pair], release: Release) -> int:
+    """Compare every record with itself alone; return how many are in no doubt."""
+    buf, recs = block_of(pairs)
+    reader.read(buf, recs)
+    simple = 0
+    for row, pair in enumerate(pairs):
+        alone: Any
+        try:
+            alone = internal_record(reader.internal, *pair, release=release)
+        except MalformedError:
+            alone = None
+        if reader.facts.cell(DOUBT, row):
+            continue
+        simple += 1
+        assert alone is not None
+        assert not alone.remarks
+        kind = reader.kinds[reader.facts.cell(TYPE, row)]
+        version = reader.facts.cell(VERSION, row)
+        key = value = None
+        if kind.key is not None:
+            key = reader.tables.values(kind.key.structure, reader.keys.cell(ops.M_ROW, row), escaped_text)
+        if pair[1] is not None:
+            value = reader.tables.values(
+                kind.values[version].structure, reader.values.cell(ops.M_ROW, row), escaped_text
+            )
+        assert repr((kind.kind.name, key, version, value)) == repr(
+            (alone.name, alone.key, -1 if alone.version is None else alone.version, alone.value)
+        )
+    return simple
+
+
+@pytest.mark.parametrize("internal", Internal)
+@pytest.mark.parametrize("release", [EVERY_RELEASE, (4, 2)], ids=["every", "4.2"])
+@FORMS
+def test_what_brokers_wrote_is_in_no_doubt(internal: Internal, release: Release, compiled: bool) -> None:
+    """Every record of the fixtures: read in blocks, one after the other, as it is alone."""
+    reader, count, simple = InternalBlock(internal, release), 0, 0
+    with form(compiled):
+        for path in internal_segments(FIXTURES):
+            if TOPICS[path.parent.name.rpartition("-")[0]] is internal:
+                pairs = [(record.key, record.value) for record in plain_records(path)]
+                count += len(pairs)
+                simple += check(reader, pairs, release)
+
+    assert simple == count or release != EVERY_RELEASE
+    assert simple or internal is Internal.REMOTE_LOG_METADATA  # only the corpus has that topic
+
+
+@st.composite
+def inside(draw: st.DrawFn, schema: Message) -> bytes:
+    """Draw a message of the consumer protocol, of a version that is known or not, sometimes cut."""
+    version = draw(st.integers(0, schema.newest))
+    data = encode(schema, version, draw(messages(schema, version)))
+    said = draw(st.sampled_from([version] * 3 + [-1, 0, schema.newest + 1, 32767]))
+    return said.to_bytes(2, "big", signed=True) + data[: draw(st.sampled_from([len(data)] * 3 + [1]))]
+
+
+@st.composite
+def drawn(draw: st.DrawFn, internal: Internal) -> Pair:
+    """Draw a record of a topic, often with a byte changed, or anything."""
+    _, kind, version = draw(st.sampled_from([one for one in KINDS if one[0] is internal]))
+    fields = draw(messages(kind.value, version))
+    if kind.name == "GroupMetadata" and draw(st.booleans()):
+        fields["protocolType"] = "consumer"
+        for member in fields["members"]:
+            for name, schema in MEMBER_FIELDS.items():
+                member[name] = draw(inside(message("consumer_protocol", schema)))
+    value = encode(kind.value, version, fields)
+    key = (
+        None if kind.key is None else kind.number.to_bytes(2, "big") + encode(kind.key, 0, draw(messages(kind.key, 0)))
+    )
+    said = draw(st.sampled_from([version] * 5 + [-1, 0, 1, 99, 300, 32767]))
+    if key is None:
+        frame = encode_uvarint(draw(st.sampled_from([1] * 8 + [0, 2, 128])))
+        value = (
+            frame
+            + encode_uvarint(draw(st.sampled_from([kind.number] * 8 + [200, 5000])))
+            + encode_uvarint(max(said, 0))
+            + value
+        )
+    else:
+        value = said.to_bytes(2, "big", signed=True) + value
+    match draw(st.sampled_from(["whole"] * 3 + ["key", "value", "cut", "none", "any", "longer"])):
+        case "key" if key:
+            at = draw(st.integers(0, len(key) - 1))
+            key = key[:at] + draw(st.binary(max_size=2)) + key[at + 1 :]
+        case "value":
+            at = draw(st.integers(0, len(value) - 1))
+            value = value[:at] + draw(st.binary(max_size=2)) + value[at + 1 :]
+        case "cut":
+            value = value[: draw(st.integers(0, len(value)))]
+        case "longer":
+            value += b"\0"
+        case "none":
+            return key, None
+        case "any":
+            return draw(st.none() | st.binary(max_size=6)), draw(st.none() | st.binary(max_size=6))
+    return key, value
+
+
+@pytest.mark.parametrize("internal", Internal)
+@FORMS
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_records_of_any_content(internal: Internal, compiled: bool, data: st.DataObject) -> None:
+    """Records with the wrong numbers, cut, longer or malformed are in doubt unless they read as they do alone."""
+    release = data.draw(st.sampled_from([EVERY_RELEASE, (4, 2), (4, 3)]))
+    with form(compiled):
+        check(InternalBlock(internal, release), data.draw(st.lists(drawn(internal), max_size=8)), release)
+
+
+@FORMS
+@given(
+    st.lists(st.none() | st.binary(max_size=6) | st.sampled_from([b"", b"a" * 3000]), max_size=300), st.integers(1, 3)
+)
+def test_equal_strings_have_one_number(compiled: bool, strings: list[bytes | None], times: int) -> None:
+    """In the order in which they first occur, over several calls; no string has -1."""
+    buf, at, starts, sizes = b"".join(one or b"" for one in strings), 0, [], []
+    for one in strings:
+        starts.append(at)
+        sizes.append(-1 if one is None else len(one))
+        at += len(one or b"")
+    numbers = Numbered()
+    with form(compiled):
+        for _ in range(times):
+            found = numbers.numbers(buf, memoryview(array("q", starts)), memoryview(array("q", sizes)))
+    order = list(dict.fromkeys(one for one in strings if one is not None))
+
+    assert list(numbers) == order
+    assert list(found) == [-1 if one is None else order.index(one) for one in strings]

@@ -1,0 +1,107 @@
+"""What copied files can know of an open transaction: how far its log and its coordinator's log go on."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kafkalog.auditing.transactions.moments import Moments, Read
+from kafkalog.txn.columns import NONE
+
+T = 1_700_000_000_000
+COPY, TIMEOUT = 600_000, 900_000
+PROVED, SKEWED = "proved", "unless-copied-while-running"
+
+
+def moments(*markers: tuple[int, int], newest_broker: int = -1, newest: int = -1) -> Moments:
+    """A log with markers at (offset, time), and an open transaction, which has none."""
+    offsets, times = zip(*markers, (NONE, NONE), strict=True)
+    columns = {"marker_offset": np.array(offsets), "marker_timestamp": np.array(times)}
+    audit: Any = SimpleNamespace(transactions=columns, newest_broker=newest_broker, newest=newest)
+    return Moments(audit)
+
+
+def row(offset: int, timestamp: int) -> dict[str, int]:
+    return {"first_offset": offset, "min_timestamp": timestamp, "max_timestamp": timestamp}
+
+
+def read(newest: int, state: int, said: int = -1, due: int = -1, decided: int = -1) -> Read:
+    return Read(newest, state, said, due, decided, COPY, TIMEOUT)
+
+
+def test_both_logs_go_on_past_the_transaction() -> None:
+    """The state partition is newer than the marker after the first batch, the log newer than the coordinator's word."""
+    log = moments((3, T), (9, T + 20), newest_broker=T + 20)
+
+    assert log.known(row(5, T + 10), read(T + 30, T + 30, said=T + 15)) == (PROVED, False, True)
+
+
+@pytest.mark.parametrize("clock", [-7_200_000, 7_200_000])
+def test_a_producers_clock_is_off(clock: int) -> None:
+    """Brokers' times prove it, whatever the producer's own times are."""
+    log = moments((3, T), (9, T + 20), newest_broker=T + 20)
+
+    assert log.known(row(5, T + 10 + clock), read(T + 30, T + 30, said=T + 15)) == (PROVED, False, True)
+
+
+def test_the_state_partition_was_copied_before_the_transaction_began() -> None:
+    """A registration may be missing in the copy: nothing can be said."""
+    log = moments((3, T), newest_broker=T)
+
+    assert log.known(row(5, T + 10), read(T + 30, T + 5)) == (SKEWED, True, True)
+
+
+def test_the_state_partition_ends_before_the_marker_that_precedes_the_transaction() -> None:
+    """The producer's clock is behind, but a broker's time shows that the state partition is older."""
+    log = moments((3, T + 8), newest_broker=T + 8)
+
+    assert log.known(row(5, T - 7_200_000), read(T + 30, T + 5)) == (SKEWED, True, True)
+
+
+def test_the_log_was_copied_before_its_marker_came() -> None:
+    """A marker follows from the coordinator's word, and the log ends before that."""
+    log = moments((3, T), newest_broker=T)
+
+    assert log.known(row(5, T + 10), read(T + 30, T + 30, said=T + 20, due=T + 20)) == (SKEWED, True, True)
+
+
+def test_a_word_from_which_no_marker_follows() -> None:
+    """The coordinator went on with other partitions: that the log is quiet says nothing."""
+    log = moments((3, T), newest_broker=T)
+
+    assert log.known(row(5, T + 10), read(T + 30, T + 30, said=T + 20)) == (SKEWED, False, True)
+
+
+@pytest.mark.parametrize(("age", "recent"), [(COPY + TIMEOUT, True), (COPY + TIMEOUT + 1, False)])
+def test_when_a_transaction_is_too_old_for_a_copy(age: int, recent: bool) -> None:
+    """A transaction that is older than the longest timeout and the copy together is no matter of the copy."""
+    log = moments((3, T - 10), newest_broker=T - 10)
+
+    assert log.known(row(5, T), read(T + age, T - 5)) == (SKEWED, recent, recent)
+
+
+@pytest.mark.parametrize(("age", "certainty"), [(COPY + TIMEOUT + 1, PROVED), (COPY + TIMEOUT, SKEWED)])
+def test_a_quiet_state_partition_was_copied_after_an_old_transaction(age: int, certainty: str) -> None:
+    """Nothing newer is in the state partition, but no copy takes so long; the log shows when the first batch came."""
+    log = moments((3, T - 10), (9, T), newest_broker=T)
+
+    assert log.known(row(5, T), read(T + age, T - 5, said=T - 5)).certainty == certainty
+
+
+def test_a_decision_makes_a_transaction_young_again() -> None:
+    """The marker of a decision may come until the copy ends, however long ago the transaction began."""
+    log = moments((3, T - 10), newest_broker=T - 10)
+    old = T + COPY + TIMEOUT + 5
+
+    assert log.known(row(5, T), read(old, old, said=old - 3, due=old - 3, decided=old - 3)) == (SKEWED, True, True)
+
+
+def test_a_log_without_markers_goes_on_by_producers_times() -> None:
+    """They count where they are all there is, once the transaction is older than the copy."""
+    log = moments(newest_broker=-1, newest=T + COPY + 10)
+
+    assert log.known(row(5, T), read(T + COPY + 20, T + COPY)).certainty == PROVED
+    assert log.known(row(5, T), read(T + COPY, T + COPY)).certainty == SKEWED

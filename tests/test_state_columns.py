@@ -1,0 +1,120 @@
+"""The records of the state topic as columns: the same that each record is alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import build
+from kafkalog.findings import Finding
+from kafkalog.format.definitions import message
+from kafkalog.format.message import MalformedError
+from kafkalog.format.message_writer import encode
+from kafkalog.format.records.transaction_state import StateRecord, state_record
+from kafkalog.log.readers import records
+from kafkalog.log.state_columns import StateColumns, read_state_columns
+from messages import messages
+from official import FIXTURES
+
+SCHEMA = message("transaction_state", "TransactionLogValue")
+KEY = message("transaction_state", "TransactionLogKey")
+
+
+def alone(path: Path) -> tuple[list[tuple[int, int, StateRecord]], list[str]]:
+    """Read every record by itself: offsets, times and records, and what is wrong."""
+    found, wrong = [], []
+    for record in records(path, on_finding=lambda _: None):
+        try:
+            state = state_record(record.key, record.value)
+        except MalformedError as error:
+            wrong.append(f"the record at offset {record.offset}: {error}")
+        else:
+            if state is not None:
+                found.append((record.offset, record.timestamp, state))
+    return found, wrong
+
+
+def rows(columns: StateColumns) -> list[tuple[int, int, StateRecord]]:
+    """Return the columns' rows."""
+    return [(int(columns.offset[row]), int(columns.timestamp[row]), columns.record(row)) for row in range(len(columns))]
+
+
+def messages_of(findings: list[Finding]) -> list[str]:
+    """Return what findings say."""
+    assert all(one.code == "state-record-malformed" and one.position is not None for one in findings)
+    return [one.message for one in findings]
+
+
+values = st.one_of([messages(SCHEMA, version).map(lambda one, version=version: (version, one)) for version in (0, 1)])
+names = st.sampled_from(["a", "b", "é", "tx-1"]) | st.text(max_size=4)
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> tuple[bytes | None, bytes | None]:
+    """Draw a key and a value, often of a known state and a known version, sometimes with a byte changed."""
+    version, fields = draw(values)
+    fields["transactionStatus"] = draw(st.integers(0, 7) | st.just(fields["transactionStatus"]))
+    name = draw(names)
+    key = b"\0\0" + encode(KEY, 0, {"transactionalId": name})
+    value = version.to_bytes(2, "big") + encode(SCHEMA, version, fields)
+    match draw(st.sampled_from(["whole"] * 6 + ["tombstone", "key", "value", "longer", "type", "none"])):
+        case "tombstone":
+            return key, None
+        case "key":
+            return build.flipped(key, draw(st.integers(0, 8 * len(key) - 1))), value
+        case "value":
+            return key, build.flipped(value, draw(st.integers(0, 8 * len(value) - 1)))
+        case "longer":
+            return key + draw(st.binary(max_size=2)), value + draw(st.binary(max_size=2))
+        case "type":
+            return b"\0\1" + key[2:], value
+        case "none":
+            return draw(st.none() | st.binary(max_size=3)), draw(st.none() | st.binary(max_size=3))
+    return key, value
+
+
+@given(st.lists(pieces(), max_size=12), st.integers(1, 4))
+@settings(deadline=None)
+def test_columns_have_what_each_record_is(
+    tmp_path_factory: pytest.TempPathFactory, all_pieces: list[tuple[bytes | None, bytes | None]], some: int
+) -> None:
+    """Records of any content: the same rows and the same findings, in order."""
+    path = tmp_path_factory.mktemp("state") / f"{0:020}.log"
+    batches = [all_pieces[at : at + some] for at in range(0, len(all_pieces), some)]
+    path.write_bytes(
+        b"".join(
+            build.batch(
+                *(build.record(value, key, delta=n) for n, (key, value) in enumerate(batch)), base_offset=at * some
+            )
+            for at, batch in enumerate(batches)
+        )
+    )
+    columns = read_state_columns(str(path), "log")
+    found, wrong = alone(path)
+
+    assert rows(columns) == found
+    assert messages_of(columns.findings) == wrong
+
+
+def test_columns_have_what_brokers_wrote() -> None:
+    """Every state segment of the fixtures; a row takes no more than 82 bytes, and a listed partition 8."""
+    paths = sorted(FIXTURES.glob("[kv]*/data*/__transaction_state-*/*.log"))
+    parts = [read_state_columns(str(path), "log") for path in paths]
+    whole = StateColumns.concat(parts)
+    found = [alone(path)[0] for path in paths]
+
+    assert len(whole) > 100
+    assert [rows(part) for part in parts] == found
+    assert rows(whole) == [one for part in found for one in part]
+    arrays = [getattr(whole, name) for name in whole.__slots__ if isinstance(getattr(whole, name), np.ndarray)]
+    assert sum(one.nbytes for one in arrays) <= 82 * len(whole) + 8 * len(whole.listed_topic)
+    assert len(set(whole.ids)) == len(whole.ids)
+
+
+def test_no_segments_are_no_rows() -> None:
+    """A log without segments has columns, too."""
+    assert rows(StateColumns.concat([])) == []
