@@ -29,8 +29,12 @@ Row = tuple[Any, ...]
 
 
 def in_order(rows: Iterable[Iterable[Any]]) -> list[Row]:
-    """Sort rows, whatever is in them."""
-    return sorted(map(tuple, rows), key=repr)
+    """Sort rows, whatever is in them; structures, Spark's rows, become dictionaries as they are in Arrow."""
+    return sorted((tuple(map(_plain, row)) for row in rows), key=repr)
+
+
+def _plain(cell: Any) -> Any:
+    return [one.asDict() if hasattr(one, "asDict") else one for one in cell] if isinstance(cell, list) else cell
 
 
 def library_rows(view: str, *paths: str) -> list[Row]:
