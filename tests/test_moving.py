@@ -12,13 +12,15 @@ from typing import Any, Final
 import pytest
 
 import build
+from build import flipped
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import Summary
 from kafkalog.auditing.verification import verify
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.readers import batches
 from kafkalog.outcome import Exit
-from official import FIXTURES
+from official import FIXTURES, materialize
+from side_damage import CASE, LOG, removed_with_indexes, segments
 
 _CALLS: Final = ("open", "scandir", "preadv")
 _SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
@@ -163,36 +165,19 @@ def test_a_move_at_any_call_is_no_more_than_a_note(
         shutil.rmtree(place)
 
 
-def _segments(count: int) -> list[bytes]:
-    return [
-        build.batch(build.record(b"x"), base_offset=2 * number)
-        + build.batch(build.record(b"y"), base_offset=2 * number + 1)
-        for number in range(count)
-    ]
-
-
 @pytest.mark.parametrize("run", [audited, checked])
 @pytest.mark.parametrize("real", ["flip", "deleted"])
 def test_what_is_wrong_in_all_readings_is_reported(
     run: Callable[[Path], tuple[list[Finding], Exit]], real: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A bit flip in a closed segment and a lost segment are reported while the partition's other files move."""
-    home = tmp_path / "t-0"
-    home.mkdir()
-    (tmp_path / "meta.properties").write_text("version=0\nbroker.id=1\n")
-    (tmp_path / ".lock").touch()
-    paths = [home / f"{2 * number:020}.log" for number in range(6)]
-    for path, data in zip(paths, _segments(6), strict=True):
-        path.write_bytes(data)
-        for suffix in (".index", ".timeindex"):
-            path.with_suffix(suffix).touch()
+    root = materialize(FIXTURES / CASE, tmp_path / "case") / "data"
+    (root / ".kafka_cleanshutdown").rename(root / ".lock")
+    paths = segments(root / LOG)
     if real == "flip":
-        data = bytearray(paths[3].read_bytes())
-        data[65] ^= 1
-        paths[3].write_bytes(data)
+        paths[2].write_bytes(flipped(paths[2].read_bytes(), 8 * 66))
     else:
-        for suffix in (".log", ".index", ".timeindex"):
-            paths[3].with_suffix(suffix).unlink()
+        removed_with_indexes(2)(root / LOG)
     calls = [0]
     scandir = os.scandir
 
@@ -204,7 +189,7 @@ def test_what_is_wrong_in_all_readings_is_reported(
         return scandir(*arguments)
 
     monkeypatch.setattr(os, "scandir", moving)
-    findings, status = run(tmp_path)
+    findings, status = run(root)
 
     codes = {finding.code for finding in findings}
     assert ("crc-mismatch" if real == "flip" else "copy-skewed") in codes
