@@ -1,7 +1,7 @@
 """How tests are shared out to several processes: those of Spark stay in one, so that there is one session.
 
 Programs that tests start can be interrupted, also where whoever started the tests ignores SIGINT, as a background job of
-a shell or nohup does.
+a shell or nohup does. No example of a property has to be quick.
 
 xdist's own groups are no help: they change an item's id in a way that pytest 9.2 no longer sees.
 """
@@ -12,7 +12,10 @@ import signal
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("kafkalog", deadline=None)  # how long an example takes depends on the machine
+settings.load_profile("kafkalog")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a child inherits that, but not a handler
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

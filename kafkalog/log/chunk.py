@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import CellTable
-from kafkalog.log.records import ROOM, RecordBlock, decode_records
+from kafkalog.log.records import RecordBlock, decode_records
 
 __all__ = ["Chunk", "Limits", "Resumed"]
 
@@ -71,6 +71,6 @@ class Chunk:
         for _ in self.records():
             pass
 
-    def records(self, room: int = ROOM) -> Iterator[RecordBlock]:
-        """Decode the records of the batches that were not skipped, in order, at most `room` at a time."""
+    def records(self, room: int | None = None) -> Iterator[RecordBlock]:
+        """Decode the records of the batches that were not skipped, in order, at most `room` (1048) at a time."""
         return decode_records(self.file, self.buf, self.heads, self.limits.max_decompressed_bytes, room)

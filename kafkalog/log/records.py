@@ -109,7 +109,7 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
 
 
 def decode_records(
-    file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int, room: int
+    file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int, room: int | None
 ) -> Iterator[RecordBlock]:
     """Decode the records of the batches in `heads`, whose bytes are `buf`, at most `room` at a time.
 
@@ -121,12 +121,12 @@ def decode_records(
 class Decoder:
     """The records of one chunk's batches."""
 
-    def __init__(self, file: str, heads: CellTable, limit: int, room: int = ROOM) -> None:
-        self.room = room
+    def __init__(self, file: str, heads: CellTable, limit: int, room: int | None = None) -> None:
+        self.room = ROOM if room is None else room
         self.file = file
         self.heads = heads
         self.limit = limit
-        self.recs = CellTable(len(kernel.RECORD_COLUMNS), room)
+        self.recs = CellTable(len(kernel.RECORD_COLUMNS), self.room)
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
         """Decode every row's records."""
