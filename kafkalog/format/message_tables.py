@@ -52,7 +52,7 @@ class MessageTables:
             self.tables[table * ops.TABLE + 2] = 0
 
     def read(self, buf: Bytes, messages: CellTable) -> None:
-        """Read `messages`, whose bytes are `buf`, behind the rows that are there, and report to their other columns.
+        """Read `messages`, whose bytes are `buf`, after the rows that are there, and report to their other columns.
 
         Rows that were read from another buffer must be cleared before.
         """

@@ -3,7 +3,7 @@
 
 `steps` are programs in one flat buffer: steps of eight cells, (operation, literal start, literal size, column, what is
 left out, and three cells by operation); ``message_templates`` makes them. A step writes its literal, then its value. A
-tagged field is left out where it has its default; then a comma that its literal begins with is, too, behind a brace.
+tagged field is left out where it has its default; then a comma that its literal begins with is, too, after a brace.
 """
 
 from __future__ import annotations
