@@ -24,19 +24,19 @@ from side_damage import CASE, LOG, removed_with_indexes, segments
 
 _CALLS: Final = ("open", "scandir", "preadv")
 _SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
-_STRIDE: Final = 9  # of the n-th calls, where not every one is tried
 
 
 class Moving:
-    """A log directory with one partition of a fixture, of a broker that runs."""
+    """A log directory with one partition of a fixture, or with all of them, of a broker that runs; one moves."""
 
-    def __init__(self, place: Path, partition: Path) -> None:
+    def __init__(self, place: Path, partition: Path, *, whole: bool = False) -> None:
         self.root = place
         self.log = place / partition.name
-        shutil.copytree(partition, self.log)
         for path in partition.parent.iterdir():
             if path.is_file() and path.name != ".kafka_cleanshutdown":
                 shutil.copy2(path, place)
+            elif path.is_dir() and (whole or path == partition):
+                shutil.copytree(path, place / path.name)
         (place / ".lock").touch()
 
     @property
@@ -151,8 +151,7 @@ def test_a_move_at_any_call_is_no_more_than_a_note(
     still = Moving(tmp_path / "still", partition_of(case))
     with at_call(0, lambda: None, monkeypatch) as calls:
         assert run(still.root) == ([], Exit.FINE)
-    stride = int(os.environ.get("KAFKALOG_EVERY_CALL", _STRIDE))
-    for number in range(1 + len(what) % stride, calls[0] + 1, stride):
+    for number in range(1, calls[0] + 1):
         place = tmp_path / str(number)
         place.mkdir()
         moving = Moving(place, partition_of(case))
@@ -162,6 +161,30 @@ def test_a_move_at_any_call_is_no_more_than_a_note(
             findings = [finding for finding in findings if finding.code != "transaction-undecided"]
             status = status if findings or status is not Exit.FINDINGS else Exit.FINE
         assert (number, findings, status) == (number, [], Exit.FINE)
+        shutil.rmtree(place)
+
+
+_TRIED: Final = 40  # of the calls that read a whole directory, evenly spread
+
+
+@pytest.mark.parametrize("run", [audited, checked])
+@pytest.mark.parametrize("topic", ["__transaction_state", "__cluster_metadata"])
+def test_internal_topics_move_too(
+    topic: str, run: Callable[[Path], tuple[list[Finding], Exit]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cleaner puts in the place of their segments changes no verdict on other partitions."""
+    homes = (FIXTURES / "k4-c-group-offsets-tv0").glob(f"data/{topic}-*")
+    home = max(homes, key=lambda path: sum(one.stat().st_size for one in path.glob("*.log")))
+    (tmp_path / "still").mkdir()
+    still = Moving(tmp_path / "still", home, whole=True)
+    with at_call(0, lambda: None, monkeypatch) as calls:
+        assert run(still.root) == ([], Exit.FINE)
+    for number in range(1, calls[0] + 1, max(1, calls[0] // _TRIED)):
+        place = tmp_path / str(number)
+        place.mkdir()
+        moving = Moving(place, home, whole=True)
+        with at_call(number, moving.swap, monkeypatch):
+            assert (number, *run(place)) == (number, [], Exit.FINE)
         shutil.rmtree(place)
 
 
