@@ -13,13 +13,13 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
-__all__ = ["MISSING", "PORT", "RELEASE", "Copier", "broker_under_load"]
+__all__ = ["MISSING", "PORT", "RELEASE", "Copier", "broker_under_load", "rig_module"]
 
 RIG: Final = os.environ.get("KAFKA_RIG")
 RELEASE: Final = os.environ.get("KAFKA_RIG_RELEASE", "4.3.1")
@@ -49,13 +49,14 @@ def _missing() -> str | None:
         return f"no rig.py in {RIG}"
     if shutil.which("java") is None or shutil.which("javac") is None:
         return "no java, or no javac"
-    jars = _rig().jars_dir(RELEASE)
+    jars = rig_module("rig").jars_dir(RELEASE)
     return None if any(jars.glob("kafka-clients-*.jar")) else f"no jars of Kafka {RELEASE} in {jars}"
 
 
-def _rig() -> ModuleType:
+def rig_module(name: str) -> ModuleType:
+    """Import one of the rig's modules."""
     assert RIG is not None
-    spec = importlib.util.spec_from_file_location("rig", Path(RIG) / "rig.py")
+    spec = importlib.util.spec_from_file_location(name, Path(RIG) / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -67,10 +68,13 @@ MISSING: Final = _missing()
 
 
 @contextmanager
-def broker_under_load(home: Path) -> Iterator[Path]:
-    """Start a broker in `home` and the load on it; yield its log directory once things move there."""
-    rig = _rig()
-    broker = rig.Broker(RELEASE, home, port=PORT, properties=EAGER)
+def broker_under_load(home: Path, properties: Mapping[str, str] = MappingProxyType({})) -> Iterator[Path]:
+    """Start a broker in `home` and the load on it; yield its log directory once things move there.
+
+    `properties` are the broker's, besides those that make it eager.
+    """
+    rig = rig_module("rig")
+    broker = rig.Broker(RELEASE, home, port=PORT, properties={**EAGER, **properties})
     broker.start()
     try:
         classes = rig.driver_classes(RELEASE, Path(str(RIG)) / "moving" / "Load.java")
