@@ -1,4 +1,4 @@
-"""What a salvage tells of transactions, of offsets and of what to do next; and the files that are removed for a copy."""
+"""What a salvage says about transactions, offsets and what to do next; and the files that are removed for a copy."""
 
 from __future__ import annotations
 

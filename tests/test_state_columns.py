@@ -40,7 +40,7 @@ def alone(path: Path) -> tuple[list[tuple[int, int, StateRecord]], list[str]]:
 
 def rows(columns: StateColumns) -> list[tuple[int, int, StateRecord]]:
     """Return the columns' rows."""
-    return [(int(columns.offset[row]), int(columns.timestamp[row]), columns.record(row)) for row in range(len(columns))]
+    return list(zip(columns.offset.tolist(), columns.timestamp.tolist(), columns.records(), strict=True))
 
 
 def messages_of(findings: list[Finding]) -> list[str]:

@@ -182,7 +182,7 @@ class _Maker:
             return ReadField(name, "struct", self.to.columns(table, 1), True, of=Structure(table, ()))
         if not nullable:
             if tagged:
-                raise NotImplementedError(f"{name}: no message has a tagged structure that can't be null")
+                raise ValueError(f"{name}: no message has a tagged structure that can't be null")
             return ReadField(name, "struct", _NOWHERE, of=self.structure(kind.fields, table, depth))
         column = self.to.columns(table, 1)
         at = self.step(ops.MARK, column, f"the mark of {name}", more=(int(tagged), 0, column + 1, 0))

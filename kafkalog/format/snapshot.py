@@ -14,7 +14,7 @@ _VERSION: Final = 1
 
 
 class ProducerState(NamedTuple):
-    """What a broker remembers of a producer; -1 is none, `timestamp` is in ms."""
+    """What a broker remembers of a producer; -1 stands for no value, `timestamp` is in ms."""
 
     producer_id: int
     producer_epoch: int

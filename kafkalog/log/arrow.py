@@ -6,6 +6,7 @@ Of bytes, only the columns that are asked for are copied, once.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -138,18 +139,18 @@ class ArrowRows:
         return _Lists() if column.kind is Kind.HEADERS else _Cells()
 
 
-class _Column:
+class _Column(ABC):
     """A column that grows; `size` is how many bytes its strings take."""
 
     size = 0
 
+    @abstractmethod
     def add(self, block: Block, column: BlockColumn, start: int, stop: int) -> None:
         """Add rows of a block."""
-        raise NotImplementedError
 
+    @abstractmethod
     def made(self) -> Numbers | Strings | Lists:
         """Return the whole column."""
-        raise NotImplementedError
 
 
 class _File(_Column):

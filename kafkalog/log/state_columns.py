@@ -86,20 +86,6 @@ class StateColumns:
     def __len__(self) -> int:
         return len(self.offset)
 
-    def record(self, row: int) -> StateRecord:
-        """Return one row as a record."""
-        state, first, count = int(self.state[row]), int(self.partitions_first[row]), int(self.partitions_count[row])
-        name = self.ids[self.transactional_id[row]]
-        if state < 0:
-            return StateRecord(name, None)
-        topics, numbers = (
-            column[first : first + max(count, 0)] for column in (self.listed_topic, self.listed_partition)
-        )
-        pairs = tuple((self.topics[topic], int(number)) for topic, number in zip(topics, numbers, strict=True))
-        values = {one: int(getattr(self, one)[row]) for one in _FIELDS if one != "state"}
-        listed = None if count < 0 else pairs
-        return StateRecord(name, TransactionState(state), partitions=listed, version=int(self.version[row]), **values)
-
     def records(self) -> Iterator[StateRecord]:
         """Yield all rows as records."""
         states = [*TransactionState, None]

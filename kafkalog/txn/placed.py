@@ -48,7 +48,7 @@ class Placed:
         return there
 
     def time(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the time of the row at a place; any where there is none."""
+        """Return the time of the row at each place; that of the nearest row for a place outside."""
         return self._time[np.clip(place, 0, len(self._time) - 1)]
 
 

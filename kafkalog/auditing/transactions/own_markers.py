@@ -88,7 +88,9 @@ class OwnMarkers:
 
     def _ended(self, producers: NDArray[np.int64]) -> Columns:
         """Return the ended rows of these producers, producer by producer."""
-        parts = []
+        parts: list[Columns] = []
+        if not len(producers):  # most logs of a cluster: nothing is unpacked for them
+            return Columns.empty(_ROWS)
         for rows in self._audit.transactions.blocks(*_ROWS):
             chosen = (rows["marker_type"] != extents.OPEN) & np.isin(rows["producer_id"], producers)
             parts.append(Columns({name: rows[name][chosen] for name in _ROWS}))
