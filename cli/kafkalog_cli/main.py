@@ -49,7 +49,7 @@ def main(command: click.Command | None = None) -> NoReturn:
 def _run(command: click.Command | None) -> int:
     import click
 
-    from kafkalog_cli.escape import escape
+    from kafkalog.escape import escape
 
     if command is None:
         from kafkalog_cli.group import cli

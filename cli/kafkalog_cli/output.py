@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from kafkalog_cli.escape import escape
+from kafkalog.escape import escape
 from kafkalog_cli.exit import OutputError, PipeClosedError
 
 __all__ = ["data_stream", "is_terminal", "refuse_evidence", "say", "say_official", "temporary_name"]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from kafkalog import Chunk
 
+from kafkalog.escape import escape
 from kafkalog.format import kernel
-from kafkalog_cli.escape import escape
 
 __all__ = ["Progress"]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
 from kafkalog.auditing.transactions import Audit, Summary, audit_rows, count_of, unsettled_rows
+from kafkalog.escape import escape
 from kafkalog.format.times import iso
 from kafkalog.tables import TABLES, Table
-from kafkalog_cli.escape import escape
 from kafkalog_cli.render.table import TableSink
 
 __all__ = ["MORE", "write_findings", "write_report"]

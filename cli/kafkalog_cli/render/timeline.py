@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kafkalog.escape import escape
 from kafkalog.format.times import iso
 from kafkalog.reports import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Lane
-from kafkalog_cli.escape import escape
 
 __all__ = ["timeline_lines"]
 
