@@ -29,15 +29,16 @@ _NUMBERS: Final = (
     "first_offset", "last_offset", "marker_offset", "producer_id", "first_timestamp_ms", "last_timestamp_ms",
     "marker_timestamp_ms", "records",
 )  # fmt: skip
+_DECISIONS: Final = {"prepare_commit": 0, "prepare_abort": 1}
 _COMMITTED: Final = STATES.index("committed")
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What the script gets: `data` is base64 of deflated columns, one after the other, `rows` transactions each.
+    """What the script gets: `data` is base64 of deflated columns, one after the other.
 
-    `drawn` of `committed` committed transactions are in it. `ids` are the transactional ids that a column numbers,
-    from 1 on.
+    First come those of the transactions, `rows` each: `drawn` of `committed` committed ones are in them. Then those of
+    the coordinator's decisions, `decisions` each. `ids` are the transactional ids that columns number, from 1 on.
     """
 
     data: str
@@ -45,6 +46,7 @@ class Packed:
     ids: list[str]
     committed: int
     drawn: int
+    decisions: int
 
 
 def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITTED) -> Packed:
@@ -64,14 +66,34 @@ def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITT
     names = ("lane", "state", "id", *_NUMBERS)
     joined = {name: np.concatenate([piece[name] for piece in pieces] or [np.zeros(0, np.int64)]) for name in names}
     order = np.lexsort((joined["first_offset"], joined["lane"]))
-    data = b"".join(varints(column) for column in _differences({name: joined[name][order] for name in names}))
-    text = base64.b64encode(zlib.compress(data, 9)).decode()
-    return Packed(text, len(order), list(ids), committed, drawn)
+    decisions = _decisions(source, ids, most)
+    columns_of_both = [*_differences({name: joined[name][order] for name in names}), *decisions]
+    data = zlib.compress(b"".join(map(varints, columns_of_both)), 9)
+    return Packed(base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]))
+
+
+def _decisions(source: AuditSource, ids: dict[str, int], most: int) -> list[NDArray[np.int64]]:
+    """Return the coordinator's decisions as columns: times, transactional ids, 1 for an abort. At most `most`."""
+    found = np.fromiter(
+        (
+            number
+            for row in source.rows("coordinator")
+            if row["state"] in _DECISIONS and FIRST_MS <= row["last_update_timestamp_ms"] < LAST_MS
+            for number in (
+                row["last_update_timestamp_ms"],
+                ids.setdefault(row["transactional_id"], len(ids) + 1),
+                _DECISIONS[row["state"]],
+            )
+        ),
+        np.int64,
+    ).reshape(-1, 3)
+    found = found[np.argsort(found[:, 0], kind="stable")][:: max(1, -(-len(found) // most))]
+    return [np.diff(found[:, 0], prepend=0), found[:, 1], found[:, 2]]
 
 
 def _every(source: AuditSource, most: int) -> int:
     """Return 1 where all committed transactions are packed, n where each nth is."""
-    committed = sum(row["committed"] for row in source.rows("partitions"))
+    committed: int = sum(row["committed"] for row in source.rows("partitions"))
     return max(1, -(-committed // most))
 
 

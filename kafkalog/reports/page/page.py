@@ -43,6 +43,7 @@ _PRODUCERS: Final = (
     "topic", "partition", "producer_id", "transactional_id", "first_epoch", "last_epoch", "transactions", "committed",
     "aborted", "first_offset", "last_offset", "first_timestamp_ms", "last_timestamp_ms",
 )  # fmt: skip
+_LANES: Final = {"log": "partitions", "topic": "topics", "id": "transactional ids", "producer": "producers"}
 _FINDINGS: Final = ("severity", "code", "certainty", "topic", "partition", "file", "position", "offset", "message")
 
 
@@ -59,9 +60,11 @@ def page(source: AuditSource, provenance: Mapping[str, Any]) -> Iterator[bytes]:
     yield (
         html(element("title", f"kafkalog: {source.verdict}")) + f"\n<style>{style}</style>\n</head>\n<body>\n"
     ).encode()
-    for part in _body(source, provenance):
+    for number, part in enumerate(_body(source, provenance)):
+        if number == 1:
+            yield b"<main>\n"
         yield (html(part) + "\n").encode()
-    yield f"<script>{script}</script>\n</body>\n</html>\n".encode()
+    yield f"</main>\n<script>{script}</script>\n</body>\n</html>\n".encode()
 
 
 def _body(source: AuditSource, provenance: Mapping[str, Any]) -> Iterator[Element]:
@@ -131,7 +134,7 @@ def _controls() -> Element:
 
     return element(
         "form",
-        choice("Lanes", "lanes", {"log": "partitions", "id": "transactional ids", "producer": "producers"}),
+        choice("Lanes", "lanes", _LANES),
         choice("Axis", "axis", {"offset": "offsets", "time": "time"}),
         choice("State", "state", {"": "all", **{state: state for state in STATES}}),
         element("label", "Search ", element("input", type="search", id="search")),
@@ -171,6 +174,7 @@ def _about(
         "lanes": [[_safe(row[name]) for name in columns] for row in order],
         "ids": packed.ids,
         "rows": packed.rows,
+        "decisions": packed.decisions,
         "states": STATES,
         "gaps": gaps,
         "incidents": {

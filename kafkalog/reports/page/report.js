@@ -10,7 +10,7 @@
   };
   const about = JSON.parse($("about").textContent);
   const NO_TIME = 1262304000000; // a transaction without a time that can be believed
-  const ROW = 22, BAR = 14, LEFT = 230, MANY = 40000, BINS = 4096, MOST_LANES = 200000;
+  const ROW = 22, BAR = 14, LEFT = 230, MANY = 40000, BINS = 4096, FOOT = 44, MOST_LANES = 200000;
   const COMMITTED = about.states.indexOf("committed");
   const colors = {};
   const readColors = () => {
@@ -25,9 +25,9 @@
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
     let at = 0;
-    const numbers = () => {
-      const out = new Float64Array(about.rows);
-      for (let row = 0; row < about.rows; row++) {
+    const numbers = (count = about.rows) => {
+      const out = new Float64Array(count);
+      for (let row = 0; row < count; row++) {
         let value = 0, scale = 1, byte;
         do {
           byte = bytes[at++];
@@ -46,6 +46,7 @@
       lane: Int32Array.from(summed(numbers())), state: Uint8Array.from(numbers()), id: Int32Array.from(numbers()),
       producer: summed(numbers()), first: summed(numbers()), last: numbers(), marker: numbers(), records: numbers(),
       begin: summed(numbers()), end: numbers(), ended: numbers(),
+      decided: summed(numbers(about.decisions)), decidedId: numbers(about.decisions), abort: numbers(about.decisions),
     };
     for (let row = 0; row < about.rows; row++) {
       data.last[row] += data.first[row];
@@ -89,6 +90,14 @@
     };
     const HEADS = ["state", "partition", "transactional id", "producer id", "first offset", "last offset", "marker", "records", "first record", "marker written"];
 
+    const topics = [...new Set(about.lanes.map((lane) => lane[0]))];
+    const topicOf = Int32Array.from(about.lanes, (lane) => topics.indexOf(lane[0]));
+    const decidedOf = new Map(); // the times of a transactional id's decisions
+    for (let number = 0; number < about.decisions; number++) {
+      const id = data.decidedId[number];
+      if (!decidedOf.has(id)) decidedOf.set(id, []);
+      decidedOf.get(id).push(number);
+    }
     let timeLow = Infinity, timeHigh = -Infinity;
     for (let row = 0; row < about.rows; row++) {
       if (data.begin[row] <= NO_TIME) continue;
@@ -108,7 +117,7 @@
         if (wantedState >= 0 && data.state[row] !== wantedState) continue;
         if (byTime && data.begin[row] <= NO_TIME) continue;
         if (named !== null && (anyNamed ? !named[data.lane[row]] : !matches(idOf(row)) && !matches(String(data.producer[row])))) continue;
-        const key = kind === "log" ? data.lane[row] : kind === "id" ? data.id[row] : data.producer[row];
+        const key = kind === "log" ? data.lane[row] : kind === "topic" ? topicOf[data.lane[row]] : kind === "id" ? data.id[row] : data.producer[row];
         if (kind === "id" && !key) continue;
         let group = groups.get(key);
         if (group === undefined) groups.set(key, (group = []));
@@ -130,7 +139,7 @@
           laneIncidents.get(partition).push({ name, ...one });
         }
       chosen = Math.min(chosen, Math.max(lanes.length - 1, 0));
-      spacer.style.height = `${Math.max(lanes.length * ROW + 24 - canvas.clientHeight, 0)}px`;
+      spacer.style.height = `${Math.max(lanes.length * ROW + FOOT - canvas.clientHeight, 0)}px`;
       const more = keys.length - lanes.length;
       $("status").textContent = `${lanes.length} lanes${more ? `, ${more} more are not drawn` : ""}`;
       ask();
@@ -160,7 +169,7 @@
           bins[Math.min(Math.floor(((starts[number] - low) / (high - low)) * BINS), BINS - 1)]++;
         }
       });
-      const name = kind === "log" ? laneName(lane.key) : kind === "id" ? about.ids[lane.key - 1] : `producer ${lane.key}`;
+      const name = kind === "log" ? laneName(lane.key) : kind === "topic" ? topics[lane.key] : kind === "id" ? about.ids[lane.key - 1] : `producer ${lane.key}`;
       return (lane.ready = { key, low, high, rows, starts, longest, special, bins, name });
     }
 
@@ -223,6 +232,8 @@
           paint.fillRect(x(data.marker[row] + 0.5), top - 3, 1.5, BAR + 6);
         }
       }
+      if ($("lanes").value === "id")
+        for (const number of decidedOf.get(lane.key) ?? []) decision(number, x(data.decided[number]), top - 4, 6);
       if (offsets) {
         const stable = about.lanes[lane.key][5];
         if (stable < about.lanes[lane.key][4]) {
@@ -241,15 +252,21 @@
       paint.restore();
     }
 
+    function decision(number, at, top, high) {
+      if (at < LEFT) return;
+      paint.fillStyle = colors[data.abort[number] ? "aborted" : "text"];
+      paint.fillRect(at, top, 1.5, high);
+    }
+
     function draw() {
       asked = false;
-      const wide = view.clientWidth, high = Math.min(Math.max(lanes.length * ROW + 24, 60), Math.round(innerHeight * 0.7) - 2);
+      const wide = view.clientWidth, high = Math.min(Math.max(lanes.length * ROW + FOOT, 60), Math.round(innerHeight * 0.7) - 2);
       const ratio = devicePixelRatio || 1;
       canvas.width = wide * ratio;
       canvas.height = high * ratio;
       canvas.style.width = `${wide}px`;
       canvas.style.height = `${high}px`;
-      spacer.style.height = `${Math.max(lanes.length * ROW + 24 - high, 0)}px`;
+      spacer.style.height = `${Math.max(lanes.length * ROW + FOOT - high, 0)}px`;
       paint.scale(ratio, ratio);
       paint.clearRect(0, 0, wide, high);
       paint.font = "12px system-ui, sans-serif";
@@ -265,6 +282,18 @@
         drawLane(lanes[number], y, width);
       }
       if (axis() === "time" && timeHigh > timeLow) {
+        const low = timeLow + from * (timeHigh - timeLow), high2 = timeLow + to * (timeHigh - timeLow);
+        if (about.decisions) {
+          paint.fillStyle = colors.ground;
+          paint.fillRect(0, high - 36, wide, 36);
+          paint.fillStyle = colors.text;
+          paint.fillText("coordinator's decisions", LEFT - 8, high - 24);
+          for (let number = below(data.decided, low), last = -1; number < about.decisions && data.decided[number] <= high2; number++) {
+            const at = Math.round(LEFT + ((data.decided[number] - low) / (high2 - low)) * width);
+            if (at !== last || data.abort[number]) decision(number, at, high - 34, 12);
+            last = at;
+          }
+        }
         paint.fillStyle = colors.quiet;
         paint.textAlign = "left";
         paint.fillText(new Date(timeLow + from * (timeHigh - timeLow)).toISOString(), LEFT, high - 6);
@@ -339,7 +368,7 @@
       $("search").value = "";
       build();
       const number = lanes.findIndex((lane) => one.partitions.includes(laneName(lane.key)));
-      [from, to] = [0, 1];
+      whole();
       if (number >= 0) {
         chosen = number;
         view.scrollTop = Math.max(number * ROW - 60, 0);
@@ -413,14 +442,16 @@
       if (event.key.startsWith("Arrow") && lanes[chosen]) {
         const y = chosen * ROW;
         if (y < view.scrollTop) view.scrollTop = y;
-        if (y + ROW > view.scrollTop + canvas.clientHeight - 24) view.scrollTop = y + ROW - canvas.clientHeight + 24;
+        if (y + ROW > view.scrollTop + canvas.clientHeight - FOOT) view.scrollTop = y + ROW - canvas.clientHeight + FOOT;
         $("status").textContent = ready(lanes[chosen]).name;
       }
       ask();
     });
-    for (const name of ["lanes", "axis", "state"]) $(name).addEventListener("change", build);
+    const whole = () => ([from, to] = [0, 1]);
+    for (const name of ["lanes", "axis"]) $(name).addEventListener("change", () => { whole(); build(); });
+    $("state").addEventListener("change", build);
     $("search").addEventListener("input", build);
-    $("whole").addEventListener("click", () => { [from, to] = [0, 1]; incident = null; ask(); });
+    $("whole").addEventListener("click", () => { whole(); incident = null; ask(); });
     view.addEventListener("scroll", ask);
     addEventListener("resize", ask);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColors(); ask(); });
