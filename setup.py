@@ -23,6 +23,7 @@ _COMPILED = (
     "format.row_lines",
     "format.selecting",
     "txn.loops",
+    "txn.state_loops",
 )
 
 
