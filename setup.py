@@ -13,6 +13,7 @@ _COMPILED = (
     "format.columns",
     "format.gathering",
     "format.header_oddities",
+    "format.header_sums",
     "format.interning",
     "format.lines",
     "format.markers",
