@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from kafkalog.auditing.transactions import Audit, Summary, audit_rows, transaction_columns
+from kafkalog.auditing.incidents import rows_of_audit
+from kafkalog.auditing.transactions import Audit, Summary, transaction_columns
 from kafkalog.errors import UnreadableError
 from kafkalog.tables import TABLES
 from kafkalog.txn.columns import NONE
@@ -72,7 +73,7 @@ class _AuditInMemory:
 
     def rows(self, table: str) -> Iterator[Row]:
         names = TABLES[table].names
-        return (dict(zip(names, row, strict=True)) for row in audit_rows(self.audit, table))
+        return (dict(zip(names, row, strict=True)) for row in rows_of_audit(self.audit, table))
 
     def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
         for cluster in self.audit.clusters:

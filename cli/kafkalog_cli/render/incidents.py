@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkalog.escape import escape
+from kafkalog_cli.render.zone import Zone
 
-__all__ = ["INFORMATIVE", "by_severity", "incident_lines", "incident_markdown"]
+__all__ = ["INFORMATIVE", "by_severity", "incident_lines", "incident_markdown", "informative_words"]
 
 Row = Mapping[str, Any]
-Time = Callable[[int], str]
 
 # What happens in a healthy cluster all day: it is counted, and listed where somebody asks for it.
 INFORMATIVE: Final = frozenset({"writer-fenced", "transactions-aborted"})
@@ -21,6 +21,7 @@ _COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[
 _LABEL: Final = 11
 _EVENTS: Final = 12  # of an incident: the first and the last ones
 _NAMES: Final = 8
+_PARTS: Final = 2  # of a file's path that are shown: its directory's name and its own
 
 
 def by_severity(rows: Iterable[Row]) -> list[Row]:
@@ -28,37 +29,36 @@ def by_severity(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: _ORDER[row["severity"]])
 
 
-def incident_lines(row: Row, *, time: Time, width: int | None, color: bool) -> Iterator[str]:
+def incident_lines(row: Row, *, zone: Zone, width: int | None, color: bool) -> Iterator[str]:
     """Yield an incident's lines, at most a screen of them; a command is never wrapped, so that it can be copied."""
-    head = f"{row['severity'].upper()}: {escape(row['title'])}"
+    head = f"{row['severity'].upper()}: {zone.prose(escape(row['title']))}"
     begin, end = (_COLORS[row["severity"]], "\x1b[0m") if color else ("", "")
     yield from (f"{begin}{line}{end}" for line in _wrapped(head, "", "  ", width))
-    for label, text in _facts(row, time):
-        yield from _wrapped(escape(text), f"  {label:<{_LABEL}}", " " * (_LABEL + 2), width)
+    for label, text in _facts(row, zone):
+        yield from _wrapped(zone.prose(escape(text)), f"  {label:<{_LABEL}}", " " * (_LABEL + 2), width)
     for event in _some(row["events"] or ()):
         if isinstance(event, str):
             yield f"    {event}"
             continue
-        when = "" if event["time_ms"] is None else f"{time(event['time_ms'])}  "
-        yield from _wrapped(escape(f"{when}{event['what']}{_place(event)}"), "    ", "      ", width)
+        when = "" if event["time_ms"] is None else f"{zone.time(event['time_ms'])}  "
+        yield from _wrapped(when + zone.prose(escape(f"{event['what']}{_place(event)}")), "    ", "      ", width)
     for name, said in (row["consumers"] or {}).items():
-        yield from _wrapped(escape(said), f"  {name}: ", "    ", width)
+        yield from _wrapped(zone.prose(escape(said)), f"  {name}: ", "    ", width)
     for number, step in enumerate(row["next_steps"] or (), 1):
-        yield from _wrapped(escape(step["text"]), f"  {number}. ", "     ", width)
+        yield from _wrapped(zone.prose(escape(step["text"])), f"  {number}. ", "     ", width)
         if step["command"]:
             yield f"     {escape(step['command'])}"
 
 
-def _facts(row: Row, time: Time) -> Iterator[tuple[str, str]]:
+def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
     yield "kind", ", ".join(word for word in (row["kind"], row["cause"], row["certainty"]) if word)
     if row["since_ms"] is not None:
-        until = "" if row["until_ms"] is None else f" until {time(row['until_ms'])}"
+        until = "" if row["until_ms"] is None else f" until {zone.time(row['until_ms'])}"
         clock = " (the producer's own clock)" if row["since_clock"] == "producer" else ""
-        yield "since", f"{time(row['since_ms'])}{clock}{until}"
+        yield "since", f"{zone.time(row['since_ms'])}{clock}{until}"
     where = _listed(row["partitions"], row["partitions_total"])
     if row["first_offset"] is not None:
-        last = "on" if row["last_offset"] is None else f"to {row['last_offset']}"
-        where += f", offsets {row['first_offset']} {last}"
+        where += f", {_offsets(row['first_offset'], row['last_offset'])}"
     if row["records"] is not None:
         where += f", {row['records']} record{'s' * (row['records'] != 1)}"
     if where:
@@ -69,8 +69,14 @@ def _facts(row: Row, time: Time) -> Iterator[tuple[str, str]]:
     if any(who):
         yield "who", "; ".join(filter(None, who))
     if row["lost_records"] is not None:
-        kept = [f"offsets {one['first_offset']}-{one['last_offset']} in {one['log']}" for one in row["kept_in"] or ()]
+        kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
         yield "lost", f"{row['lost_records']} records" + (f"; copies: {', '.join(kept)}" if kept else "")
+
+
+def _offsets(first: int, last: int | None) -> str:
+    if last is None:
+        return f"from offset {first} on"
+    return f"offset {first}" if first == last else f"offsets {first}-{last}"
 
 
 def _listed(values: Sequence[Any] | None, total: int | None) -> str:
@@ -90,7 +96,7 @@ def _place(event: Row) -> str:
     if event["file"] is None:
         return ""
     offset = "" if event["offset"] is None else f", offset {event['offset']}"
-    return f" [{event['file']}{offset}]"
+    return f" [{'/'.join(event['file'].rsplit('/', _PARTS)[-_PARTS:])}{offset}]"
 
 
 def _wrapped(text: str, first: str, others: str, width: int | None) -> list[str]:
@@ -114,11 +120,11 @@ def informative_words(rows: Iterable[Row]) -> str:
     )
 
 
-def incident_markdown(row: Row, *, time: Time) -> Iterator[str]:
+def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
     """Yield an incident as Markdown; what comes from the evidence can't be markup there."""
-    yield f"## {row['severity'].capitalize()}: {_literal(row['title'])}"
+    yield f"## {row['severity'].capitalize()}: {zone.prose(_literal(row['title']))}"
     yield ""
-    for label, text in _facts(row, time):
+    for label, text in _facts(row, zone):
         yield f"- **{label}**: {_literal(text)}"
     for name, said in (row["consumers"] or {}).items():
         yield f"- **{name}**: {_literal(said)}"
@@ -127,7 +133,7 @@ def incident_markdown(row: Row, *, time: Time) -> Iterator[str]:
         yield "| time | what | where |"
         yield "|---|---|---|"
         for event in row["events"]:
-            when = "" if event["time_ms"] is None else time(event["time_ms"])
+            when = "" if event["time_ms"] is None else zone.time(event["time_ms"])
             yield f"| {when} | {_literal(event['what'])} | {_literal(_place(event).strip(' []'))} |"
     for number, step in enumerate(row["next_steps"] or (), 1):
         yield ""
