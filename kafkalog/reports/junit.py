@@ -27,7 +27,7 @@ def junit(source: AuditSource) -> Iterator[bytes]:
     cases.append(("inputs", "whole audit", elsewhere if source.complete else [*elsewhere, source.verdict]))
     failed = sum(bool(texts) for _, _, texts in cases)
     yield (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
         f'<testsuite name="kafkalog" tests="{len(cases)}" failures="{failed}" errors="0" skipped="0">\n'
     ).encode()
     for name, log, texts in cases:
@@ -36,7 +36,7 @@ def junit(source: AuditSource) -> Iterator[bytes]:
             body = escape(_clean("\n".join(texts)))
             yield f"<failure message={_attribute(texts[0])}>{body}</failure>".encode()
         yield b"</testcase>\n"
-    yield b"</testsuite>\n"
+    yield b"</testsuite>\n</testsuites>\n"
 
 
 def _attribute(text: str) -> str:
