@@ -13,6 +13,7 @@ _COMPILED = (
     "format.columns",
     "format.gathering",
     "format.header_oddities",
+    "format.header_sums",
     "format.interning",
     "format.lines",
     "format.markers",
@@ -23,6 +24,7 @@ _COMPILED = (
     "format.row_lines",
     "format.selecting",
     "txn.loops",
+    "txn.state_loops",
 )
 
 
