@@ -39,7 +39,8 @@ class Known:
     """What is known of one cluster.
 
     `findings` are rows of that table, `logs` rows of ``partitions`` by their log, `transactions` rows of ``notable`` by
-    their log. `steps` are the coordinator's records by transactional id, of those that `transactions` name, `aborts`
+    their log. `steps` are the coordinator's records by transactional id, `by_producer` by producer id, of those that
+    `transactions` and `findings` name, `aborts`
     its decisions to abort: the record before, the decision, and the two records after it. `leadership` has the rows of
     the partitions that a finding is about, oldest first.
     """
@@ -49,6 +50,7 @@ class Known:
     logs: dict[str, Row] = field(default_factory=dict)
     transactions: dict[str, list[Row]] = field(default_factory=dict)
     steps: dict[str, list[Row]] = field(default_factory=dict)
+    by_producer: dict[int, list[Row]] = field(default_factory=dict)
     aborts: list[tuple[Row, Row, Sequence[Row]]] = field(default_factory=list)
     raises_epochs: bool = False  # transaction.version 2: each transaction has an epoch of its own
     leadership: dict[Place, list[Row]] = field(default_factory=dict)
@@ -84,13 +86,17 @@ def known_of_tables(
     for log in known.transactions.keys() - forked:
         known.transactions[log] = _without_old(known.transactions[log])
     names = {row["transactional_id"] for rows in known.transactions.values() for row in rows} - {None}
-    rows = _named(COORDINATOR, coordinator_rows(coordinator))
+    producers = {row["producer_id"] for row in known.findings} - {None}
+    rows = (dict(zip(COORDINATOR.names, row, strict=True)) for row in coordinator_rows(coordinator))
     for name, of_id in groupby(rows, key=lambda row: row["transactional_id"]):
         steps = list(of_id)
         known.aborts += _aborts(steps)
         known.raises_epochs = known.raises_epochs or _raises_epochs(steps)
-        if name in names:
+        if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             known.steps[name] = steps
+            for step in steps:
+                if step["producer_id"] is not None:
+                    known.by_producer.setdefault(step["producer_id"], []).append(step)
     places = {(row["topic"], row["partition"]) for row in known.findings} - {(None, None)}
     if metadata is not None:
         homes = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)

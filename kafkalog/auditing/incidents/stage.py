@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from kafkalog.auditing.incidents.elections import elections
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.others import others
@@ -23,6 +24,7 @@ def incidents_of(known: Iterable[Known]) -> list[Incident]:
     found: list[Incident] = []
     for cluster in known:
         pool = Pool(cluster.findings)
+        found += elections(cluster, pool)
         found += stopped(cluster, pool)
         found += others(cluster, pool)
     return sorted(found, key=_order)
