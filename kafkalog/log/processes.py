@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
-__all__ = ["POOL_BYTES", "job_count", "processors"]
+__all__ = ["POOL_BYTES", "Each", "each_of", "job_count", "processors"]
+
+Each: TypeAlias = Callable[..., Iterator[Any]]  # as `map`
 
 POOL_BYTES: Final = 256 << 20  # below, starting processes costs more than they save
 _MOST: Final = 4  # by default: disks serve few readers at once
@@ -21,6 +25,24 @@ def job_count(wanted: int | None, size: int) -> int:
     if wanted is None:
         return 1 if size < POOL_BYTES else min(_MOST, processors())
     return wanted or processors()
+
+
+@contextmanager
+def each_of(jobs: int) -> Iterator[Each]:
+    """Give what calls a function for each argument: ``map``, or that of a pool of processes if `jobs` is above 1.
+
+    Results come in the order of the arguments. Who leaves early waits only for calls that have begun.
+    """
+    if jobs == 1:
+        yield map
+        return
+    from concurrent.futures import ProcessPoolExecutor  # takes 10 ms to import
+
+    pool = ProcessPoolExecutor(jobs)
+    try:
+        yield pool.map
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def processors() -> int:
