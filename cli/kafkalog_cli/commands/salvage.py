@@ -12,7 +12,14 @@ import click
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.options import columns_option, max_batch_bytes_option, output_option, status_options, table_option
+from kafkalog_cli.options import (
+    columns_option,
+    max_batch_bytes_option,
+    max_expansion_option,
+    output_option,
+    status_options,
+    table_option,
+)
 from kafkalog_cli.output import data_stream, is_terminal, say
 
 if TYPE_CHECKING:
@@ -39,10 +46,11 @@ _NAMES: Final = ("stretches", "findings")
 @table_option(_NAMES)
 @columns_option([TABLES[name] for name in _NAMES])
 @max_batch_bytes_option()
+@max_expansion_option()
 @status_options(Severity.ERROR)
 def salvage(
     segment: str, output: Path, include: tuple[str, ...], form: str, tables: tuple[str, ...],
-    columns: tuple[str, ...], max_batch_bytes: int, fail_on: str, exit_zero: bool,
+    columns: tuple[str, ...], max_batch_bytes: int, max_expansion: int | None, fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
     """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and list what is left out.
 
@@ -57,6 +65,7 @@ def salvage(
     from kafkalog_cli.inputs import check_segment, name_of
     from kafkalog_cli.render.sinks import sink_of
 
+    limits = Limits(max_batch_bytes, max_expansion=max_expansion)
     wanted = tables or (_NAMES if form in ("json", "ndjson") else _NAMES[:1])
     outcome = Outcome(Severity[fail_on.upper()])
     try:
@@ -64,7 +73,7 @@ def salvage(
         with data_stream(output, [Path(segment)]) as copy, data_stream(None, ()) as report:
             sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
             told = _Told(segment, wanted, sink, outcome)
-            for item in run(segment, copy.write, limits=Limits(max_batch_bytes), grades=TAKEN | set(include)):
+            for item in run(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
                 told.take(item)
             sink.close()
             told.nothing_whole()
@@ -74,7 +83,7 @@ def salvage(
     except _NothingError:
         say(f"no batch is whole: {output} was not written")
     else:
-        for line in (*told.lines(output), *_next_steps(segment, output, told, Limits(max_batch_bytes))):
+        for line in (*told.lines(output), *_next_steps(segment, output, told, limits)):
             say(line)
     return outcome.status(exit_zero=exit_zero)
 

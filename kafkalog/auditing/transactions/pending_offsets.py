@@ -13,6 +13,7 @@ from kafkalog.format import kernel
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.consumer_offsets import offset_commit_key
 from kafkalog.log.chunk import Limits
+from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import segment_chunks
 
@@ -32,6 +33,7 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
                 for row, producer in enumerate(producers):
                     if producer not in fates.producers or chunk.heads.cell(kernel.ATTRIBUTES, row) & 48 != 16:
                         chunk.skip(row)
+                yield from (finding for finding in chunk.findings if finding.code == OVER_BUDGET)
                 for block in chunk.records():
                     for number in range(block.recs.count):
                         record = block.record(number)
