@@ -27,4 +27,4 @@ def groups(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, group: s
     """
     from kafkalog.auditing.topics import group_rows
 
-    return view.write(group_rows(paths, at, group=group, tables=view.names, jobs=jobs))
+    return view.write(group_rows(paths, at, view.limits, group=group, tables=view.names, jobs=jobs))
