@@ -11,6 +11,7 @@ _COMPILED = (
     "format.candidates",
     "format.checksums",
     "format.columns",
+    "format.compaction",
     "format.gathering",
     "format.header_oddities",
     "format.interning",
