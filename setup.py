@@ -14,6 +14,7 @@ _COMPILED = (
     "format.candidates",
     "format.checksums",
     "format.columns",
+    "format.compaction",
     "format.gathering",
     "format.header_oddities",
     "format.header_sums",
