@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.narrowing import Narrowing
 from kafkalog.tables import Table
-from kafkalog_cli.params import Size, form_of, names_of
+from kafkalog_cli.params import NumberRanges, Size, form_of, names_of
 
 __all__ = [
     "columns_option",
@@ -19,11 +21,13 @@ __all__ = [
     "jobs_option",
     "limit_options",
     "max_batch_bytes_option",
+    "narrowing_options",
     "output_option",
     "row_form",
     "status_options",
     "storage_options",
     "table_option",
+    "topic_option",
     "transactional_id_option",
 ]
 
@@ -98,7 +102,38 @@ jobs_option: Final = click.option(
     help="Number of processes that read segments, 0 for all processors.  [default: 1 below 256 MiB, else up to 4]",
 )
 
-transactional_id_option: Final = click.option("--transactional-id", help="Only this transactional id.")
+transactional_id_option: Final = click.option(
+    "--transactional-id", "transactional_ids", multiple=True, metavar="ID|GLOB",
+    help="Only this transactional id, or those that match; repeat for more.",
+)  # fmt: skip
+topic_option: Final = click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="NAME|GLOB",
+    help="Only this topic, or those that match; repeat for more.",
+)
+
+
+def narrowing_options(command: Command) -> Command:
+    """Declare what an audit can be narrowed to, as `narrowing`."""
+
+    @wraps(command)
+    def run(
+        *arguments: Any, topics: tuple[str, ...], partitions: tuple[range, ...], producer_ids: tuple[int, ...],
+        transactional_ids: tuple[str, ...], **others: Any,
+    ) -> Any:  # fmt: skip
+        return command(*arguments, narrowing=Narrowing(topics, partitions, producer_ids, transactional_ids), **others)
+
+    options = in_order(
+        topic_option,
+        click.option("--partition", "partitions", type=NumberRanges(), default=(), help="Only these partitions."),
+        click.option("--producer-id", "producer_ids", type=int, multiple=True,
+                     help="Only this producer; repeat for more."),
+        transactional_id_option,
+    )  # fmt: skip
+    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
+
 
 storage_options: Final = in_order(
     click.option("--endpoint", metavar="URL", help="The object store's server, if the environment does not set it."),

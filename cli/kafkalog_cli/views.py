@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kafkalog import Finding, Severity
+from kafkalog.errors import NothingMatchesError
 from kafkalog.log.names import local_path
 from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Table
@@ -62,13 +63,17 @@ class ViewOutput:
         wanted = self.names
         distinct = DistinctIds()
         with self._sink() as sink:
-            for item in rows:
-                if isinstance(item, Finding):
-                    self._finding(item, sink, outcome, distinct)
-                    continue
-                table, row = item
-                if table.name in wanted and test(table, row):
-                    sink.row(table, row)
+            try:
+                for item in rows:
+                    if isinstance(item, Finding):
+                        self._finding(item, sink, outcome, distinct)
+                        continue
+                    table, row = item
+                    if table.name in wanted and test(table, row):
+                        sink.row(table, row)
+            except NothingMatchesError as error:  # the rows before are findings
+                outcome.incomplete = True
+                say(f"error: {error}")
             sink.close()
         return outcome.status(exit_zero=self.exit_zero)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import OFFSETS_TOPIC, SHARE_TOPIC
+from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 
@@ -48,28 +49,33 @@ class _Group:
 
 
 class _Chosen(NamedTuple):
-    """Which records count, and which tables are wanted."""
+    """Which records count, and which tables are wanted; `seen` are the groups of all records."""
 
     moment: Moment
-    group: str | None
+    groups: Collection[str]
     tables: Container[str]
+    seen: set[str]
 
     def of(self, records: Iterable[Written]) -> Iterator[Written]:
         """Yield the records that count."""
         for record in records:
-            if self.moment.holds(record.offset, record.timestamp) and self.group in (None, _group_of(record)):
+            name = _group_of(record)
+            if name is not None:
+                self.seen.add(name)
+            if self.moment.holds(record.offset, record.timestamp) and matches(name, self.groups):
                 yield record
 
 
 def group_rows(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
-    group: str | None = None, tables: Container[str] = GROUP_TABLES,
+    groups: Collection[str] = (), tables: Container[str] = GROUP_TABLES,
 ) -> Iterator[Item]:  # fmt: skip
     """Yield the rows of the wanted tables of `GROUP_TABLES`, and every finding.
 
-    Only what was written up to the moment counts; a `group` may be chosen.
+    Only what was written up to the moment counts; `groups` are names or patterns of those that are wanted. Raises
+    NothingMatchesError after the findings if there is none of them.
     """
-    chosen = _Chosen(moment or Moment(), group, tables)
+    chosen = _Chosen(moment or Moment(), groups, tables, set())
     limits = limits or Limits()
     findings: list[Finding] = []
     clusters = clusters_of(paths, findings.append)
@@ -81,6 +87,8 @@ def group_rows(
         yield from _offsets_log(log, chosen, limits, topics)
     for log in share_logs:
         yield from _share_log(log, chosen, limits, topics)
+    if (offsets_logs or share_logs) and not any(matches(name, groups) for name in chosen.seen) and groups:
+        raise nothing_matches("group", groups, chosen.seen)
 
 
 def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Item]:
