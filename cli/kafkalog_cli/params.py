@@ -14,7 +14,14 @@ from kafkalog.quantities import bytes_of, ms_of
 
 __all__ = ["At", "NumberRanges", "Offsets", "Size", "Time", "form_of", "names_of"]
 
-_SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv"}
+_SUFFIXES: Final = {
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".json": "json",
+    ".csv": "csv",
+    ".arrow": "arrow",
+    ".parquet": "parquet",
+}
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4

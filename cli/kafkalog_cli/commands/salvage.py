@@ -15,8 +15,8 @@ from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.options import columns_option, max_batch_bytes_option, output_option, status_options, table_option
-from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.options import columns_option, max_batch_bytes_option, output_options, status_options, table_option
+from kafkalog_cli.output import STDOUT, Target, is_terminal, say
 
 if TYPE_CHECKING:
     from kafkalog import Salvaged
@@ -30,10 +30,8 @@ _NAMES: Final = ("stretches", "findings")
 
 @click.command("salvage")
 @click.argument("segment")
-@output_option(
-    "The new file, outside the segment's directory; appears only when it is complete.",
-    directory=False,
-    required=True,
+@output_options(
+    "The new file, outside the segment's directory; appears only when it is complete.", folders=False, required=True
 )
 @click.option("--include", type=click.Choice(("isolated",)), multiple=True,
               help="Also copy single batches that only their CRC supports.")  # fmt: skip
@@ -44,7 +42,7 @@ _NAMES: Final = ("stretches", "findings")
 @max_batch_bytes_option()
 @status_options(Severity.ERROR)
 def salvage(
-    segment: str, output: Path, include: tuple[str, ...], form: str, tables: tuple[str, ...],
+    segment: str, target: Target, include: tuple[str, ...], form: str, tables: tuple[str, ...],
     columns: tuple[str, ...], max_batch_bytes: int, fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
     """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and list what is left out.
@@ -53,6 +51,9 @@ def salvage(
         kafkalog salvage 00000000000000000000.log -o ../salvaged/00000000000000000000.log
         kafkalog salvage --format ndjson x.log -o ../salvaged.log | jq 'select(.taken == false)'
     """
+    output = target.path
+    if output is None:
+        raise click.UsageError("salvage writes its list to standard output: name a file for the copy with -o.")
     if form == "csv" and len(tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     from kafkalog.log.salvage import TAKEN  # numpy, which --help can do without
@@ -64,7 +65,7 @@ def salvage(
     outcome = Outcome(Severity[fail_on.upper()])
     try:
         check_segment(segment, name_of(segment))
-        with data_stream(output, [Path(segment)]) as copy, data_stream(None, ()) as report:
+        with target.stream([segment]) as copy, STDOUT.stream(()) as report:
             sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
             told = _Told(segment, wanted, sink, outcome)
             watch().begin(os.path.getsize(local_path(segment)) if not is_remote(segment) else 0, 1)

@@ -6,13 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
 from kafkalog import Severity
-from kafkalog.log.names import local_path
 from kafkalog.narrowing import Narrowing
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
@@ -22,10 +20,10 @@ from kafkalog_cli.options import (
     format_option,
     jobs_option,
     narrowing_options,
-    output_option,
+    output_options,
     row_form,
 )
-from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.output import Target, say
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Audit
@@ -61,7 +59,7 @@ class _Filter:
 @click.option("--state", multiple=True, type=click.Choice(STATES),
               help="Show only transactions in this state; the verdict stays the same.")  # fmt: skip
 @jobs_option
-@output_option("Write to this file, or to a new directory of Parquet files.")
+@output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
 @click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
               help="Where the audit runs; Spark writes only Parquet.")  # fmt: skip
 @click.option("--master", metavar="URL", help="With --engine spark: the Spark master, such as local[2].")
@@ -70,7 +68,7 @@ class _Filter:
 @audit_options
 def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
-    narrowing: Narrowing, state: tuple[str, ...], jobs: int | None, output: Path | None, hashed: bool, fail_on: str,
+    narrowing: Narrowing, state: tuple[str, ...], jobs: int | None, target: Target, hashed: bool, fail_on: str,
     exit_zero: bool, engine: str, master: str | None, confirm: float | None, **options: Any,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
@@ -81,19 +79,20 @@ def txn_audit(
         kafkalog explain transaction-hanging
     """
     chosen = _Filter(narrowing, state)
-    form = row_form(form, output, tables)
-    if form == "parquet" and output is None:
-        raise click.UsageError("--format parquet needs -o DIR.")
-    if form == "parquet" and columns:
+    form = row_form(form, target, tables)
+    folder = target.is_folder(form)
+    if folder and columns:
         raise click.UsageError("--columns works only with rows as text; readers of Parquet choose columns themselves.")
     if _PRODUCERLESS in tables and narrowing.of_producers:
         raise click.UsageError("--table visible is about whole logs: filter it by --topic and --partition.")
-    if hashed and form != "parquet":
-        raise click.UsageError("--hash needs --format parquet: the checksums are written to provenance.json.")
+    if hashed and not folder:
+        raise click.UsageError(
+            "--hash needs --format parquet and -o NAME, a directory: the checksums are written to provenance.json."
+        )
     if master is not None and engine == "local":
         raise click.UsageError("--master works only with --engine spark.")
     if engine == "spark":
-        if form != "parquet":
+        if form != "parquet" or not folder:
             raise click.UsageError("--engine spark writes Parquet: name a new directory with -o DIR.")
         if confirm is not None:
             raise click.UsageError("--confirm works only with --engine local.")
@@ -101,7 +100,7 @@ def txn_audit(
             raise click.UsageError("Filters work only with --engine local: Spark writes whole tables, query them.")
         from kafkalog_cli.bulk import run_bulk
 
-        return run_bulk(paths, master=master)
+        return run_bulk(paths, str(target.path), overwrite=target.overwrite, master=master)
     from kafkalog.auditing.pipeline import audit, confirmed
     from kafkalog.auditing.transactions import Summary, narrowed
 
@@ -115,26 +114,17 @@ def txn_audit(
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:
         say(f"error: {line}")
-    if form == "parquet" and output is not None:
+    if folder:
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
-            found, summary, status, output, tables or SHOWN, chosen.of if narrowing or state else None,
+            found, summary, status, target, form, tables or SHOWN, chosen.of if narrowing or state else None,
             paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
         print(summary.verdict())
     else:
-        with data_stream(output, [Path(local_path(path)) for path in paths]) as stream:
-            _write(
-                found,
-                form,
-                stream,
-                tables,
-                columns,
-                chosen,
-                everything=everything,
-                terminal=output is None and is_terminal(),
-            )
+        with target.stream(paths) as stream:
+            _write(found, form, stream, tables, columns, chosen, everything=everything, terminal=target.on_terminal)
     return status
 
 
