@@ -32,7 +32,7 @@ class _LocalEntry:
     def __init__(self, folder: str, entry: os.DirEntry[str]) -> None:
         self._entry = entry
         self.name = entry.name
-        self.path = os.path.join(folder, entry.name)
+        self.path = folder + entry.name
 
     @property
     def is_link(self) -> bool:
@@ -62,7 +62,8 @@ class _LocalTree:
     def entries(self, path: str, /) -> list[DirectoryEntry]:
         try:
             with os.scandir(local_path(path)) as entries:
-                return [_LocalEntry(path, entry) for entry in entries]
+                folder = os.path.join(path, "")
+                return [_LocalEntry(folder, entry) for entry in entries]
         except NotADirectoryError as error:
             raise UnreadableError(f"{path}: not a directory: did you mean `kafkalog dump {path}`?") from error
         except OSError as error:
