@@ -19,7 +19,7 @@ from kafkalog.auditing.transactions.batches import audit_batches, log_batches
 from kafkalog.auditing.transactions.findings import Deadlines, producer_findings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
-from kafkalog.auditing.transactions.rows import audit_rows, coordinator_rows, partition_row, unsettled_rows
+from kafkalog.auditing.transactions.rows import audit_rows, coordinator_rows, gap_rows, partition_row, unsettled_rows
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 from kafkalog.auditing.transactions.verdicts import Verdict
@@ -50,6 +50,7 @@ __all__ = [
     "coordinator_rows",
     "count_of",
     "fates_after_salvage",
+    "gap_rows",
     "judge",
     "log_batches",
     "notable_rows",
