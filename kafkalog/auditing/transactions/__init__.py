@@ -23,6 +23,7 @@ from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
 from kafkalog.auditing.transactions.rows import (
     audit_rows,
     coordinator_rows,
+    gap_rows,
     partition_row,
     transaction_columns,
     unsettled_rows,
@@ -57,6 +58,7 @@ __all__ = [
     "coordinator_rows",
     "count_of",
     "fates_after_salvage",
+    "gap_rows",
     "judge",
     "log_batches",
     "narrowed",
