@@ -14,6 +14,7 @@ _COMPILED = (
     "format.compaction",
     "format.gathering",
     "format.header_oddities",
+    "format.header_sums",
     "format.interning",
     "format.lines",
     "format.markers",
@@ -24,6 +25,7 @@ _COMPILED = (
     "format.row_lines",
     "format.selecting",
     "txn.loops",
+    "txn.state_loops",
 )
 
 

@@ -88,8 +88,9 @@ def audit(
     `now` is ms since 1970 or ISO-8601. With `jobs` above 1, processes read segments; 0 stands for all processors, None
     for the command's default. An input that could not be read is a finding, and raises nothing.
     """
+    from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
     from kafkalog.auditing.pipeline import audit as run
-    from kafkalog.auditing.transactions import AuditOptions, Summary, audit_batches, audit_rows
+    from kafkalog.auditing.transactions import AuditOptions, Summary
 
     options = AuditOptions(
         limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), transaction_max_timeout_ms,
@@ -97,7 +98,8 @@ def audit(
     )  # fmt: skip
     found = run(_paths(paths), options)
     findings = [*_unreadable(found.unreadable), *found.findings()]
-    return _judged(Summary.of(found), AUDIT_TABLES, findings, partial(audit_rows, found), partial(audit_batches, found))
+    rows, batches = partial(rows_of_audit, found), partial(batches_of_audit, found)
+    return _judged(Summary.of(found), AUDIT_TABLES, findings, rows, batches)
 
 
 def verify(
@@ -109,12 +111,14 @@ def verify(
     `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share. An input
     that could not be read is a finding, and raises nothing.
     """
+    from kafkalog.auditing.incidents import rows_of_verification
     from kafkalog.auditing.verification import VerifyOptions
     from kafkalog.auditing.verification import verify as run
 
     found = run(_paths(paths), VerifyOptions(limits or Limits(), depth, hashed, jobs, replicas))
     findings = [*_unreadable(found.unreadable), *found.findings()]
-    return _judged(found.summary(), VERIFY_TABLES, findings, found.rows, _batched(found.rows))
+    rows = partial(rows_of_verification, found)
+    return _judged(found.summary(), VERIFY_TABLES, findings, rows, _batched(rows))
 
 
 def transactions(

@@ -47,7 +47,7 @@ class Compaction:
         end = found.active_base
         if not self.is_keyed:
             return self._without_keys(found)
-        gain = self.left(found.first_dirty, end).gain if log.closed else 0
+        gain = self.left(found.first_dirty, end).gain if found.first_dirty < end else 0
         if gain:
             return self._closed(found, gain)
         if log.closed:
@@ -135,6 +135,9 @@ class Compaction:
         last = max((high for _, high in horizons), default=None)
         kept = self.log.settings.delete_retention_ms
         text = f"tombstones and transaction markers stay for delete.retention.ms={kept} after they were cleaned first"
+        if last is not None and last <= self.now:
+            text += f", these until {iso(last)}; they go with the next pass, and nothing is dirty"
+            return Verdict("dirty-ratio", gain, text, "Nothing: the next pass takes them.")
         if last is not None:
             text += f", the last ones until {iso(last)}"
         return Verdict("delete-horizon", gain, text, "Wait, or lower delete.retention.ms.")

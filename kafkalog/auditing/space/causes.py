@@ -53,8 +53,10 @@ def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool) -> Verdict
         found.append(_both(log, now, kept, found))
     leftovers = _left_over(log)
     pending = [one for one in found if one.is_pending]
-    if leftovers is not None:
-        if pending and not pending[0].is_damaged:
+    if leftovers is not None and pending and pending[0].is_damaged:
+        pending[0].evidence += f"; {leftovers.evidence}"
+    elif leftovers is not None:
+        if pending:
             leftovers.bytes = (leftovers.bytes or 0) + pending[0].weight
             found = [one for one in found if not one.is_pending]
         found.append(leftovers)

@@ -130,7 +130,9 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     settings = Settings(metadata, options.properties, options.topics)
     logs = [
         read_space(
-            node, directory, settings.of_topic(directory.topic, node.node_id), settings.of_broker(node.node_id),
+            node, directory, settings.of_topic(
+                directory.topic, node.node_id, was_cleaned="cleaner" in directory.checkpoints
+            ), settings.of_broker(node.node_id),
             options.limits,
         )
         for node in cluster.nodes
