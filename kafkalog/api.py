@@ -137,11 +137,15 @@ def transactions(
 def groups(
     paths: Paths, *, offset: int | None = None, time: int | str | None = None, group: str | None = None,
     tables: Sequence[str] = (GROUPS.name, COMMITTED.name, SHARE_OFFSETS.name), limits: Limits | None = None,
+    jobs: int | None = 1,
 ) -> Result:  # fmt: skip
-    """Show groups and their committed offsets, like ``kafkalog groups``; one `group`, or as of a moment."""
+    """Show groups and their committed offsets, like ``kafkalog groups``; one `group`, or as of a moment.
+
+    `jobs` is as in ``audit``.
+    """
     from kafkalog.auditing.topics import group_rows
 
-    return _result(group_rows(_paths(paths), _moment(offset, time), limits, group, tables), tables)
+    return _result(group_rows(_paths(paths), _moment(offset, time), limits, group, tables, jobs), tables)
 
 
 def metadata(

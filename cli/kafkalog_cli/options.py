@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
@@ -18,7 +18,9 @@ __all__ = [
     "in_order",
     "jobs_option",
     "limit_options",
+    "limits_of",
     "max_batch_bytes_option",
+    "max_expansion_option",
     "output_option",
     "row_form",
     "status_options",
@@ -86,10 +88,25 @@ def max_batch_bytes_option(text: str = "Largest batch that is read.") -> Option:
                         help=text)  # fmt: skip
 
 
+def max_expansion_option() -> Option:
+    """Declare ``--max-expansion``."""
+    return click.option(
+        "--max-expansion", type=Size(),
+        help="Most bytes that all of a file's batches may decompress to.  [default: 8 GiB or 1,000 times the file,"
+        " whichever is less, plus 1 GiB]",
+    )  # fmt: skip
+
+
+def limits_of(params: Mapping[str, Any]) -> Limits:
+    """Return the limits of a command's parameters."""
+    return Limits(params["max_batch_bytes"], params["max_decompressed_bytes"], params["max_expansion"])
+
+
 limit_options: Final = in_order(
     max_batch_bytes_option(),
     click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
                  help="Largest size that a batch may decompress to."),
+    max_expansion_option(),
 )  # fmt: skip
 
 jobs_option: Final = click.option(

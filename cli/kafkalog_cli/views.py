@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kafkalog import Finding, Severity
+from kafkalog import Finding, Limits, Severity
 from kafkalog.log.names import local_path
 from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Table
@@ -20,6 +20,7 @@ from kafkalog_cli.options import (
     columns_option,
     format_option,
     in_order,
+    limit_options,
     output_option,
     row_form,
     status_options,
@@ -46,6 +47,7 @@ class ViewOutput:
     tables: tuple[Table, ...]
     columns: tuple[str, ...]
     output: Path | None
+    limits: Limits
     fail_on: str
     exit_zero: bool
 
@@ -104,14 +106,16 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
     def decorate(command: _Command) -> _Command:
         def run(
             paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...],
-            output: Path | None, fail_on: str, exit_zero: bool, **own: Any,
+            output: Path | None, max_batch_bytes: int, max_decompressed_bytes: int, max_expansion: int | None,
+            fail_on: str, exit_zero: bool, **own: Any,
         ) -> int:  # fmt: skip
             chosen = tuple(by_name[name] for name in tables) or tuple(default)
             form = row_form(form, output, chosen)
             if form == "parquet" and (output is None or columns):
                 raise click.UsageError("--format parquet needs a new directory, -o DIR, and takes no --columns.")
             view = ViewOutput(
-                paths=paths, form=form, tables=chosen, columns=columns, output=output, fail_on=fail_on,
+                paths=paths, form=form, tables=chosen, columns=columns, output=output,
+                limits=Limits(max_batch_bytes, max_decompressed_bytes, max_expansion), fail_on=fail_on,
                 exit_zero=exit_zero,
             )  # fmt: skip
             return int(command(paths=paths, view=view, **own))
@@ -129,6 +133,7 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
         table_option(tuple(by_name), f".  [default: {shown}]"),
         columns_option(tables),
         output_option("Write to this file, or to a new directory of Parquet files."),
+        limit_options,
         status_options(),
     )
     return decorate

@@ -132,7 +132,8 @@ def dump(
     paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
     columns: tuple[str, ...], offsets: tuple[int | None, int | None], since: int | None, until: int | None,
     producer_id: int | None, key: str | None, control_only: bool, limit: int | None, max_batch_bytes: int,
-    max_decompressed_bytes: int, output: Path | None, fail_on: str, exit_zero: bool, **tool: Any,
+    max_decompressed_bytes: int, max_expansion: int | None, output: Path | None, fail_on: str, exit_zero: bool,
+    **tool: Any,
 ) -> int:  # fmt: skip
     """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
 
@@ -158,7 +159,7 @@ def dump(
     first_offset, last_offset = offsets
     request = DumpRequest(
         files=tuple(files),
-        limits=Limits(max_batch_bytes, max_decompressed_bytes),
+        limits=Limits(max_batch_bytes, max_decompressed_bytes, max_expansion),
         selection=Selection(
             first_offset=first_offset,
             last_offset=last_offset,

@@ -29,4 +29,4 @@ def metadata(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, topic:
     """
     from kafkalog.auditing.topics import metadata_view
 
-    return view.write(metadata_view(paths, at, topic=topic, tables=view.names))
+    return view.write(metadata_view(paths, at, view.limits, topic=topic, tables=view.names))

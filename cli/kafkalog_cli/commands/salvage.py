@@ -15,7 +15,14 @@ from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.options import columns_option, max_batch_bytes_option, output_option, status_options, table_option
+from kafkalog_cli.options import (
+    columns_option,
+    max_batch_bytes_option,
+    max_expansion_option,
+    output_option,
+    status_options,
+    table_option,
+)
 from kafkalog_cli.output import data_stream, is_terminal, say
 
 if TYPE_CHECKING:
@@ -42,10 +49,11 @@ _NAMES: Final = ("stretches", "findings")
 @table_option(_NAMES)
 @columns_option([TABLES[name] for name in _NAMES])
 @max_batch_bytes_option()
+@max_expansion_option()
 @status_options(Severity.ERROR)
 def salvage(
     segment: str, output: Path, include: tuple[str, ...], form: str, tables: tuple[str, ...],
-    columns: tuple[str, ...], max_batch_bytes: int, fail_on: str, exit_zero: bool,
+    columns: tuple[str, ...], max_batch_bytes: int, max_expansion: int | None, fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
     """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and list what is left out.
 
@@ -60,6 +68,7 @@ def salvage(
     from kafkalog_cli.inputs import check_segment, name_of
     from kafkalog_cli.render.sinks import sink_of
 
+    limits = Limits(max_batch_bytes, max_expansion=max_expansion)
     wanted = tables or (_NAMES if form in ("json", "ndjson") else _NAMES[:1])
     outcome = Outcome(Severity[fail_on.upper()])
     try:
@@ -68,7 +77,7 @@ def salvage(
             sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
             told = _Told(segment, wanted, sink, outcome)
             watch().begin(os.path.getsize(local_path(segment)) if not is_remote(segment) else 0, 1)
-            for item in run(segment, copy.write, limits=Limits(max_batch_bytes), grades=TAKEN | set(include)):
+            for item in run(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
                 told.take(item)
             sink.close()
             told.nothing_whole()
@@ -78,7 +87,7 @@ def salvage(
     except _NothingError:
         say(f"no batch is whole: {output} was not written")
     else:
-        for line in (*told.lines(output), *_next_steps(segment, output, told, Limits(max_batch_bytes))):
+        for line in (*told.lines(output), *_next_steps(segment, output, told, limits)):
             say(line)
     return outcome.status(exit_zero=exit_zero)
 

@@ -45,4 +45,4 @@ def transactions(
             return transactional_id is None or key.get("transactionalId") == transactional_id
         return (transactional_id is None or row[_ID] == transactional_id) and (not state or row[_STATE] in state)
 
-    return view.write(transition_rows(paths, at, tables=view.names), test)
+    return view.write(transition_rows(paths, at, view.limits, tables=view.names), test)

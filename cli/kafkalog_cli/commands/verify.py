@@ -62,7 +62,8 @@ _HASHES: Final = ("sha256",)
 def verify(
     paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
     tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
-    max_decompressed_bytes: int, jobs: int | None, replicas: bool, output: Path | None, fail_on: str, exit_zero: bool,
+    max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None, replicas: bool, output: Path | None,
+    fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
     """Check whether DIRs and FILEs are whole: brokers' log directories, single partitions, segments, side files.
 
@@ -86,7 +87,8 @@ def verify(
     if recorded is not None and recorded.hashed:
         hashed = hashed or _HASHES[0]
     started = time.time()
-    found = run(paths, VerifyOptions(Limits(max_batch_bytes, max_decompressed_bytes), depth, hashed, jobs, replicas))
+    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
+    found = run(paths, VerifyOptions(limits, depth, hashed, jobs, replicas))
     if recorded is not None:
         found.tell(changes_since(recorded, found.files, paths))
     summary = found.summary()

@@ -8,7 +8,7 @@ from shlex import quote
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Kept, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Place, Row
-from kafkalog.auditing.incidents.leaders import Unclean, unclean_elections
+from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.stopped import Open, abort_steps, describe, open_transactions
@@ -66,7 +66,7 @@ def _key(loss: _Loss, groups: dict[tuple[object, ...], list[_Loss]]) -> tuple[ob
 
 def _losses(known: Known, pool: Pool) -> Iterator[_Loss]:
     by_place: dict[Place, _Loss] = {}
-    for row in pool.take("replicas-fork"):
+    for row in pool.take("replicas-fork", when=lambda row: row["last_offset"] is not None):  # else verify compared them
         place = (row["topic"], row["partition"])
         if place not in by_place:
             by_place[place] = _Loss(place, list(unclean_elections(known.leadership.get(place, ()))))
@@ -78,13 +78,13 @@ def _losses(known: Known, pool: Pool) -> Iterator[_Loss]:
         "atomicity-broken", when=lambda row: row["found"] == "no marker" and _may_follow(row, by_place)
     ):
         loss = by_place[row["topic"], row["partition"]]
-        if _before(_decision(known, row), loss):
+        if _before(known, _decision(known, row), loss):
             loss.lost.append(row)
         else:
             pool.give_back(row)
     for one in open_transactions(known, pool.take("transaction-hanging", when=lambda row: _may_follow(row, by_place))):
         loss = by_place[one.row["topic"], one.row["partition"]]
-        if one.row["cause"] == "marker-missing" and _before(one.decided.prepared, loss):
+        if one.row["cause"] == "marker-missing" and _before(known, one.decided.prepared, loss):
             loss.hanging.append(one)
         else:
             pool.give_back(one.finding)
@@ -106,11 +106,16 @@ def _decision(known: Known, finding: Row) -> Row | None:
     return max(steps, key=lambda step: step["last_update_timestamp_ms"], default=None)
 
 
-def _before(prepared: Row | None, loss: _Loss) -> bool:
-    """Say whether a decision is older than the newest election; without metadata, than whatever made the fork."""
+def _before(known: Known, prepared: Row | None, loss: _Loss) -> bool:
+    """Say whether an election may have lost a decision's marker: there was a leader before it, who took the marker.
+
+    Without metadata, whatever made the fork may have.
+    """
     if not loss.elections:
         return bool(loss.forks)
-    return prepared is not None and prepared["last_update_timestamp_ms"] <= loss.elections[-1].row["since_ms"]
+    decided = -1 if prepared is None else prepared["last_update_timestamp_ms"]
+    leaderless = leaderless_at(known.leadership.get(loss.place, ()), decided)
+    return prepared is not None and leaderless is None and decided <= loss.elections[-1].row["since_ms"]
 
 
 def _incident(known: Known, key: tuple[object, ...], together: Sequence[_Loss]) -> Incident:
@@ -133,7 +138,7 @@ def _incident(known: Known, key: tuple[object, ...], together: Sequence[_Loss]) 
         _tell(known, incident, loss, told)
     if electing:
         incident.since = Since(_since(electing[0]) or 0, "broker")
-    _offsets_of(incident, together)
+    _offsets_of(incident)
     incident.consumers = _consumers(incident, hanging=bool(hanging))
     incident.title = _title(incident, together, told)
     incident.steps = _steps(incident, together, hanging)
@@ -151,7 +156,7 @@ def _tell(known: Known, incident: Incident, loss: _Loss, told: list[str]) -> Non
         rows = [row for row in known.transactions.get(fork["log"], ()) if _reaches(row, fork["offset"])]
         records = max(records, _tell_fork(known, incident, loss, fork, rows, told))
         begun |= {(row["producer_id"], row["producer_epoch"]) for row in rows if row["first_offset"] is not None}
-    if loss.forks:  # several replicas may hold the same records
+    if records:  # several replicas may hold the same records
         incident.lost_records = (incident.lost_records or 0) + records
     incident.transactions = (incident.transactions or 0) + len(begun) - len(loss.hanging)
     for row in loss.lost:
@@ -171,7 +176,7 @@ def _elected(place: str, election: Unclean) -> Iterator[Event]:
         f" sync.{was}"
     )
     yield Event(row["since_ms"], "broker", row["log"], row["offset"], what)
-    lost = next((one for one in reversed(election.before) if one["change"] == "leader-lost"), None)
+    lost = next((one for one in election.before if one["change"] == "leader-lost"), None)
     if lost is not None:
         yield Event(lost["since_ms"], "broker", lost["log"], lost["offset"], f"{place} lost its leader.")
 
@@ -191,7 +196,7 @@ def _tell_fork(known: Known, incident: Incident, loss: _Loss, fork: Row, rows: S
     incident.events.append(Event(_since(loss), "broker", fork["log"], first, what))
     incident.transactional_ids |= {row["transactional_id"] for row in rows} - {None}
     incident.producer_ids |= {row["producer_id"] for row in rows}
-    markers = {row["marker_offset"] for row in rows if first <= (row["marker_offset"] or -1) <= last}
+    markers = {row["marker_offset"] for row in rows if (row["marker_offset"] or -1) >= first}
     return int(last - first + 1 - len(markers))
 
 
@@ -219,7 +224,7 @@ def _node(kept: Kept) -> str:
     return f"broker {kept.node_id}" if kept.node_id is not None else kept.log
 
 
-def _offsets_of(incident: Incident, together: Sequence[_Loss]) -> None:
+def _offsets_of(incident: Incident) -> None:
     """Set the offsets that are affected: those of the forks, of one partition; else of the hanging transactions."""
     if len(incident.partitions) > 1:
         incident.first_offset = incident.last_offset = None
@@ -228,9 +233,6 @@ def _offsets_of(incident: Incident, together: Sequence[_Loss]) -> None:
         incident.first_offset = min(kept.first_offset for kept in incident.kept)
         incident.last_offset = max(kept.last_offset for kept in incident.kept)
         incident.records = incident.lost_records
-    elif incident.first_offset is None:
-        lost = [row["offset"] for loss in together for row in loss.lost if row["offset"] is not None]
-        incident.first_offset = min(lost, default=None)
 
 
 def _consumers(incident: Incident, *, hanging: bool) -> Consumers:
@@ -244,7 +246,7 @@ def _title(incident: Incident, together: Sequence[_Loss], told: Sequence[str]) -
     where = incident.where()
     electing = next((loss for loss in together if loss.elections), None)
     if electing is None:
-        return f"The replicas of {where} have different histories. {' '.join(told[:1])}".strip()
+        return f"The replicas of {where} have different histories: {' '.join(told[:1])}"
     election = electing.elections[0]
     title = (
         f"Broker {election.leader} became leader of {where} at {iso(election.row['since_ms'])} without being in sync"
