@@ -10,10 +10,11 @@ import click
 
 from kafkalog import Limits, Severity
 from kafkalog.tables import Table
-from kafkalog_cli.params import Size, form_of, names_of
+from kafkalog_cli.params import Size, TimeZone, form_of, names_of
 
 __all__ = [
     "columns_option",
+    "findings_option",
     "format_option",
     "in_order",
     "jobs_option",
@@ -27,6 +28,7 @@ __all__ = [
     "storage_options",
     "table_option",
     "transactional_id_option",
+    "tz_option",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -113,6 +115,14 @@ jobs_option: Final = click.option(
     "--jobs",
     type=click.IntRange(min=0),
     help="Number of processes that read segments, 0 for all processors.  [default: 1 below 256 MiB, else up to 4]",
+)
+
+tz_option: Final = click.option(
+    "--tz", "zone", type=TimeZone(), default="UTC", show_default=True, help="Time zone of times that people read."
+)
+
+findings_option: Final = click.option(
+    "--findings", is_flag=True, help="Print each finding above a note, too; incidents say what they come to."
 )
 
 transactional_id_option: Final = click.option("--transactional-id", help="Only this transactional id.")
