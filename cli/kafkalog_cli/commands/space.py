@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kafkalog import Finding, Severity
+from kafkalog import Finding, Limits, Severity
 from kafkalog.errors import UnreadableError
 from kafkalog.log.names import local_path
 from kafkalog.tables.space import SPACE_TABLES
@@ -14,6 +14,7 @@ from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.options import (
     columns_option,
     format_option,
+    limit_options,
     output_option,
     row_form,
     status_options,
@@ -40,12 +41,13 @@ _BY_NAME = {table.name: table for table in SPACE_TABLES}
               help="The topics' settings if there is no metadata log: JSON, settings by topic.")  # fmt: skip
 @click.option("--now", type=Time(),
               help="The present.  [default: the clock if the broker runs, else the newest time]")  # fmt: skip
+@limit_options
 @output_option("Write to this file, or to a new directory of Parquet files.")
 @status_options()
 def space(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...], keys: bool,
     server_properties: str | None, topic_configs: str | None, now: int | None, output: Path | None, fail_on: str,
-    exit_zero: bool,
+    exit_zero: bool, max_batch_bytes: int, max_decompressed_bytes: int, max_expansion: int,
 ) -> int:  # fmt: skip
     """Show where the bytes of DIRs are, what holds those that could go, and how many these are.
 
@@ -62,9 +64,10 @@ def space(
     form = row_form(form, output, chosen)
     if form == "parquet" and (output is None or columns):
         raise click.UsageError("--format parquet needs a new directory, -o DIR, and takes no --columns.")
+    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     try:
         options = SpaceOptions(
-            now=now, keys=keys,
+            limits, now=now, keys=keys,
             properties={} if server_properties is None else read_broker_properties(server_properties),
             topics={} if topic_configs is None else read_topic_configs(topic_configs),
         )  # fmt: skip
@@ -86,6 +89,9 @@ def space(
             write_tree(found, stream, terminal=output is None and is_terminal())
         status = outcome.status(exit_zero=exit_zero)
     else:
-        view = ViewOutput(paths, form, chosen, columns, output, fail_on, exit_zero)
+        view = ViewOutput(
+            paths=paths, form=form, tables=chosen, columns=columns, output=output, fail_on=fail_on,
+            exit_zero=exit_zero, limits=limits,
+        )  # fmt: skip
         status = Exit(view.write(found.items(view.names)))
     return Exit.INCOMPLETE if found.unreadable else status

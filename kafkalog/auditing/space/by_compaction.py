@@ -51,8 +51,9 @@ class Compaction:
         if gain:
             return self._closed(found, gain)
         if log.closed:
-            # Brokers before 3.1 write no horizons: they go by the times of files.
-            old = -1 if any(one.horizons is not None for one in log.segments) else found.first_dirty
+            # Brokers before 3.1 write no horizons: they go by the times of files. They seldom know topic ids either.
+            is_dated = log.directory.topic_id is not None or any(one.horizons is not None for one in log.segments)
+            old = -1 if is_dated else found.first_dirty
             past = self.left(found.first_dirty, end, at_ms=_FOREVER, old_below=old).gain
             if past:
                 return self._horizon(past)

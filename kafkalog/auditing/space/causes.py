@@ -57,7 +57,7 @@ def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool) -> Verdict
         pending[0].evidence += f"; {leftovers.evidence}"
     elif leftovers is not None:
         if pending:
-            leftovers.bytes = (leftovers.bytes or 0) + pending[0].weight
+            leftovers.bytes = (leftovers.bytes or 0) + pending[0].weight + _merged(log)
             found = [one for one in found if not one.is_pending]
         found.append(leftovers)
     return max(found, key=lambda one: one.weight) if found else _nothing(log, now)
@@ -96,6 +96,16 @@ def _left_over(log: LogSpace) -> Verdict | None:
     kinds = sorted({os.path.splitext(name)[1] for name in names})
     text = f"{len(names)} files with {', '.join(kinds)}: the broker removes them after a delay, or when it starts"
     return Verdict("leftovers", sum(sizes), text, "Wait for file.delete.delay.ms, or start the broker.")
+
+
+def _merged(log: LogSpace) -> int:
+    """Return the bytes of the files beside closed segments that a pass makes one of: all but the first one's."""
+    stems = {os.path.basename(one.segment.path).removesuffix(".log") for one in log.closed[1:]}
+    return sum(
+        identity.size
+        for name, identity in log.directory.files.items()
+        if identity is not None and name.rpartition(".")[0] in stems and not name.endswith(".log")
+    )
 
 
 def settle_broker(logs: Sequence[tuple[LogSpace, Verdict]], now: int) -> None:

@@ -14,6 +14,7 @@ from kafkalog.auditing.space.log_space import LogSpace, read_space
 from kafkalog.auditing.space.settings import Settings
 from kafkalog.auditing.space.verdict import Verdict
 from kafkalog.auditing.topics import cluster_metadata
+from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
@@ -142,7 +143,7 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     space.moments.append((now, source))
     for node in cluster.nodes:
         space.findings += node.findings
-    judged = [(log, judge(log, now, options.limits, is_keyed=options.keys or log.log_bytes < _SMALL)) for log in logs]
+    judged = [(log, _judged(log, now, options, space)) for log in logs]
     brokers: dict[str, list[tuple[LogSpace, Verdict]]] = {}
     for log, verdict in judged:
         brokers.setdefault(log.node.node_id or log.node.home, []).append((log, verdict))
@@ -150,6 +151,21 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     for of_broker in brokers.values():
         settle_broker(of_broker, now)
     space.logs += judged
+
+
+def _judged(log: LogSpace, now: int, options: SpaceOptions, space: Space) -> Verdict:
+    """Judge one directory, without its keys where its records can't be read any more."""
+    try:
+        return judge(log, now, options.limits, is_keyed=options.keys or log.log_bytes < _SMALL)
+    except UnreadableError as error:
+        directory = log.directory
+        space.findings.append(
+            Finding.of(
+                "file-unreadable", directory.log, str(error), log=directory.log, topic=directory.topic,
+                partition=directory.partition,
+            )
+        )  # fmt: skip
+        return judge(log, now, options.limits, is_keyed=False)
 
 
 def _folder(log: LogSpace) -> str:
