@@ -16,7 +16,14 @@ from kafkalog_cli.render.zone import Zone
 __all__ = ["REPORT_FORMS", "At", "NumberRanges", "Offsets", "Size", "Time", "TimeZone", "form_of", "names_of"]
 
 REPORT_FORMS: Final = ("markdown", "html", "trace", "timesketch", "prometheus", "junit")
-_SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv"}
+_SUFFIXES: Final = {
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".json": "json",
+    ".csv": "csv",
+    ".arrow": "arrow",
+    ".parquet": "parquet",
+}
 _REPORT_SUFFIXES: Final = {
     ".html": "html", ".md": "markdown", ".pftrace": "trace", ".prom": "prometheus", ".xml": "junit", ".txt": "table",
 }  # fmt: skip
