@@ -14,8 +14,10 @@ _COMPILED = (
     "format.candidates",
     "format.checksums",
     "format.columns",
+    "format.compaction",
     "format.gathering",
     "format.header_oddities",
+    "format.header_sums",
     "format.interning",
     "format.lines",
     "format.markers",
@@ -26,6 +28,7 @@ _COMPILED = (
     "format.row_lines",
     "format.selecting",
     "txn.loops",
+    "txn.state_loops",
 )
 
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from kafkalog_cli.escape import escape
+from kafkalog.escape import escape
+from kafkalog.log.watch import watch
 from kafkalog_cli.exit import OutputError, PipeClosedError
 
 __all__ = ["data_stream", "is_terminal", "refuse_evidence", "say", "say_official", "temporary_name"]
@@ -25,6 +26,7 @@ def is_terminal() -> bool:
 
 def say(text: str) -> None:
     """Write one of kafkalog's own lines to standard error, harmless for a terminal."""
+    watch().hide()
     _to_stderr(f"kafkalog: {escape(text)}")
 
 
@@ -95,6 +97,8 @@ def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryI
     if output is None:
         if sys.stdout is None:
             raise OutputError("standard output is closed")
+        if is_terminal():
+            watch().silence()
         stream = _Checked(sys.stdout.buffer, "standard output")
         yield stream  # type: ignore[misc]  # has the two methods of BinaryIO that renderers use
         stream.flush()

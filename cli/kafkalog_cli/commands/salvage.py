@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
+from kafkalog.log.names import is_remote, local_path
+from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.options import (
@@ -73,6 +76,7 @@ def salvage(
         with data_stream(output, [Path(segment)]) as copy, data_stream(None, ()) as report:
             sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
             told = _Told(segment, wanted, sink, outcome)
+            watch().begin(os.path.getsize(local_path(segment)) if not is_remote(segment) else 0, 1)
             for item in run(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
                 told.take(item)
             sink.close()

@@ -163,7 +163,7 @@ def _write(
     found: Audit, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], chosen: _Filter,
     *, everything: bool, terminal: bool,
 ) -> None:  # fmt: skip
-    from kafkalog.auditing.transactions import audit_rows
+    from kafkalog.auditing.incidents import rows_of_audit
     from kafkalog_cli.render.report import write_report
     from kafkalog_cli.render.sinks import sink_of, style
 
@@ -175,7 +175,7 @@ def _write(
     for table in AUDIT_TABLES:
         if table.name in wanted:
             test = chosen.of(table)
-            for row in audit_rows(found, table.name):
+            for row in rows_of_audit(found, table.name):
                 if test(row):
                     sink.row(table, row)
     sink.close()

@@ -155,7 +155,9 @@ def _write_pairs(found: Verification, stream: BinaryIO, *, terminal: bool) -> No
 
 
 def _rows(found: Verification, wanted: Sequence[str]) -> Iterable[tuple[Table, Iterable[tuple[Any, ...]]]]:
-    return ((table, found.rows(table.name)) for table in VERIFY_TABLES if table.name in wanted)
+    from kafkalog.auditing.incidents import rows_of_verification
+
+    return ((table, rows_of_verification(found, table.name)) for table in VERIFY_TABLES if table.name in wanted)
 
 
 def _write_folder(

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
 from kafkalog.auditing.pipeline import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
-from kafkalog.auditing.transactions import Audit, Summary, audit_batches, audit_rows
+from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.log.names import local_path
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES, Table
@@ -42,8 +43,8 @@ def write_audit(
 
     def batches(table: Table) -> Iterable[Any]:
         if test_of is None:
-            return audit_batches(audit, table.name)
-        return arrow_batches(filter(test_of(table), audit_rows(audit, table.name)), arrow_schema(table))
+            return batches_of_audit(audit, table.name)
+        return arrow_batches(filter(test_of(table), rows_of_audit(audit, table.name)), arrow_schema(table))
 
     def origin() -> dict[str, Any]:
         return provenance(summary, _files(audit, hashed=hashed), arguments, started, parquet_engine())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from kafkalog.errors import UnreadableError
@@ -11,11 +11,12 @@ from kafkalog.format import kernel
 from kafkalog.format.batch import Batch
 from kafkalog.log.chunk import Limits
 from kafkalog.log.expansion import OVER_BUDGET
+from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.log.internals import TOPICS, Written, internal_row, read_internal
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import segment_chunks
 
-__all__ = ["TOPICS", "Written", "internal_row", "of_directory", "split", "written"]
+__all__ = ["TOPICS", "Written", "blocks_of_directory", "internal_row", "of_directory", "split", "written"]
 
 _OF_RECORDS: Final = ("internal-record-", OVER_BUDGET)
 
@@ -53,6 +54,23 @@ def of_directory(directory: PartitionDirectory, limits: Limits | None = None) ->
                     yield item
         except UnreadableError as error:
             yield Finding.of("file-unreadable", segment.path, str(error), log=directory.log)
+
+
+def blocks_of_directory(
+    directory: PartitionDirectory, limits: Limits, report: Callable[[Finding], object]
+) -> Iterator[InternalRecords]:
+    """Yield the records of a partition's segments in order, a block at a time; the scan reports what is wrong with the
+    bytes, and ``InternalRecords.findings`` what is wrong with the records.
+    """
+    for segment in directory.segments:
+        try:
+            for item in internal_blocks(segment.path, TOPICS[directory.topic], limits, segment.size):
+                if isinstance(item, InternalRecords):
+                    yield item
+                elif item.code == OVER_BUDGET:
+                    report(item)
+        except UnreadableError as error:
+            report(Finding.of("file-unreadable", segment.path, str(error), log=directory.log))
 
 
 def split(items: Iterable[Written | Finding], findings: list[Finding]) -> Iterator[Written]:

@@ -20,7 +20,7 @@ from kafkalog.tables.column import Table
 from kafkalog.tables.internal import INTERNAL
 from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, RESOURCES, TOPICS
 
-__all__ = ["METADATA_TABLES", "metadata_rows", "metadata_view"]
+__all__ = ["METADATA_TABLES", "leadership_rows", "metadata_rows", "metadata_view"]
 
 METADATA_TABLES: Final = tuple(
     table.name for table in (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP, METADATA, INTERNAL)
@@ -145,6 +145,15 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: str | N
         )
 
 
+def leadership_rows(metadata: Metadata, log: str, partitions: Container[tuple[str, int]]) -> Iterator[Row]:
+    """Yield the table ``leadership`` of some partitions of topics that there are, over all time."""
+    for (topic_id, number), spans in metadata.partitions.items():
+        topic = metadata.topic_of(topic_id)
+        if topic is not None and (topic.name, number) in partitions:
+            for span in spans:
+                yield _leadership_row(topic.name, topic_id, number, span, log)
+
+
 def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: str | None) -> Iterator[Row]:
     def place(key: tuple[str, int]) -> tuple[str, str, int]:
         topic = metadata.topic_of(key[0])
@@ -155,23 +164,27 @@ def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: str
         if wanted is not None and (topic is None or topic.name != wanted):
             continue
         for span in _held(metadata.partitions[key], moment):
-            now: Partition = span.value
-            yield LEADERSHIP.of(
-                **_since(span, log),
-                topic=None if topic is None else topic.name,
-                topic_id=key[0],
-                partition=key[1],
-                leader=None if now.leader == -1 else now.leader,
-                leader_epoch=now.leader_epoch,
-                partition_epoch=now.partition_epoch,
-                isr=list(now.isr),
-                replicas=list(now.replicas),
-                adding=list(now.adding),
-                removing=list(now.removing),
-                eligible=list(now.eligible),
-                recovering=now.recovering,
-                change=now.change,
-            )
+            yield _leadership_row(None if topic is None else topic.name, *key, span, log)
+
+
+def _leadership_row(topic: str | None, topic_id: str, number: int, span: Span, log: str) -> Row:
+    now: Partition = span.value
+    return LEADERSHIP.of(
+        **_since(span, log),
+        topic=topic,
+        topic_id=topic_id,
+        partition=number,
+        leader=None if now.leader == -1 else now.leader,
+        leader_epoch=now.leader_epoch,
+        partition_epoch=now.partition_epoch,
+        isr=list(now.isr),
+        replicas=list(now.replicas),
+        adding=list(now.adding),
+        removing=list(now.removing),
+        eligible=list(now.eligible),
+        recovering=now.recovering,
+        change=now.change,
+    )
 
 
 def _records(directory: PartitionDirectory, limits: Limits, moment: Moment | None, table: Table) -> Iterator[Row]:

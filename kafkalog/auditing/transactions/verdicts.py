@@ -115,7 +115,10 @@ class Verdicts:
     def unsettled(self) -> tuple[Columns, Words]:
         """Return the rows that are neither committed nor aborted, with their verdicts."""
         numbers = sorted(number for number, found in self.special.items() if found.state not in _DECIDED)
-        places = np.array(numbers, np.intp)
+        return self.of_places(np.array(numbers, np.intp))
+
+    def of_places(self, places: NDArray[np.intp]) -> tuple[Columns, Words]:
+        """Return some rows, by their numbers, with their verdicts."""
         rows = self.rows.take(places)
         return rows, self._words(places, rows)
 

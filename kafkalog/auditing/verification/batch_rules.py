@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkalog.auditing.verification.strict import StrictDecoder
 from kafkalog.findings import Finding
-from kafkalog.format import header_oddities, kernel
+from kafkalog.format import header_oddities, kernel, record_oddities
 from kafkalog.format.batch import Batch
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.names import METADATA_TOPIC
@@ -22,6 +22,7 @@ from kafkalog.log.names import METADATA_TOPIC
 __all__ = ["HEADER_CODES", "check_headers", "check_records"]
 
 _DECODING: Final = slice(kernel.SECTION_START, kernel.ERROR_POSITION + 1)
+_found: Final = array("q", bytes(8 * record_oddities.FOUND))
 
 
 # The words for each of the kernel's rules.
@@ -85,6 +86,8 @@ def check_records(chunk: Chunk) -> Iterator[Finding]:
     """
     heads = chunk.heads
     if not heads.count:
+        return
+    if record_oddities.in_order(chunk.buf, heads.cells, heads.capacity, heads.count, _found):
         return
     decoding = heads.numpy()[_DECODING]
     before = decoding.copy()
