@@ -139,13 +139,13 @@ def groups(
     tables: Sequence[str] = (GROUPS.name, COMMITTED.name, SHARE_OFFSETS.name), limits: Limits | None = None,
     jobs: int | None = 1,
 ) -> Result:  # fmt: skip
-    """Show groups and their committed offsets, like ``kafkalog groups``; one `group`, or as of a moment.
+    """Show groups and their committed offsets, like ``kafkalog groups``; of a `group`, or as of a moment.
 
-    `jobs` is as in ``audit``.
+    `group` is a name or a pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if there is none.
     """
     from kafkalog.auditing.topics import group_rows
 
-    return _result(group_rows(_paths(paths), _moment(offset, time), limits, group, tables, jobs), tables)
+    return _result(group_rows(_paths(paths), _moment(offset, time), limits, _one(group), tables, jobs), tables)
 
 
 def metadata(
@@ -153,10 +153,13 @@ def metadata(
     tables: Sequence[str] = (BROKERS.name, FEATURES.name, TOPICS.name, CONFIGS.name, LEADERSHIP.name),
     limits: Limits | None = None,
 ) -> Result:  # fmt: skip
-    """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; one `topic`, or as of a moment."""
+    """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; of a `topic`, or as of a moment.
+
+    `topic` is a name or a pattern. Raises NothingMatchesError if there is none.
+    """
     from kafkalog.auditing.topics import metadata_view
 
-    return _result(metadata_view(_paths(paths), _moment(offset, time), limits, topic, tables), tables)
+    return _result(metadata_view(_paths(paths), _moment(offset, time), limits, _one(topic), tables), tables)
 
 
 def space(
@@ -190,6 +193,10 @@ def _ms(time: int | str | None) -> int | None:
 
 def _moment(offset: int | None, time: int | str | None) -> Moment | None:
     return None if offset is None and time is None else Moment(offset, _ms(time))
+
+
+def _one(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)
 
 
 def _unreadable(lines: Iterable[str]) -> Iterator[Finding]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Axis, Lane, lanes_by_offset, lanes_by_time
+from kafkalog.reports.page import page
 from kafkalog.reports.prometheus import prometheus
-from kafkalog.reports.source import AuditSource, WrittenAudit, source_of
+from kafkalog.reports.source import AuditSource, source_of
 from kafkalog.reports.timesketch import timesketch
 from kafkalog.reports.trace import trace
+from kafkalog.reports.written import WrittenAudit
 
 __all__ = [
     "EMPTY",
@@ -25,6 +27,7 @@ __all__ = [
     "junit",
     "lanes_by_offset",
     "lanes_by_time",
+    "page",
     "prometheus",
     "source_of",
     "timesketch",

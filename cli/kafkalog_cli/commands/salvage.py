@@ -19,11 +19,11 @@ from kafkalog_cli.options import (
     columns_option,
     max_batch_bytes_option,
     max_expansion_option,
-    output_option,
+    output_options,
     status_options,
     table_option,
 )
-from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.output import STDOUT, Target, is_terminal, say
 
 if TYPE_CHECKING:
     from kafkalog import Salvaged
@@ -37,10 +37,8 @@ _NAMES: Final = ("stretches", "findings")
 
 @click.command("salvage")
 @click.argument("segment")
-@output_option(
-    "The new file, outside the segment's directory; appears only when it is complete.",
-    directory=False,
-    required=True,
+@output_options(
+    "The new file, outside the segment's directory; appears only when it is complete.", folders=False, required=True
 )
 @click.option("--include", type=click.Choice(("isolated",)), multiple=True,
               help="Also copy single batches that only their CRC supports.")  # fmt: skip
@@ -52,7 +50,7 @@ _NAMES: Final = ("stretches", "findings")
 @max_expansion_option()
 @status_options(Severity.ERROR)
 def salvage(
-    segment: str, output: Path, include: tuple[str, ...], form: str, tables: tuple[str, ...],
+    segment: str, target: Target, include: tuple[str, ...], form: str, tables: tuple[str, ...],
     columns: tuple[str, ...], max_batch_bytes: int, max_expansion: int | None, fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
     """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and list what is left out.
@@ -61,6 +59,9 @@ def salvage(
         kafkalog salvage 00000000000000000000.log -o ../salvaged/00000000000000000000.log
         kafkalog salvage --format ndjson x.log -o ../salvaged.log | jq 'select(.taken == false)'
     """
+    output = target.path
+    if output is None:
+        raise click.UsageError("salvage writes its list to standard output: name a file for the copy with -o.")
     if form == "csv" and len(tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     from kafkalog.log.salvage import TAKEN  # numpy, which --help can do without
@@ -73,7 +74,7 @@ def salvage(
     outcome = Outcome(Severity[fail_on.upper()])
     try:
         check_segment(segment, name_of(segment))
-        with data_stream(output, [Path(segment)]) as copy, data_stream(None, ()) as report:
+        with target.stream([segment]) as copy, STDOUT.stream(()) as report:
             sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
             told = _Told(segment, wanted, sink, outcome)
             watch().begin(os.path.getsize(local_path(segment)) if not is_remote(segment) else 0, 1)

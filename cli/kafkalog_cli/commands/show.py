@@ -11,7 +11,7 @@ from kafkalog import Limits, UnreadableError, UnsupportedError
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from kafkalog_cli.options import limit_options
-from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.output import STDOUT, is_terminal, say
 
 __all__ = ["show"]
 
@@ -68,7 +68,7 @@ def show(
 
     limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     status = Exit.FINE
-    with data_stream(None, ()) as stream:
+    with STDOUT.stream(()) as stream:
         sink = None if form == "text" else sink_of(form, stream, (), ("fields",), terminal=is_terminal())
         for place in places:
             try:

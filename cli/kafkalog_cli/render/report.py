@@ -47,9 +47,22 @@ class Report:
 
 
 def unjoined(findings: Iterable[Row], incidents: Iterable[Row]) -> Iterator[Row]:
-    """Yield the findings above a note that no incident explains."""
-    joined = {one for row in incidents for one in row["findings"] or ()}
-    return (row for row in findings if row["severity"] != "note" and row["id"] not in joined)
+    """Yield the findings above a note that no incident explains.
+
+    An incident of very many findings lists the first of them: others with their codes are taken as its own.
+    """
+    joined, cut = set[str](), set[str]()
+    for row in incidents:
+        ids = row["findings"] or ()
+        joined.update(ids)
+        if row["findings_total"] > len(ids):
+            cut.update(ids)
+    codes: set[str] = set()
+    for row in findings:
+        if row["id"] in cut:
+            codes.add(row["code"])
+        if row["severity"] != "note" and row["id"] not in joined and row["code"] not in codes:
+            yield row
 
 
 def write_report(report: Report, stream: BinaryIO, *, zone: Zone, color: bool, width: int | None) -> None:

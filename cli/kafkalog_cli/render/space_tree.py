@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.format.times import iso
-from kafkalog_cli.escape import escape
+from kafkalog.escape import escape
 
 if TYPE_CHECKING:
     from kafkalog.auditing.space import Held, Space

@@ -16,20 +16,25 @@ _TIME: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A time zone; None for UTC."""
+    """A time zone: UTC by default, with `local` the machine's own."""
 
     zone: tzinfo | None = None
+    local: bool = False
+
+    @property
+    def _is_utc(self) -> bool:
+        return self.zone is None and not self.local
 
     def time(self, time_ms: int) -> str:
         """Write a time in ms, or its number if no calendar has it."""
         written = iso(time_ms)
-        return written if self.zone is None or written.startswith("@") else self._local(written)
+        return written if self._is_utc or written.startswith("@") else self._written(written)
 
     def prose(self, text: str) -> str:
         """Write the times of a sentence, which are in UTC, in this zone."""
-        return text if self.zone is None else _TIME.sub(lambda found: self._local(found[0]), text)
+        return text if self._is_utc else _TIME.sub(lambda found: self._written(found[0]), text)
 
-    def _local(self, written: str) -> str:
+    def _written(self, written: str) -> str:
         try:
             moment = datetime.fromisoformat(written)
         except ValueError:  # an id that only looks like a time

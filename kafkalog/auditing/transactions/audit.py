@@ -9,6 +9,7 @@ from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import LogDirectory
+from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.txn.coordinator import Coordinator
 
 __all__ = ["Audit", "ClusterAudit"]
@@ -32,10 +33,14 @@ class ClusterAudit:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found in all inputs; `unreadable` are those that could not be read at all."""
+    """What was found in all inputs, or in those that a narrowing left.
+
+    `unreadable` are inputs that could not be read at all.
+    """
 
     clusters: list[ClusterAudit]
     unreadable: list[str] = field(default_factory=list)
+    narrowing: Narrowing = EVERYTHING
 
     def findings(self) -> Iterator[Finding]:
         """Yield every finding, cluster by cluster, log by log."""

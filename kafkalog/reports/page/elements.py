@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from kafkalog.escape import escape
 from kafkalog.format.times import iso
 
-__all__ = ["Content", "Element", "element", "html", "moment", "table", "text_of"]
+__all__ = ["Content", "Element", "data", "element", "html", "moment", "table", "text_of"]
 
 Element: TypeAlias = ElementTree.Element
 Content: TypeAlias = "Element | str | Iterable[Content] | None"
@@ -21,6 +21,13 @@ def element(tag: str, *content: Content, **attributes: str | int | float) -> Ele
     made = ElementTree.Element(tag, names)
     for part in content:
         _add(made, part)
+    return made
+
+
+def data(text: str, **attributes: str) -> Element:
+    """Make an element of data for the script, which no browser runs: `text` is JSON or base64."""
+    made = element("script", **attributes)
+    made.text = text.replace("<", "\\u003c")  # the end of a script's element is never in it
     return made
 
 

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
+from kafkalog.escape import escape
 from kafkalog.reports.lanes import Lane, lanes_by_offset
 from kafkalog.reports.page.drawing import legend, picture
-from kafkalog.reports.page.elements import Content, Element, element, html
+from kafkalog.reports.page.elements import Content, Element, data, element, html
 from kafkalog.reports.page.packed import Packed, pack
 from kafkalog.reports.page.sections import (
     INTERNAL,
@@ -123,8 +124,8 @@ def _timeline(source: AuditSource, incidents: Sequence[Mapping[str, Any]]) -> It
         id="timeline",
     )  # fmt: skip
     about = _about(order, packed, incidents, source)
-    yield element("script", json.dumps(about).replace("<", "\\u003c"), type="application/json", id="about")
-    yield element("script", packed.data, type="text/plain", id="packed")
+    yield data(json.dumps(about), type="application/json", id="about")
+    yield data(packed.data, type="text/plain", id="packed")
 
 
 def _controls() -> Element:
@@ -172,14 +173,14 @@ def _about(
         )
     return {
         "lanes": [[_safe(row[name]) for name in columns] for row in order],
-        "ids": packed.ids,
+        "ids": [escape(name) for name in packed.ids],
         "rows": packed.rows,
         "decisions": packed.decisions,
         "states": STATES,
         "gaps": gaps,
         "incidents": {
             row["id"]: {
-                "partitions": row["partitions"] or [],
+                "partitions": [escape(name) for name in row["partitions"] or ()],
                 "first": _safe(row["first_offset"]),
                 "last": _safe(row["last_offset"]),
             }
@@ -189,6 +190,9 @@ def _about(
 
 
 def _safe(value: Any) -> Any:
+    """Return a cell as a script can hold it: a number that a double has, text that is printable."""
+    if isinstance(value, str):
+        return escape(value)
     return min(max(value, -_SAFE), _SAFE) if isinstance(value, int) else value
 
 
