@@ -160,10 +160,10 @@ def _batches(data: bytes) -> list[bytes]:
 def changed_segment(data: bytes, chance: random.Random, others: list[bytes]) -> bytes:
     """Change a segment in some places: whole batches, fields of headers and records, then perhaps bytes."""
     parts = _batches(data)
-    for _ in range(chance.randint(1, 3)):
+    for _ in range(chance.randint(1, 6)):
         at = chance.randrange(len(parts) + 1)
         here = parts[at] if at < len(parts) else b""
-        match chance.randrange(12):
+        match chance.randrange(14):
             case 0:
                 del parts[at : at + chance.randint(1, 3)]
             case 1:
@@ -174,6 +174,8 @@ def changed_segment(data: bytes, chance: random.Random, others: list[bytes]) -> 
                 chance.shuffle(parts)
             case 4:
                 parts.insert(at, _marker(chance))
+            case 12:
+                parts.insert(at, _wrapper(chance))
             case 5:
                 parts.insert(at, bytes(chance.choice((1, 16, 61, 4096))))
             case 6 if here:
@@ -201,6 +203,19 @@ def _marker(chance: random.Random) -> bytes:
         record, attributes=chance.choice((0x30, 0x30, 0x20)), base_offset=chance.choice((0, 1, 5, 50, edge(chance, 9, 64))),
         producer_id=chance.choice((0, 1, 2, 3, 1000, edge(chance, 0, 64))), producer_epoch=chance.choice((0, 1, edge(chance, 0, 16))),
     )  # fmt: skip
+
+
+def _wrapper(chance: random.Random) -> bytes:
+    """Write a compressed message of magic 0 or 1 around others, of which one is changed or cut."""
+    magic = chance.randrange(2)
+    offsets = chance.choice(((0, 1, 2), (5, 6, 7), (2, 1, 0), (0, 0), (), (2**62, -1)))
+    inner = [build.message(chance.choice((b"v", None, b"")), offset=o, magic=magic) for o in offsets]
+    if inner:
+        inner[0] = chance.choice((inner[0], _changed_message(inner[0], chance), inner[0][: chance.randrange(40)]))
+    whole = build.wrapper(
+        *inner, codec=chance.randint(1, 3), offset=chance.choice((2, 7, edge(chance, 2, 64))), magic=magic
+    )
+    return _changed_message(whole, chance) if chance.random() < 0.3 else whole
 
 
 def _changed_batch(batch: bytes, chance: random.Random) -> bytes:

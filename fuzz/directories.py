@@ -92,8 +92,11 @@ def _seeds() -> dict[str, dict[str, bytes]]:
     return found
 
 
-def made(seed: bytes, root: Path) -> None:
-    """Write the directory of a seed: some partitions of a case, several of their files changed, some names odd."""
+def made(seed: bytes, root: Path, twin: Path) -> None:
+    """Write the directory of a seed: some partitions of a case, several of their files changed, some names odd.
+
+    `twin` gets the same partitions as another broker's, changed otherwise.
+    """
     chance = random.Random(seed)
     names = sorted(_seeds())
     files = dict(_seeds()[chance.choice(names)])
@@ -102,11 +105,20 @@ def made(seed: bytes, root: Path) -> None:
     files = {name: data for name, data in files.items() if os.path.dirname(name) in kept}
     segments = [data for name, data in files.items() if name.endswith((".log", ".checkpoint"))]
     segments += [data for name, data in _seeds()[chance.choice(names)].items() if name.endswith(".log")]
-    for _ in range(chance.randint(1, 5)):
-        name = chance.choice(sorted(files))
-        files[name] = _changed(name, files[name], chance, segments or [b""])
-    for _ in range(chance.choice((0, 0, 1, 2))):
-        _renamed(files, chance)
+    other = {name: data.replace(b"node.id=1", b"node.id=2") for name, data in files.items()}
+    for folder, theirs in ((root, files), (twin, other)):
+        for name in chance.choices(sorted(theirs), [_weight(name) for name in sorted(theirs)], k=chance.randint(1, 6)):
+            theirs[name] = _changed(name, theirs[name], chance, segments or [b""])
+        for _ in range(chance.choice((0, 0, 1, 2))):
+            _renamed(theirs, chance)
+        _write(folder, theirs)
+
+
+def _weight(name: str) -> int:
+    return 6 if name.endswith((".log", ".checkpoint", ".snapshot")) else 1
+
+
+def _write(root: Path, files: dict[str, bytes]) -> None:
     for name, data in files.items():
         path = root / name
         try:
@@ -149,14 +161,15 @@ def _renamed(files: dict[str, bytes], chance: random.Random) -> None:
     files[os.path.join(folder, own)] = files[name] if chance.random() < 0.5 else files.pop(name)
 
 
-def _commands(root: Path, out: Path, chance: random.Random) -> Iterator[list[str]]:
+def _commands(root: Path, twin: Path, out: Path, chance: random.Random) -> Iterator[list[str]]:
     """Yield every command that is run on a directory."""
     form = chance.choice(("ndjson", "json"))
     yield ["txn-audit", str(root)]
     yield ["txn-audit", "--all", "--format", form, str(root)]
     yield ["verify", str(root)]
     yield ["verify", "--all", "--format", form, str(root)]
-    yield ["verify", "--replicas", "--format", form, str(root), str(root)]
+    yield ["verify", "--replicas", "--format", form, str(root), str(twin)]
+    yield ["txn-audit", "--all", "--format", form, str(root), str(twin)]
     for view in ("transactions", "groups", "metadata"):
         yield [view, *chance.choice(((), ("--at", "5"))), "--format", chance.choice((form, "table")), str(root)]
     yield ["groups", "--table", "offsets", "--table", "internal", "--format", form, str(root)]
@@ -195,12 +208,12 @@ def directories(data: bytes) -> None:
     chance = random.Random(data + b"commands")
     folder = Path(tempfile.mkdtemp(prefix="kafkalog-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     try:
-        root, out = folder / "data", folder / "out"
-        root.mkdir()
-        out.mkdir()
-        made(data, root)
+        root, twin, out = (folder / name for name in ("data", "twin", "out"))
+        for path in (root, twin, out):
+            path.mkdir()
+        made(data, root, twin)
         before = _state(root)
-        for arguments in _commands(root, out, chance):
+        for arguments in _commands(root, twin, out, chance):
             begun = time.process_time()
             ended = kafkalog(*arguments)
             spent = time.process_time() - begun
