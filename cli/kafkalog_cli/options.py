@@ -16,6 +16,7 @@ from kafkalog_cli.output import Target
 from kafkalog_cli.params import NumberRanges, Size, TimeZone, form_of, names_of
 
 __all__ = [
+    "ROW_FORMS",
     "columns_option",
     "findings_option",
     "format_option",
@@ -45,7 +46,7 @@ class Option(Protocol):
     def __call__(self, command: Command, /) -> Command: ...
 
 
-_FORMATS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
+ROW_FORMS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
 
 
 def in_order(*options: Option) -> Option:
@@ -60,7 +61,7 @@ def in_order(*options: Option) -> Option:
 
 
 def format_option(
-    formats: Sequence[str] = _FORMATS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
+    formats: Sequence[str] = ROW_FORMS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
 ) -> Option:
     """Declare ``--format``, as `form`; without it the suffix of ``-o`` decides."""
     return click.option("--format", "form", type=click.Choice(formats), help=f"Output format.  [default: {default}]")
@@ -200,12 +201,16 @@ def status_options(default: Severity = Severity.WARNING) -> Option:
     )  # fmt: skip
 
 
-def row_form(form: str | None, target: Target, tables: Sequence[object]) -> str:
-    """Return the format of rows: the one that is named, or that of the output's suffix.
+def row_form(
+    form: str | None, target: Target, tables: Sequence[object], others: Mapping[str, str] | None = None
+) -> str:
+    """Return the format: the one that is named, or that of the output's suffix; `others` are a command's own.
 
     Raises UsageError for a CSV of several tables, and for a file of a format that has a file for each.
     """
-    form = form or ("table" if target.path is None else form_of(target.path, {"": "parquet", ".txt": "table"}))
+    form = form or (
+        "table" if target.path is None else form_of(target.path, {"": "parquet", ".txt": "table", **(others or {})})
+    )
     if form == "csv" and len(tables) != 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     if form in ("arrow", "parquet"):

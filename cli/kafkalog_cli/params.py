@@ -13,7 +13,18 @@ from kafkalog.log.moment import Moment
 from kafkalog.quantities import bytes_of, ms_of
 from kafkalog_cli.render.zone import Zone
 
-__all__ = ["REPORT_FORMS", "At", "NumberRanges", "Offsets", "Size", "Time", "TimeZone", "form_of", "names_of"]
+__all__ = [
+    "REPORT_FORMS",
+    "REPORT_SUFFIXES",
+    "At",
+    "NumberRanges",
+    "Offsets",
+    "Size",
+    "Time",
+    "TimeZone",
+    "form_of",
+    "names_of",
+]
 
 REPORT_FORMS: Final = ("markdown", "html", "trace", "timesketch", "prometheus", "junit")
 _SUFFIXES: Final = {
@@ -24,7 +35,7 @@ _SUFFIXES: Final = {
     ".arrow": "arrow",
     ".parquet": "parquet",
 }
-_REPORT_SUFFIXES: Final = {
+REPORT_SUFFIXES: Final = {
     ".html": "html", ".md": "markdown", ".pftrace": "trace", ".prom": "prometheus", ".xml": "junit", ".txt": "table",
 }  # fmt: skip
 
@@ -128,10 +139,9 @@ class TimeZone(click.ParamType):  # type: ignore[type-arg]  # not generic at run
             self.fail(f"{value!r} is not a time zone, like UTC, local or Europe/Berlin", param, ctx)
 
 
-def form_of(output: Path, others: Mapping[str, str] | None = None) -> str:
-    """Choose a format by an output's suffix: of rows with `others`, a command's own; without them, of a report."""
-    forms = _REPORT_SUFFIXES if others is None else {**_SUFFIXES, **others}
-    form = forms.get(output.suffix.lower())
+def form_of(output: Path, others: Mapping[str, str]) -> str:
+    """Choose a format by an output's suffix; `others` are a command's own suffixes."""
+    form = {**_SUFFIXES, **others}.get(output.suffix.lower())
     if form is None:
         raise click.UsageError(f"The suffix {output.suffix!r} does not name a format: choose one with --format.")
     return form

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from kafkalog import Finding, Severity
+from kafkalog import Finding, Limits, Severity
 from kafkalog.errors import UnreadableError
-from kafkalog.log.names import local_path
 from kafkalog.tables.space import SPACE_TABLES
 from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.options import (
     columns_option,
     format_option,
-    output_option,
+    output_options,
     row_form,
     status_options,
     table_option,
 )
-from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.output import Target, say
 from kafkalog_cli.params import Time
 from kafkalog_cli.views import ViewOutput
 
@@ -40,11 +37,11 @@ _BY_NAME = {table.name: table for table in SPACE_TABLES}
               help="The topics' settings if there is no metadata log: JSON, settings by topic.")  # fmt: skip
 @click.option("--now", type=Time(),
               help="The present.  [default: the clock if the broker runs, else the newest time]")  # fmt: skip
-@output_option("Write to this file, or to a new directory of Parquet files.")
+@output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
 @status_options()
 def space(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...], keys: bool,
-    server_properties: str | None, topic_configs: str | None, now: int | None, output: Path | None, fail_on: str,
+    server_properties: str | None, topic_configs: str | None, now: int | None, target: Target, fail_on: str,
     exit_zero: bool,
 ) -> int:  # fmt: skip
     """Show where the bytes of DIRs are, what holds those that could go, and how many these are.
@@ -59,9 +56,9 @@ def space(
     from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
 
     chosen = tuple(_BY_NAME[name] for name in tables) or SPACE_TABLES[:1]
-    form = row_form(form, output, chosen)
-    if form == "parquet" and (output is None or columns):
-        raise click.UsageError("--format parquet needs a new directory, -o DIR, and takes no --columns.")
+    form = row_form(form, target, chosen)
+    if columns and target.is_folder(form):
+        raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     try:
         options = SpaceOptions(
             now=now, keys=keys,
@@ -82,10 +79,10 @@ def space(
                 outcome.count(item.severity)
                 if item.severity > Severity.NOTE:
                     say(str(item))
-        with data_stream(output, [Path(local_path(path)) for path in paths]) as stream:
-            write_tree(found, stream, terminal=output is None and is_terminal())
+        with target.stream(paths) as stream:
+            write_tree(found, stream, terminal=target.on_terminal)
         status = outcome.status(exit_zero=exit_zero)
     else:
-        view = ViewOutput(paths, form, chosen, columns, output, fail_on, exit_zero)
+        view = ViewOutput(paths, form, chosen, columns, target, Limits(), fail_on, exit_zero)
         status = Exit(view.write(found.items(view.names)))
     return Exit.INCOMPLETE if found.unreadable else status
