@@ -12,7 +12,7 @@ from kafkalog.format.batch_start import magic_of, size_of, smallest_size
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
 from kafkalog.format.record_errors import RECORD_ERRORS
 
-__all__ = ["ROOM", "Decoder", "RecordBlock", "decode_records", "header_at", "headers_of"]
+__all__ = ["ROOM", "Decoder", "RecordBlock", "decode_records", "header_at", "headers_of", "record_cells"]
 
 ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
 _ENOUGH: Final = 1 << 18  # decompressed bytes that are decoded at once
@@ -108,25 +108,30 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
             return (value >> 1) ^ -(value & 1), position
 
 
+def record_cells(room: int) -> CellTable:
+    """Return a table for so many records."""
+    return CellTable(len(kernel.RECORD_COLUMNS), room)
+
+
 def decode_records(
-    file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int, room: int | None
+    file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int, table: CellTable | None
 ) -> Iterator[RecordBlock]:
-    """Decode the records of the batches in `heads`, whose bytes are `buf`, at most `room` at a time.
+    """Decode the records of the batches in `heads`, whose bytes are `buf`, into `table` or one of its own.
 
     Skips rows whose section starts below 0.
     """
-    return Decoder(file, heads, max_decompressed_bytes, room).blocks(buf)
+    return Decoder(file, heads, max_decompressed_bytes, table).blocks(buf)
 
 
 class Decoder:
     """The records of one chunk's batches."""
 
-    def __init__(self, file: str, heads: CellTable, limit: int, room: int | None = None) -> None:
-        self.room = ROOM if room is None else room
+    def __init__(self, file: str, heads: CellTable, limit: int, table: CellTable | None = None) -> None:
         self.file = file
         self.heads = heads
         self.limit = limit
-        self.recs = CellTable(len(kernel.RECORD_COLUMNS), self.room)
+        self.recs = record_cells(ROOM) if table is None else table
+        self.room = self.recs.capacity
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
         """Decode every row's records."""
