@@ -54,7 +54,7 @@ def _ended(command: click.Command | None, signals: Signals) -> int:
 def _run(command: click.Command | None, signals: Signals) -> int:
     import click
 
-    from kafkalog.errors import NothingMatchesError
+    from kafkalog.errors import NothingMatchesError, UnreadableError
     from kafkalog.log.watch import set_watch
     from kafkalog_cli.escape import escape
     from kafkalog_cli.progress import Progress
@@ -88,7 +88,7 @@ def _run(command: click.Command | None, signals: Signals) -> int:
             raise
         sys.stdout, sys.stderr = stdout, stderr  # on a closed pipe, click wraps them and exits with 1
         return Exit.CLOSED_PIPE
-    except NothingMatchesError as error:
+    except (NothingMatchesError, UnreadableError) as error:
         from kafkalog_cli.output import say
 
         say(f"error: {error}")

@@ -23,6 +23,8 @@ from kafkalog_cli.options import (
     row_form,
     status_options,
     table_option,
+    unpacked,
+    unpacked_option,
 )
 from kafkalog_cli.output import Target, say, write_provenance
 from kafkalog_cli.params import At
@@ -120,6 +122,7 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
             form = row_form(form, target, chosen)
             if columns and target.is_folder(form):
                 raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
+            paths = unpacked(paths)
             view = ViewOutput(
                 paths=paths, form=form, tables=chosen, columns=columns, target=target, fail_on=fail_on,
                 exit_zero=exit_zero,
@@ -137,6 +140,7 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
         format_option(),
         table_option(tuple(by_name), f".  [default: {shown}]"),
         columns_option(tables),
+        unpacked_option,
         output_options("Write to this file; without a suffix, to this new directory with a file for each table."),
         status_options(),
     )

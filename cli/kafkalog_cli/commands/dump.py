@@ -23,6 +23,8 @@ from kafkalog_cli.options import (
     output_options,
     status_options,
     table_option,
+    unpacked,
+    unpacked_option,
 )
 from kafkalog_cli.output import FOLDERS, Target
 from kafkalog_cli.params import Offsets, Time, form_of
@@ -116,6 +118,7 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
     "--limit", type=click.IntRange(min=1), help="Stop after this many batches, or records if records are shown."
 )
 @limit_options
+@unpacked_option
 @output_options(
     "Write to this file; without a suffix in ndjson, arrow or parquet to this new directory with a file for each table."
 )
@@ -138,6 +141,7 @@ def dump(
     files = (*paths, *(file for one in listed for file in one.split(",") if file))
     if not files:
         raise click.UsageError("Files are missing: name them, or use --files a,b.")
+    files = unpacked(files)
     form = form or ("kafka" if target.path is None else form_of(target.path, _SUFFIXES))
     if form == "kafka" and (tables or columns):
         raise click.UsageError(

@@ -15,7 +15,15 @@ from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.options import columns_option, max_batch_bytes_option, output_options, status_options, table_option
+from kafkalog_cli.options import (
+    columns_option,
+    max_batch_bytes_option,
+    output_options,
+    status_options,
+    table_option,
+    unpacked,
+    unpacked_option,
+)
 from kafkalog_cli.output import STDOUT, Target, is_terminal, say
 
 if TYPE_CHECKING:
@@ -40,6 +48,7 @@ _NAMES: Final = ("stretches", "findings")
 @table_option(_NAMES)
 @columns_option([TABLES[name] for name in _NAMES])
 @max_batch_bytes_option()
+@unpacked_option
 @status_options(Severity.ERROR)
 def salvage(
     segment: str, target: Target, include: tuple[str, ...], form: str, tables: tuple[str, ...],
@@ -51,7 +60,7 @@ def salvage(
         kafkalog salvage 00000000000000000000.log -o ../salvaged/00000000000000000000.log
         kafkalog salvage --format ndjson x.log -o ../salvaged.log | jq 'select(.taken == false)'
     """
-    output = target.path
+    (segment,), output = unpacked([segment]), target.path
     if output is None:
         raise click.UsageError("salvage writes its list to standard output: name a file for the copy with -o.")
     if form == "csv" and len(tables) > 1:

@@ -22,6 +22,8 @@ from kafkalog_cli.options import (
     narrowing_options,
     output_options,
     row_form,
+    unpacked,
+    unpacked_option,
 )
 from kafkalog_cli.output import Target, say
 
@@ -59,6 +61,7 @@ class _Filter:
 @click.option("--state", multiple=True, type=click.Choice(STATES),
               help="Show only transactions in this state; the verdict stays the same.")  # fmt: skip
 @jobs_option
+@unpacked_option
 @output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
 @click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
               help="Where the audit runs; Spark writes only Parquet.")  # fmt: skip
@@ -104,7 +107,7 @@ def txn_audit(
     from kafkalog.auditing.pipeline import audit, confirmed
     from kafkalog.auditing.transactions import Summary, narrowed
 
-    started = time.time()
+    paths, started = unpacked(paths), time.time()
     of_audit = audit_options_of(options, jobs=jobs)
     found = audit(paths, of_audit)
     if confirm is not None:

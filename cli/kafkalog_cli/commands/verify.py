@@ -22,6 +22,8 @@ from kafkalog_cli.options import (
     row_form,
     status_options,
     table_option,
+    unpacked,
+    unpacked_option,
 )
 from kafkalog_cli.output import Target, say
 
@@ -55,6 +57,7 @@ _HASHES: Final = ("sha256",)
 @columns_option(VERIFY_TABLES)
 @limit_options
 @jobs_option
+@unpacked_option
 @output_options("Write to this file; without a suffix, to this new directory with provenance.json.")
 @status_options()
 def verify(
@@ -81,7 +84,7 @@ def verify(
     recorded = _recorded(against, read_recorded)
     if recorded is not None and recorded.hashed:
         hashed = hashed or _HASHES[0]
-    started = time.time()
+    paths, started = unpacked(paths), time.time()
     found = run(paths, VerifyOptions(Limits(max_batch_bytes, max_decompressed_bytes), depth, hashed, jobs, replicas))
     if recorded is not None:
         found.tell(changes_since(recorded, found.files, paths))
