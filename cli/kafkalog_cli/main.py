@@ -54,7 +54,7 @@ def _ended(command: click.Command | None, signals: Signals) -> int:
 def _run(command: click.Command | None, signals: Signals) -> int:
     import click
 
-    from kafkalog.errors import NothingMatchesError, UnreadableError
+    from kafkalog.errors import NothingMatchesError, UnreadableError, UnsupportedError
     from kafkalog.log.watch import set_watch
     from kafkalog_cli.escape import escape
     from kafkalog_cli.progress import Progress
@@ -93,6 +93,9 @@ def _run(command: click.Command | None, signals: Signals) -> int:
 
         say(f"error: {error}")
         return Exit.INCOMPLETE
+    except UnsupportedError as error:
+        click.UsageError(escape(str(error))).show()
+        return Exit.USAGE
     except OutputError as error:
         print(f"kafkalog: error: {error}", file=sys.stderr)
         return Exit.OUTPUT_FAILED

@@ -10,10 +10,14 @@ from typing import Any, Final
 import click
 
 from kafkalog.log.moment import Moment
-from kafkalog.quantities import bytes_of, ms_of
+from kafkalog.quantities import Ago, When, bytes_of, time_of
 
-__all__ = ["At", "NumberRanges", "Offsets", "Size", "Time", "form_of", "names_of"]
+__all__ = ["TIMES", "At", "NumberRanges", "Offsets", "Size", "Time", "form_of", "names_of"]
 
+# What the help of an option says of the times that it takes.
+TIMES: Final = (
+    "2026-11-21T03:00:00Z (UTC without a zone), 2026-11-21, ms since 1970, or -1h, -30m, -2d before the newest."
+)
 _SUFFIXES: Final = {
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
@@ -39,15 +43,15 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run tim
 
 
 class Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A time as ms since 1970 or ISO-8601; without a zone it is UTC."""
+    """A time: ISO-8601, ms since 1970, or relative to the newest one; without a zone it is UTC."""
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> When:
+        if isinstance(value, int | Ago):
             return value
         try:
-            return ms_of(str(value))
+            return time_of(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
 

@@ -27,7 +27,7 @@ from kafkalog_cli.options import (
     unpacked_option,
 )
 from kafkalog_cli.output import Target, say, write_provenance
-from kafkalog_cli.params import At
+from kafkalog_cli.params import TIMES, At
 
 if TYPE_CHECKING:
     from kafkalog_cli.render.rows import RowSink
@@ -136,7 +136,12 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
     shown = ", ".join(table.name for table in default)
     options = in_order(
         click.argument("paths", nargs=-1, required=True, metavar="DIR..."),
-        click.option("--at", type=At(), help="Show the state at this offset or time; an offset applies to each log."),
+        click.option(
+            "--at",
+            type=At(),
+            metavar="OFFSET|TIME",
+            help=f"Show the state at this offset, in each log, or at this time: {TIMES}",
+        ),
         format_option(),
         table_option(tuple(by_name), f".  [default: {shown}]"),
         columns_option(tables),

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Severity
+from kafkalog.format.times import iso
 from kafkalog.narrowing import Narrowing
+from kafkalog.quantities import Ago
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
@@ -112,6 +114,9 @@ def txn_audit(
     found = audit(paths, of_audit)
     if confirm is not None:
         found = confirmed(found, paths, of_audit, confirm)
+    if isinstance(of_audit.now, Ago):
+        for now in sorted({cluster.now for cluster in found.clusters}):
+            say(f"the present is {iso(now)}")
     found = narrowed(found, narrowing)
     summary = Summary.of(found)
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)

@@ -12,7 +12,7 @@ from kafkalog.auditing.topics.group_states import GroupRecords
 from kafkalog.auditing.topics.internal import Written, internal_row, of_directory, split
 from kafkalog.auditing.topics.offsets import Commit, Committed, commit_of, offset_row
 from kafkalog.auditing.topics.share_offsets import ShareOffsets
-from kafkalog.auditing.topics.topic_logs import TopicLog, clusters_of, topic_logs
+from kafkalog.auditing.topics.topic_logs import TopicLog, clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
@@ -75,12 +75,12 @@ def group_rows(
     Only what was written up to the moment counts; `groups` are names or patterns of those that are wanted. Raises
     NothingMatchesError after the findings if there is none of them.
     """
-    chosen = _Chosen(moment or Moment(), groups, tables, set())
     limits = limits or Limits()
     findings: list[Finding] = []
     clusters = clusters_of(paths, findings.append)
     offsets_logs = topic_logs(clusters, OFFSETS_TOPIC, limits, findings.append)
     share_logs = topic_logs(clusters, SHARE_TOPIC, limits, findings.append, optional=True)
+    chosen = _Chosen(moment_among(moment, [*offsets_logs, *share_logs]), groups, tables, set())
     yield from findings
     topics: dict[str, str] = {}
     for log in offsets_logs:

@@ -11,8 +11,9 @@ from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.logdir import LogDirectory
+from kafkalog.log.moment import Moment
 
-__all__ = ["TopicLog", "clusters_of", "topic_logs"]
+__all__ = ["TopicLog", "clusters_of", "moment_among", "topic_logs"]
 
 PathLike = str | os.PathLike[str]
 Report = Callable[[Finding], object]
@@ -62,3 +63,11 @@ def topic_logs(
         for finding in log.partition.findings:
             report(finding)
     return chosen
+
+
+def moment_among(moment: Moment | None, logs: Sequence[TopicLog]) -> Moment:
+    """Return a moment of these logs; None stands for their ends. Raises UnsupportedError as ``Moment.among`` does."""
+    if moment is None or not logs:
+        return Moment()
+    newest = max(log.partition.newest_broker for log in logs)
+    return moment.among(newest, max(log.partition.log_end_offset for log in logs))
