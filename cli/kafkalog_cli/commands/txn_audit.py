@@ -156,6 +156,9 @@ def txn_audit(
             )  # fmt: skip
     else:
         with target.stream(paths) as stream:
+            if form == "table" and not tables and not everything:
+                stream.write(f"{summary.verdict()}\n\n".encode("utf-8", "surrogateescape"))
+                tables = ("transactions",)  # --state chooses some of them
             _write(found, summary, form, stream, tables, columns, chosen, terminal=target.on_terminal)
     if target.path is not None and not folder:
         print(summary.verdict())
