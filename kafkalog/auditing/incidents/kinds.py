@@ -61,7 +61,7 @@ _BY_KIND: Final[dict[Kind, tuple[str, ...]]] = {
     _ABSENT: ("partition-absent", "topic-missing"),
     _SKEWED: ("copy-skewed",),
     _CHANGED: ("file-added", "file-gone", "file-size-changed", "file-content-changed"),
-    _TOPIC_IDS: ("topic-id-differs",),
+    _TOPIC_IDS: ("topic-id-differs", "clusters-mixed"),
 }  # fmt: skip
 
 KIND_OF: Final[dict[str, Kind]] = {

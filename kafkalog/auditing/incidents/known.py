@@ -162,7 +162,9 @@ def needed(finding: tuple[Any, ...]) -> bool:
 
 _SEVERITY: Final = FINDINGS.names.index("severity")
 _CODE: Final = FINDINGS.names.index("code")
-_NOTES: Final = frozenset({"transaction-hanging", "transaction-pending", "transaction-undecided", "offsets-pending"})
+_NOTES: Final = frozenset(
+    {"clusters-mixed", "offsets-pending", "transaction-hanging", "transaction-pending", "transaction-undecided"}
+)
 
 
 def _explained(findings: Iterable[tuple[Any, ...]]) -> list[Row]:
