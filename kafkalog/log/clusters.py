@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from kafkalog.errors import UnreadableError
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.log.left_over import put_aside
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
-from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, local_path
+from kafkalog.log.mixed import apart, tell_mixed
+from kafkalog.log.names import FileKind, is_remote, is_virtual, local_path, parse_name
+from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.search import search
 from kafkalog.log.storage import open_tree
+from kafkalog.log.unpacked import is_archive
 
 __all__ = ["Cluster", "open_clusters"]
-
-_SHOWN: Final = 5  # clusters that a message names
-_NEVER_RECREATED: Final = frozenset({OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,58 +55,9 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
             for directory in node.partitions:
                 if directory.suffix:
                     node.findings.append(put_aside(directory))
-    clusters = [one for cluster in by_cluster.values() for one in _apart(cluster)]
-    _tell_mixed(clusters)
+    clusters = [Cluster(cluster.cluster_id, nodes) for cluster in by_cluster.values() for nodes in apart(cluster.nodes)]
+    tell_mixed([cluster.nodes for cluster in clusters])
     return clusters, unreadable
-
-
-def _apart(cluster: Cluster) -> list[Cluster]:
-    """Put nodes whose topics of the same names all have other ids into clusters of their own."""
-    parts: list[tuple[Cluster, dict[str, set[str]]]] = []
-    for node in cluster.nodes:
-        ids: dict[str, set[str]] = {}
-        for one in node.partitions:
-            if one.topic_id is not None and one.topic != METADATA_TOPIC and not one.suffix:
-                ids.setdefault(one.topic, set()).add(one.topic_id)
-        fitting = next((part for part in parts if not _contradict(part[1], ids)), None)
-        if fitting is None:
-            fitting = Cluster(cluster.cluster_id, []), {}
-            parts.append(fitting)
-        fitting[0].nodes.append(node)
-        for topic, of_topic in ids.items():
-            fitting[1].setdefault(topic, set()).update(of_topic)
-    return [part for part, _ in parts]
-
-
-def _contradict(known: Mapping[str, set[str]], ids: Mapping[str, set[str]]) -> bool:
-    """Say whether topic ids are another cluster's: no common topic has a common id.
-
-    One topic alone may have been deleted and created again while a broker was down, but for the internal ones.
-    """
-    common = [topic for topic in ids if topic in known]
-    if any(known[topic] & ids[topic] for topic in common):
-        return False
-    return len(common) > 1 or any(topic in _NEVER_RECREATED for topic in common)
-
-
-def _tell_mixed(clusters: Sequence[Cluster]) -> None:
-    """Report once that directories are of several clusters: normal if several were given on purpose."""
-    named = [cluster for cluster in clusters if cluster.cluster_id is not None]
-    ids = {cluster.cluster_id for cluster in named}
-    if len(named) < 2:
-        return
-    first = named[0].nodes[0]
-    shown = "; ".join(f"{cluster.cluster_id}: {cluster.nodes[0].path}" for cluster in named[:_SHOWN])
-    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
-    why = "their cluster ids differ" if len(ids) == len(named) else "their topics have other ids under the same names"
-    finding = Finding.of(
-        "clusters-mixed",
-        first.path,
-        f"These directories are of {len(named)} clusters: {why}. Each was read alone: {shown}{more}.",
-        needed="one cluster",
-        found=len(named),
-    )
-    first.findings.append(finding._replace(severity=Severity.NOTE) if len(ids) == len(named) else finding)
 
 
 def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
@@ -114,6 +65,12 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
 
     Raises UnreadableError if there is none, or the path can't be listed.
     """
+    if not is_remote(path) and os.path.isfile(local_path(path)):
+        home, finding = _home_of_file(path)
+        nodes = _log_directories(home, met)
+        if nodes:
+            nodes[0].findings.insert(0, finding)
+        return nodes
     if _is_met(path, met):
         return []
     tree = open_tree(path)
@@ -124,6 +81,28 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
     if nodes:
         nodes[0].findings[:0] = found.findings
     return nodes
+
+
+def _home_of_file(path: str) -> tuple[str, Finding]:
+    """Return the partition's directory of a file, and the note that says so.
+
+    Raises UnreadableError, with what to do, for any other file.
+    """
+    home, name = os.path.split(path)
+    home = home or os.curdir
+    shown = shlex.quote(path.partition("!/")[0] if is_virtual(path) else path)
+    if parse_name(name).kind is FileKind.UNKNOWN:
+        if is_archive(path):
+            raise UnreadableError(f"{path}: an archive or a compressed file: unpack it first")
+        raise UnreadableError(f"{path}: not a directory, and not a file of Kafka's by its name")
+    tree = open_tree(home)
+    own_name = os.path.basename(home if is_virtual(home) else os.path.abspath(local_path(home)))
+    if recognized(tree, own_name, tree.entries(home)) is not DirectoryKind.PARTITION:
+        raise UnreadableError(
+            f"{path}: a file in no partition's directory, which is named TOPIC-PARTITION: read it alone with"
+            f" `kafkalog dump {shown}` or `kafkalog verify {shown}`"
+        )
+    return home, Finding.of("partition-of-file", path, f"the whole partition in {home} was read")
 
 
 def _is_met(path: str, met: set[str]) -> bool:

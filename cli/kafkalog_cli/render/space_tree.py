@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from kafkalog.format.times import iso
 from kafkalog.escape import escape
+from kafkalog.format.times import iso
 
 if TYPE_CHECKING:
     from kafkalog.auditing.space import Held, Space
