@@ -137,7 +137,7 @@ def stop(known: Known, pool: Pool, every: list[Open], key: tuple[object, ...]) -
     incident.certainty = every[0].finding["certainty"] or "proved"
     incident.findings = [one.finding["id"] for one in every]
     describe(known, incident, every)
-    incident.title = _title(incident, every)
+    incident.title = _title(known, incident, every)
     incident.steps = _steps(known, incident, every)
     _with_groups(incident, pool)
     return incident
@@ -161,12 +161,21 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     times = [one.since for one in every if one.since is not None]
     incident.since = min(times, default=None)
     for one in every[:_SHOWN]:
-        incident.events += one.decided.events(one.place)
+        incident.events += one.decided.events(known, one.place)
         incident.events.append(_opened(one))
         without = _leaderless(known, one)
-        if without is not None and without.event() not in incident.events:
-            incident.events.append(without.event())
+        if without is not None and not any(event[:4] == without.event()[:4] for event in incident.events):
+            incident.events.append(_lost_leader(without, one))
     incident.consumers = _consumers(known, every)
+
+
+def _lost_leader(without: Leaderless, one: Open) -> Event:
+    """Say when a partition lost its leader, and how long before the decision."""
+    event = without.event()
+    if one.decided.prepared is None:
+        return event
+    early = one.decided.prepared["last_update_timestamp_ms"] - without.since
+    return event._replace(what=f"{event.what} The decision for {one.who} came {early} ms later.")
 
 
 def _opened(one: Open) -> Event:
@@ -193,7 +202,7 @@ def _consumers(known: Known, every: list[Open]) -> Consumers:
     )
 
 
-def _title(incident: Incident, every: list[Open]) -> str:
+def _title(known: Known, incident: Incident, every: list[Open]) -> str:
     one, code, proved = every[0], every[0].finding["code"], incident.certainty == "proved"
     where = incident.where()
     at = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
@@ -217,7 +226,7 @@ def _title(incident: Incident, every: list[Open]) -> str:
         missing = " has no leader to take the marker" if incident.cause == "no-leader" else " does not have its marker"
         return f"{capital(who)}, which the coordinator {how}, {stops}: {where}{missing}."
     if code == "transaction-overdue":
-        return f"{capital(who)}, open for longer than the timeout allows, {stops}."
+        return f"{capital(who)}, open for longer than the timeout allows at {iso(known.now)}, {stops}."
     return f"{capital(who)} {stops}; the records of the coordinator that would say why are not in these inputs."
 
 
