@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from kafkalog import CATALOGUE
-from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
+from kafkalog.auditing.incidents import Known, incidents_of, rows_of_audit, rows_of_verification
 from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
@@ -20,6 +20,7 @@ from kafkalog.auditing.verification import VerifyOptions, verify
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
 from kafkalog.tables.incidents import CAUSES, CERTAINTIES, INCIDENTS, KINDS
+from kafkalog.tables.notable import NOTABLE
 from official import CORPUS, FIXTURES, cases
 from told_incidents import TOLD, Told
 
@@ -233,3 +234,72 @@ def test_columns_are_those_that_are_declared() -> None:
         for column in INCIDENTS.columns:
             if column.type == "json":
                 assert isinstance(row[column.name], (list, dict))
+
+
+# Many of one cause, and what is told of groups and of clusters that stopped.
+
+
+def many_open(number: int) -> Known:
+    """A log with very many hanging transactions of one cause, each of another producer."""
+    finding, row = dict.fromkeys(TABLES["findings"].names), dict.fromkeys(NOTABLE.names)
+    log = {"log": "/d/t-0", "topic": "t", "partition": 0}
+    known = Known("cluster")
+    known.logs = {"/d/t-0": {**log, "node_id": "1", "log_end_offset": 10 * number, "last_stable_offset": 0}}
+    hanging = {"code": "transaction-hanging", "severity": "error", "certainty": "proved", "file": "/d/t-0/0.log"}
+    known.findings = [
+        {**finding, **log, **hanging, "id": f"{at:012x}", "producer_id": at, "offset": 10 * at, "message": "m"}
+        for at in range(number)
+    ]
+    state = {"state": "hanging", "cause": "data-after-marker", "certainty": "proved", "records": 3, "producer_epoch": 0}
+    known.transactions = {
+        "/d/t-0": [
+            {**row, **log, **state, "producer_id": at, "first_offset": 10 * at, "last_offset": 10 * at + 2}
+            for at in range(number)
+        ]
+    }
+    return known
+
+
+def test_very_many_open_transactions_of_one_cause_are_one_incident() -> None:
+    """The row counts all of them and lists some: it does not grow with them."""
+    (few,) = incidents_of([many_open(1_000)])
+    (incident,) = incidents_of([many_open(20_000)])
+    row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
+
+    assert (row["transactions"], row["producer_ids_total"], row["findings_total"]) == (20_000, 20_000, 20_000)
+    assert len(row["producer_ids"]) == 100
+    assert len(json.dumps(row)) < 2 * len(json.dumps(few.row()))
+    assert (row["first_offset"], row["last_offset"], row["records"]) == (0, 199_992, 60_000)
+
+
+def test_a_few_open_transactions_of_one_cause_are_told_apart() -> None:
+    """Up to twenty producers have incidents of their own."""
+    found = incidents_of([many_open(20)])
+
+    assert sorted(number for incident in found for number in incident.producer_ids) == list(range(20))
+    assert {incident.transactions for incident in found} == {1}
+
+
+@pytest.mark.corpus
+def test_groups_whose_offsets_an_open_transaction_holds_back_are_told() -> None:
+    """The group of the transaction that was open at the copy, and no other, by the client that committed."""
+    options = AuditOptions(snapshot=True, now=1795251495406 + 3_600_000)
+    found = named("incidents", rows_of_audit(audit(data_of(CORPUS / "k4-c-group-offsets"), options), "incidents"))
+    (row,) = [row for row in found if row["kind"] == "consumers-stopped"]
+
+    assert row["transactional_ids"] == ["refunds-audit.50"]
+    assert [event["what"] for event in row["events"] if "group" in event["what"]] == [
+        "1 offset commit of group g-quotes-tickets.27, written by producer 2, is in an open transaction."
+    ]
+    assert "a group" in row["consumers"]["read_committed"]
+
+
+def test_what_was_pending_when_the_broker_stopped_is_not_aborted() -> None:
+    """However long ago that was: the time of the files says so, and the coordinator ends it once there is a leader."""
+    (row,) = [row for row in incidents(FIXTURES / "k4-f-marker-pending") if row["kind"] == "consumers-stopped"]
+    steps = [step["text"] for step in row["next_steps"]]
+
+    assert steps[0].startswith("Give coupons-meters.71-1 a leader: start broker 2")
+    assert "it was pending at 2026-11-21T09:04:1" in steps[1]
+    assert [step["command"] for step in row["next_steps"]] == [None, None]
+    assert any("had no leader from here on" in event["what"] for event in row["events"])

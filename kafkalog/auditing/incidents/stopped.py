@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.decided import Decided, decided, since
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.pool import Pool
@@ -193,13 +193,13 @@ def _consumers(known: Known, every: list[Open]) -> Consumers:
         first = min(one.row["first_offset"], one.row["first_offset"] if stable is None else stable)
         waits = 0 if end is None else end - first
         at[one.place] = min(at.get(one.place, (first, waits)), (first, waits))
-    lines = [
-        f"{place}: nothing from offset {first} on, {many(waits, 'offset')} wait" for place, (first, waits) in at.items()
-    ]
+    lines = []
+    for place, (first, waits) in at.items():
+        wait = "1 offset waits" if waits == 1 else f"{waits} offsets wait"
+        lines.append(f"{place}: nothing from offset {first} on, {wait}")
+    shown = "; ".join(lines[:_SHOWN]) + (f"; and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else "")
     records = sum(one.row["records"] or 0 for one in every)
-    return Consumers(
-        f"{listed(lines, _SHOWN)}.", f"Everything, the {many(records, 'record')} of open transactions included."
-    )
+    return Consumers(f"{shown}.", f"Everything, {many(records, 'record')} of open transactions included.")
 
 
 def _title(known: Known, incident: Incident, every: list[Open]) -> str:
@@ -257,7 +257,7 @@ def one_id(every: list[Open]) -> str:
 
 
 def _pending_steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
-    where, now = incident.where(), "" if known.now < 0 else f" at {iso(known.now)}, the newest time in the files"
+    where, now = incident.where(), "" if known.now < 0 else f" at {iso(known.now)}, where the files end"
     steps = []
     if incident.cause == "no-leader":
         without = _leaderless(known, every[0])
@@ -265,8 +265,8 @@ def _pending_steps(known: Known, incident: Incident, every: list[Open]) -> list[
         steps.append(Step(f"Give {where} a leader{broker}.", None))
     steps.append(
         Step(
-            f"Let the coordinator end it: it was pending{now}, when the files end. The coordinator sends the marker"
-            " again until the partition's leader takes it. Do not abort it: it is decided."
+            f"Let the coordinator end it: it was pending{now}. The coordinator sends the marker again until the"
+            " partition's leader takes it, also after a start. Do not abort it: it is decided."
         )
     )
     if incident.certainty != "proved":
@@ -304,6 +304,10 @@ def _with_groups(incident: Incident, pool: Pool) -> None:
         "offsets-pending",
         when=lambda row: row["partition"] in numbers and row["producer_id"] in incident.producer_ids,
     )
+    if held:
+        groups = "a group" if len(held) == 1 else f"{len(held)} groups"
+        said = f"{incident.consumers.read_committed} It holds back offset commits of {groups}: see the events."
+        incident.consumers = incident.consumers._replace(read_committed=said)
     for finding in held:
         incident.findings.append(finding["id"])
         incident.events.append(
