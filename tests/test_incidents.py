@@ -12,9 +12,10 @@ from typing import Any, Final
 import pytest
 
 from kafkalog import CATALOGUE
-from kafkalog.auditing.incidents import Known, incidents_of, rows_of_audit, rows_of_verification
+from kafkalog.auditing.incidents import Known, incidents_of, rows_of_audit, rows_of_space, rows_of_verification
 from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
 from kafkalog.auditing.pipeline import audit
+from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.auditing.verification import VerifyOptions, verify
 from kafkalog.findings import Severity
@@ -303,3 +304,37 @@ def test_what_was_pending_when_the_broker_stopped_is_not_aborted() -> None:
     assert "it was pending at 2026-11-21T09:04:1" in steps[1]
     assert [step["command"] for step in row["next_steps"]] == [None, None]
     assert any("had no leader from here on" in event["what"] for event in row["events"])
+
+
+# What holds bytes.
+
+SPACE_CASES: Final = sorted((CORPUS.parent / "corpus-space").glob("*/expect-space.json"))
+HELD: Final = {
+    "open-transaction",
+    "cleaner-stopped",
+    "partition-uncleanable",
+    "future-timestamp",
+    "tiered-copy-pending",
+}
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("path", SPACE_CASES or [CORPUS], ids=lambda path: path.parent.name)
+def test_what_holds_bytes_is_an_incident(path: Path) -> None:
+    """Each directory whose cause by the broker is an incident's is in one of that cause, and no other directory is."""
+    assert path != CORPUS, "there are no cases: nothing was compared"
+    folder = path.parent
+    options = SpaceOptions(
+        properties=read_broker_properties(str(folder / "settings.properties")),
+        topics=read_topic_configs(str(folder / "topic-configs.json")),
+        now=json.loads((folder / "case.json").read_text())["copied_ms"],
+    )
+    found = named("incidents", rows_of_space(measure([folder / "data"], options)))
+    told = {(row["cause"], place) for row in found for place in row["partitions"]}
+    expected = json.loads(path.read_text())
+
+    assert {one for one in told if one[1] in expected} == {
+        (one["cause"], name) for name, one in expected.items() if one["cause"] in HELD
+    }
+    assert {row["severity"] for row in found} <= {"note"}
+    assert len([row for row in found if row["cause"] == "cleaner-stopped"]) <= 1
