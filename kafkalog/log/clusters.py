@@ -11,6 +11,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.left_over import put_aside
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
+from kafkalog.log.mixed import apart, tell_mixed
 from kafkalog.log.names import FileKind, is_remote, is_virtual, local_path, parse_name
 from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.search import search
@@ -36,7 +37,8 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
     """List log directories, or partitions' directories, by cluster; and what could not be read.
 
     Any other path means the log directories below it (`kafkalog.log.search`). Directories with the same node id belong
-    to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once.
+    to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once. Directories
+    with one cluster id whose topics have other ids are of several clusters, too: people make clusters from one example.
     """
     unreadable = []
     by_cluster: dict[str, Cluster] = {}
@@ -53,7 +55,9 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
             for directory in node.partitions:
                 if directory.suffix:
                     node.findings.append(put_aside(directory))
-    return list(by_cluster.values()), unreadable
+    clusters = [Cluster(cluster.cluster_id, nodes) for cluster in by_cluster.values() for nodes in apart(cluster.nodes)]
+    tell_mixed([cluster.nodes for cluster in clusters])
+    return clusters, unreadable
 
 
 def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Final
 
 import click
 
 from kafkalog import Finding, Severity
 from kafkalog.errors import UnreadableError
+from kafkalog.tables.incidents import INCIDENTS
 from kafkalog.tables.space import CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE, SPACE_TABLES, TRANSACTION_COSTS
 from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.options import (
@@ -112,5 +114,10 @@ def space(
             paths=paths, form=form, tables=chosen, columns=columns, target=target, limits=limits, fail_on=fail_on,
             exit_zero=exit_zero,
         )  # fmt: skip
-        status = Exit(view.write(found.items(view.names)))
+        items = found.items(view.names)
+        if INCIDENTS.name in view.names:
+            from kafkalog.auditing.incidents import rows_of_space
+
+            items = chain(items, ((INCIDENTS, row) for row in rows_of_space(found)))
+        status = Exit(view.write(items))
     return Exit.INCOMPLETE if found.unreadable else status

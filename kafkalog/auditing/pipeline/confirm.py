@@ -64,7 +64,7 @@ def confirmed(
 
 
 def _key(cluster: ClusterAudit) -> str:
-    return cluster.cluster_id or cluster.nodes[0].path
+    return cluster.nodes[0].path
 
 
 def _by_cluster(found: Audit) -> dict[str, ClusterAudit]:
