@@ -44,7 +44,8 @@ _settings = in_order(
     click.option("--server-properties", type=_FILE, help="The brokers' settings that the metadata log does not have."),
     click.option("--topic-configs", type=_FILE,
                  help="The topics' settings if there is no metadata log: JSON, settings by topic."),
-    click.option("--now", type=Time(), help="The present.  [default: the clock if a broker runs, else the newest time]"),
+    click.option("--now", type=Time(),
+                 help="The present.  [default: the clock if a broker runs, else the newest time]"),
 )  # fmt: skip
 
 

@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.space.causes import judge, settle_broker
+from kafkalog.auditing.space.clocks import clock_rows
 from kafkalog.auditing.space.log_space import LogSpace, read_space
 from kafkalog.auditing.space.next_start import next_start_row
+from kafkalog.auditing.space.producer_groups import producer_group_rows
 from kafkalog.auditing.space.rows import blocker_rows, folder_of, segment_rows, space_rows
 from kafkalog.auditing.space.settings import Settings
+from kafkalog.auditing.space.state_topic import one_replica, read_state_topic
+from kafkalog.auditing.space.transaction_costs import transaction_cost_rows
 from kafkalog.auditing.space.verdict import Verdict
 from kafkalog.auditing.topics import Metadata, cluster_metadata
 from kafkalog.errors import UnreadableError
@@ -22,7 +26,15 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.tables import Table
-from kafkalog.tables.space import BLOCKERS, NEXT_START, SPACE, SPACE_SEGMENTS
+from kafkalog.tables.space import (
+    BLOCKERS,
+    CLOCKS,
+    NEXT_START,
+    PRODUCER_GROUPS,
+    SPACE,
+    SPACE_SEGMENTS,
+    TRANSACTION_COSTS,
+)
 
 __all__ = ["Held", "Space", "SpaceOptions", "measure"]
 
@@ -80,6 +92,16 @@ class ClusterSpace:
         if NEXT_START.name in tables:
             for log in logs:
                 yield NEXT_START, next_start_row(log, self.metadata, self.limits)
+        logs = one_replica(logs)
+        now = self.logs[0].now if self.logs else 0
+        if {TRANSACTION_COSTS.name, PRODUCER_GROUPS.name}.intersection(tables):
+            state = read_state_topic(logs, self.limits)
+            if TRANSACTION_COSTS.name in tables:
+                yield from ((TRANSACTION_COSTS, row) for row in transaction_cost_rows(logs, state))
+            if PRODUCER_GROUPS.name in tables:
+                yield from ((PRODUCER_GROUPS, row) for row in producer_group_rows(logs, state, now))
+        if CLOCKS.name in tables:
+            yield from ((CLOCKS, row) for row in clock_rows(logs, now))
 
 
 @dataclass(slots=True)
