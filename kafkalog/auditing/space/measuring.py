@@ -46,6 +46,7 @@ _KINDS: Final = {
     FileKind.PRODUCER_SNAPSHOT: "producer snapshots",
     FileKind.KRAFT_SNAPSHOT: "metadata snapshots",
 }
+_MOST_MS: Final = 2**62 - 1  # of what hostile bytes may say
 _SMALL: Final = 64 << 20  # bytes of a partition whose keys are read unasked
 
 
@@ -169,6 +170,7 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
         for directory in node.partitions
     ]  # fmt: skip
     now, source = _now(cluster, logs, metadata.newest if metadata is not None else -1, options)
+    now = max(-_MOST_MS, min(_MOST_MS, now))
     space.moments.append((now, source))
     for node in cluster.nodes:
         space.findings += node.findings
