@@ -37,6 +37,7 @@ TABLES: Final[dict[str, Table]] = {
         audit.COORDINATOR,
         audit.VISIBLE,
         audit.FINDINGS,
+        audit.SUMMARY,
         incidents.INCIDENTS,
         verify.FILES,
         verify.LOGS,

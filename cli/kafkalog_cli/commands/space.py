@@ -44,7 +44,7 @@ _settings = in_order(
     click.option("--server-properties", type=_FILE, help="The brokers' settings that the metadata log does not have."),
     click.option("--topic-configs", type=_FILE,
                  help="The topics' settings if there is no metadata log: JSON, settings by topic."),
-    click.option("--now", type=Time(),
+    click.option("--now", type=Time(), metavar="TIME",
                  help="The present.  [default: the clock if a broker runs, else the newest time]"),
 )  # fmt: skip
 

@@ -25,6 +25,7 @@ from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.names import FileKind, parse_name
+from kafkalog.quantities import When, at_newest
 from kafkalog.tables import Table
 from kafkalog.tables.space import (
     BLOCKERS,
@@ -52,10 +53,10 @@ _SMALL: Final = 64 << 20  # bytes of a partition whose keys are read unasked
 
 @dataclass(frozen=True, slots=True)
 class SpaceOptions:
-    """How space is measured. `now` is ms; `keys` reads the keys of all partitions, not of small ones alone."""
+    """How space is measured. `now` is in ms; `keys` reads the keys of all partitions, not of small ones alone."""
 
     limits: Limits = field(default_factory=Limits)
-    now: int | None = None
+    now: When | None = None
     keys: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
     topics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -218,8 +219,11 @@ def _note(log: LogSpace, found: Verdict) -> Finding:
 
 def _now(cluster: Cluster, logs: Sequence[LogSpace], newest_metadata: int, options: SpaceOptions) -> tuple[int, str]:
     """Choose the moment of the question, and say where it is from."""
-    if options.now is not None:
-        return options.now, "--now"
+    default, source = _present(cluster, logs, newest_metadata)
+    return at_newest(options.now, default), source if options.now is None else "--now"
+
+
+def _present(cluster: Cluster, logs: Sequence[LogSpace], newest_metadata: int) -> tuple[int, str]:
     if any(node.running for node in cluster.nodes):
         return time.time_ns() // 1_000_000, "this computer's clock, as the broker is running"
     newest = max([newest_metadata, *(log.facts.newest_broker for log in logs)], default=-1)
