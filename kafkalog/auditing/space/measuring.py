@@ -24,7 +24,9 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.logdir import LogDirectory
+from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
+from kafkalog.log.recognition import CHECKPOINTS
 from kafkalog.quantities import When, at_newest
 from kafkalog.tables import Table
 from kafkalog.tables.space import (
@@ -39,6 +41,7 @@ from kafkalog.tables.space import (
 
 __all__ = ["Held", "Space", "SpaceOptions", "measure"]
 
+_BROKERS: Final = "the newest time that a broker wrote"
 _KINDS: Final = {
     FileKind.LOG: "segments",
     FileKind.OFFSET_INDEX: "indexes",
@@ -48,6 +51,8 @@ _KINDS: Final = {
     FileKind.KRAFT_SNAPSHOT: "metadata snapshots",
 }
 _MOST_MS: Final = 2**62 - 1  # of what hostile bytes may say
+_LIVE_S: Final = 600
+_DOUBT_MS: Final = 3_600_000  # by which the newest time that a broker wrote may be older than the copy
 _SMALL: Final = 64 << 20  # bytes of a partition whose keys are read unasked
 
 
@@ -172,10 +177,11 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     ]  # fmt: skip
     now, source = _now(cluster, logs, metadata.newest if metadata is not None else -1, options)
     now = max(-_MOST_MS, min(_MOST_MS, now))
+    doubt = _DOUBT_MS if source == _BROKERS else 0
     space.moments.append((now, source))
     for node in cluster.nodes:
         space.findings += node.findings
-    judged = [Judged(log, _judged(log, now, options, space), now) for log in logs]
+    judged = [Judged(log, _judged(log, now, options, space, doubt), now) for log in logs]
     brokers: dict[str, list[tuple[LogSpace, list[Verdict]]]] = {}
     for log, verdicts, _ in judged:
         brokers.setdefault(log.node.node_id or log.node.home, []).append((log, verdicts))
@@ -187,10 +193,10 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     space.clusters.append(ClusterSpace(judged, metadata, options.limits))
 
 
-def _judged(log: LogSpace, now: int, options: SpaceOptions, space: Space) -> list[Verdict]:
+def _judged(log: LogSpace, now: int, options: SpaceOptions, space: Space, doubt: int) -> list[Verdict]:
     """Judge one directory, without its keys where its records can't be read any more."""
     try:
-        return judge(log, now, options.limits, is_keyed=options.keys or log.log_bytes < _SMALL)
+        return judge(log, now, options.limits, is_keyed=options.keys or log.log_bytes < _SMALL, doubt_ms=doubt)
     except UnreadableError as error:
         directory = log.directory
         space.findings.append(
@@ -199,7 +205,7 @@ def _judged(log: LogSpace, now: int, options: SpaceOptions, space: Space) -> lis
                 partition=directory.partition,
             )
         )  # fmt: skip
-        return judge(log, now, options.limits, is_keyed=False)
+        return judge(log, now, options.limits, is_keyed=False, doubt_ms=doubt)
 
 
 def _kind(name: str, suffix: str) -> str:
@@ -223,12 +229,23 @@ def _now(cluster: Cluster, logs: Sequence[LogSpace], newest_metadata: int, optio
     return at_newest(options.now, default), source if options.now is None else "--now"
 
 
+def _is_live(node: LogDirectory) -> bool:
+    """Say whether a broker runs on a directory now: it writes the checkpoint of high watermarks every few seconds."""
+    if not node.running or is_remote(node.home):
+        return False
+    try:
+        written = os.stat(os.path.join(local_path(node.home), CHECKPOINTS["high_watermark"])).st_mtime
+    except OSError:
+        return False
+    return abs(time.time() - written) < _LIVE_S
+
+
 def _present(cluster: Cluster, logs: Sequence[LogSpace], newest_metadata: int) -> tuple[int, str]:
-    if any(node.running for node in cluster.nodes):
+    if any(_is_live(node) for node in cluster.nodes):
         return time.time_ns() // 1_000_000, "this computer's clock, as the broker is running"
     newest = max([newest_metadata, *(log.facts.newest_broker for log in logs)], default=-1)
     if newest >= 0:
-        return newest, "the newest time that a broker wrote"
+        return newest, _BROKERS
     times = [
         identity.mtime_ns // 1_000_000
         for log in logs
