@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from kafkalog import Finding, Limits, Severity
+from kafkalog import Finding, Severity
 from kafkalog.errors import UnreadableError
 from kafkalog.tables.space import SPACE_TABLES
 from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.options import (
     columns_option,
     format_option,
+    limit_options,
+    limits_of,
     output_options,
     row_form,
     status_options,
@@ -38,11 +42,12 @@ _BY_NAME = {table.name: table for table in SPACE_TABLES}
 @click.option("--now", type=Time(),
               help="The present.  [default: the clock if the broker runs, else the newest time]")  # fmt: skip
 @output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
+@limit_options
 @status_options()
 def space(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...], keys: bool,
     server_properties: str | None, topic_configs: str | None, now: int | None, target: Target, fail_on: str,
-    exit_zero: bool,
+    exit_zero: bool, **limited: Any,
 ) -> int:  # fmt: skip
     """Show where the bytes of DIRs are, what holds those that could go, and how many these are.
 
@@ -61,7 +66,7 @@ def space(
         raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     try:
         options = SpaceOptions(
-            now=now, keys=keys,
+            limits_of(limited), now=now, keys=keys,
             properties={} if server_properties is None else read_broker_properties(server_properties),
             topics={} if topic_configs is None else read_topic_configs(topic_configs),
         )  # fmt: skip
@@ -83,6 +88,6 @@ def space(
             write_tree(found, stream, terminal=target.on_terminal)
         status = outcome.status(exit_zero=exit_zero)
     else:
-        view = ViewOutput(paths, form, chosen, columns, target, Limits(), fail_on, exit_zero)
+        view = ViewOutput(paths, form, chosen, columns, target, options.limits, fail_on, exit_zero)
         status = Exit(view.write(found.items(view.names)))
     return Exit.INCOMPLETE if found.unreadable else status
