@@ -17,7 +17,7 @@ from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import FINDINGS
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.inputs import STDIN, check_segment, check_side_file, check_unknown, chunks_of, name_of
+from kafkalog_cli.inputs import STDIN, check_segment, check_side_file, check_unknown, chunks_of, known_size, name_of
 from kafkalog_cli.output import say, say_official
 from kafkalog_cli.render.kafka.options import KafkaTextOptions
 from kafkalog_cli.render.kafka.segments import KafkaText
@@ -80,7 +80,7 @@ class _Run:
         self.show = show
         self.unreadable = unreadable
         self.given = 0
-        sizes = [os.path.getsize(file) for file in request.files if os.path.isfile(file)]
+        sizes = [size for size in map(known_size, request.files) if size is not None]
         watch().begin(sum(sizes), len(sizes))
 
     def report(self, finding: Finding) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
-from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
@@ -69,7 +67,7 @@ def salvage(
         raise click.UsageError("--format csv takes exactly one --table.")
     from kafkalog.log.salvage import TAKEN  # numpy, which --help can do without
     from kafkalog.log.salvage import salvage as run
-    from kafkalog_cli.inputs import check_segment, name_of
+    from kafkalog_cli.inputs import check_segment, known_size, name_of
     from kafkalog_cli.render.sinks import sink_of
 
     limits = Limits(max_batch_bytes, max_expansion=max_expansion)
@@ -80,7 +78,7 @@ def salvage(
         with target.stream([segment]) as copy, STDOUT.stream(()) as report:
             sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
             told = _Told(segment, wanted, sink, outcome)
-            watch().begin(os.path.getsize(local_path(segment)) if not is_remote(segment) else 0, 1)
+            watch().begin(known_size(segment) or 0, 1)
             for item in run(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
                 told.take(item)
             sink.close()

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from kafkalog_cli.options import jobs_option
+from kafkalog_cli.options import jobs_option, limit_options, limits_of
 from kafkalog_cli.output import Target, is_terminal, say
 
 __all__ = ["timeline"]
@@ -31,9 +31,10 @@ _STABLE: Final = 24  # characters for the last stable offset after a lane
 @click.option("--width", type=click.IntRange(min=40), help="Characters of a line.  [default: the terminal's, or 80]")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters.")
 @jobs_option
+@limit_options
 def timeline(
     paths: tuple[str, ...], topic: str | None, ids: str | None, incident: str | None, lanes: str, by: str | None,
-    width: int | None, ascii_only: bool, jobs: int | None,
+    width: int | None, ascii_only: bool, jobs: int | None, **limited: Any,
 ) -> int:  # fmt: skip
     """Draw the transactions under DIRs: a line for each partition, transactional id or producer.
 
@@ -51,7 +52,7 @@ def timeline(
     by_time = lanes != "partition" or by == "time"
     if lanes != "partition" and by == "offset":
         raise click.UsageError(f"--lanes {lanes} is drawn by time: offsets of several partitions have no common axis.")
-    found = audit(paths, AuditOptions(jobs=jobs))
+    found = audit(paths, AuditOptions(limits_of(limited), jobs=jobs))
     source = source_of(found, summary := Summary.of(found))
     for line in found.unreadable:
         say(f"error: {line}")
