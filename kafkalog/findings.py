@@ -30,6 +30,9 @@ class Where(TypedDict, total=False):
     remedy: str | None
 
 
+_NOWHERE: Final[Where] = {"position": None, "length": None, "offset": None, "needed": None, "found": None}
+
+
 class Finding(NamedTuple):
     """One wrong or remarkable thing.
 
@@ -60,8 +63,7 @@ class Finding(NamedTuple):
     @classmethod
     def of(cls, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
         """Make a finding with the severity that the catalogue gives its code."""
-        severity = CATALOGUE[code].severity
-        return cls(code, severity, file, None, None, None, None, None, message)._replace(**where)
+        return cls(code, CATALOGUE[code].severity, file, **{**_NOWHERE, **where}, message=message)
 
     @property
     def bytes(self) -> Bytes:
