@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from kafkalog.escape import escape
-
 __all__ = ["as_csv", "as_json"]
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # dumps makes one for every call
@@ -17,7 +15,7 @@ def as_json(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def as_csv(value: Any, *, escaped: bool = False) -> str:
+def as_csv(value: Any) -> str:
     """Write a value as RFC 4180 has it: null is empty, an empty string quoted, a list or object its JSON."""
     if value is None:
         return ""
@@ -26,8 +24,6 @@ def as_csv(value: Any, *, escaped: bool = False) -> str:
     if isinstance(value, int):
         return str(value)
     text = value if isinstance(value, str) else as_json(value)
-    if escaped:
-        text = escape(text)
     if text and not any(character in text for character in ',"\r\n') and text == text.strip():
         return text
     return '"' + text.replace('"', '""') + '"'
