@@ -26,6 +26,7 @@ __all__ = [
     "max_batch_bytes_option",
     "narrowing_options",
     "output_options",
+    "paths_argument",
     "row_form",
     "status_options",
     "storage_options",
@@ -57,6 +58,18 @@ def in_order(*options: Option) -> Option:
         return command
 
     return decorate
+
+
+def _files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
+    """Let the shell complete names of files."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def paths_argument(metavar: str, *, required: bool = True) -> Option:
+    """Declare a command's inputs, as `paths`."""
+    return click.argument("paths", nargs=-1, required=required, metavar=metavar, shell_complete=_files)
 
 
 def format_option(

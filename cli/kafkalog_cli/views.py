@@ -20,6 +20,7 @@ from kafkalog_cli.options import (
     format_option,
     in_order,
     output_options,
+    paths_argument,
     row_form,
     status_options,
     table_option,
@@ -135,7 +136,7 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
 
     shown = ", ".join(table.name for table in default)
     options = in_order(
-        click.argument("paths", nargs=-1, required=True, metavar="DIR..."),
+        paths_argument("DIR..."),
         click.option(
             "--at",
             type=At(),

@@ -8,11 +8,12 @@ import sys
 import click
 
 from kafkalog.findings import CATALOGUE
+from kafkalog_cli.help import GroupedCommand
 
 __all__ = ["explain"]
 
 
-@click.command("explain")
+@click.command("explain", cls=GroupedCommand)
 @click.argument("codes", nargs=-1, metavar="[CODE]...")
 def explain(codes: tuple[str, ...]) -> int:
     """Explain finding CODEs: meaning, certainty, what Kafka does and what to do next. Without CODE, list all codes.

@@ -15,6 +15,7 @@ from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     columns_option,
     max_batch_bytes_option,
@@ -36,7 +37,7 @@ _FORMATS: Final = ("table", "ndjson", "json", "csv")
 _NAMES: Final = ("stretches", "findings")
 
 
-@click.command("salvage")
+@click.command("salvage", cls=GroupedCommand)
 @click.argument("segment")
 @output_options(
     "The new file, outside the segment's directory; appears only when it is complete.", folders=False, required=True

@@ -17,12 +17,14 @@ from kafkalog.quantities import Ago
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     columns_option,
     format_option,
     jobs_option,
     narrowing_options,
     output_options,
+    paths_argument,
     row_form,
     unpacked,
     unpacked_option,
@@ -54,8 +56,8 @@ class _Filter:
         return lambda row: row[at] in self.state and about(row)
 
 
-@click.command("txn-audit")
-@click.argument("paths", nargs=-1, required=True, metavar="DIR...")
+@click.command("txn-audit", cls=GroupedCommand)
+@paths_argument("DIR...")
 @format_option()
 @click.option("--all", "everything", is_flag=True, help="Show all rows of all tables except visible.")
 @columns_option(AUDIT_TABLES)
@@ -78,8 +80,12 @@ def txn_audit(
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
+    A DIR may be a directory above them, an archive (.tar, .tar.gz, .tar.zst, .zip), or a segment of a partition.
+    Filters narrow the verdict and the exit status, too.
+
     \b
         kafkalog txn-audit /copy/of/log.dirs
+        kafkalog txn-audit --topic 'orders*' --now 2026-11-21T03:00:00Z /copy/of/log.dirs
         kafkalog txn-audit --format ndjson --table transactions /copy/of/log.dirs | jq 'select(.state == "hanging")'
         kafkalog explain transaction-hanging
     """

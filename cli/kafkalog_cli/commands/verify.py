@@ -13,12 +13,14 @@ import click
 from kafkalog import Limits, Severity
 from kafkalog.tables.replicas import REPLICAS
 from kafkalog.tables.verify import VERIFY_TABLES
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     columns_option,
     format_option,
     jobs_option,
     limit_options,
     output_options,
+    paths_argument,
     row_form,
     status_options,
     table_option,
@@ -43,8 +45,8 @@ _PAIR: Final = (
 _HASHES: Final = ("sha256",)
 
 
-@click.command("verify")
-@click.argument("paths", nargs=-1, required=True, metavar="DIR|FILE...")
+@click.command("verify", cls=GroupedCommand)
+@paths_argument("DIR|FILE...")
 @click.option("--depth", type=click.Choice(_DEPTHS), default="records", show_default=True,
               help="Check only headers and CRCs, or decode every record too.")  # fmt: skip
 @click.option("--hash", "hashed", type=click.Choice(_HASHES), help="Compute every file's checksum in the same read.")
