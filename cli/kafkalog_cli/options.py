@@ -104,11 +104,18 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def run(*arguments: Any, output: str | None, no_clobber: bool, overwrite: bool = False, **others: Any) -> Any:
+        def run(
+            *arguments: Any,
+            output: str | None,
+            no_clobber: bool,
+            csv_safe: bool,
+            overwrite: bool = False,
+            **others: Any,
+        ) -> Any:
             if no_clobber and overwrite:
                 raise click.UsageError("--no-clobber and --overwrite exclude each other.")
             path = None if output in (None, "-") else Path(output or "")
-            return command(*arguments, target=Target(path, overwrite, no_clobber), **others)
+            return command(*arguments, target=Target(path, overwrite, no_clobber, csv_safe), **others)
 
         again = click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
         options = in_order(
@@ -116,6 +123,8 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
                          help=f"{text} `-` is standard output."),
             click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
             *((again,) if folders else ()),
+            click.option("--csv-safe", is_flag=True,
+                         help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' tab or CR."),
         )  # fmt: skip
         return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 

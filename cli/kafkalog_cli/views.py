@@ -99,7 +99,10 @@ class ViewOutput:
 
         with self.target.stream(self.paths) as stream:
             names = [table.name for table in tables]
-            yield sink_of(self.form, stream, self.columns, names, terminal=self.target.on_terminal)
+            yield sink_of(
+                self.form, stream, self.columns, names, terminal=self.target.on_terminal,
+                csv_safe=self.target.csv_safe,
+            )  # fmt: skip
 
     def _finding(self, finding: Finding, sink: RowSink, outcome: Outcome, distinct: DistinctIds) -> None:
         outcome.count(finding.severity)

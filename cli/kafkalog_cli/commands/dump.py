@@ -188,7 +188,7 @@ def dump(
         else:
             from kafkalog_cli.dump_sinks import dump_sink
 
-            sink = dump_sink(form, stream, request, columns, terminal=terminal, raw=raw)
+            sink = dump_sink(form, stream, request, columns, target, raw=raw)
             dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)
     return outcome.status(exit_zero=exit_zero)
 

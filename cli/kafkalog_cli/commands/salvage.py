@@ -76,7 +76,7 @@ def salvage(
     try:
         check_segment(segment, name_of(segment))
         with target.stream([segment]) as copy, STDOUT.stream(()) as report:
-            sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
+            sink = sink_of(form, report, columns, wanted, terminal=is_terminal(), csv_safe=target.csv_safe)
             told = _Told(segment, wanted, sink, outcome)
             watch().begin(os.path.getsize(local_path(segment)) if not is_remote(segment) else 0, 1)
             for item in run(segment, copy.write, limits=Limits(max_batch_bytes), grades=TAKEN | set(include)):

@@ -138,13 +138,13 @@ def txn_audit(
         print(summary.verdict())
     else:
         with target.stream(paths) as stream:
-            _write(found, form, stream, tables, columns, chosen, everything=everything, terminal=target.on_terminal)
+            _write(found, form, stream, tables, columns, chosen, everything=everything, target=target)
     return status
 
 
 def _write(
     found: Audit, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], chosen: _Filter,
-    *, everything: bool, terminal: bool,
+    *, everything: bool, target: Target,
 ) -> None:  # fmt: skip
     from kafkalog.auditing.incidents import rows_of_audit
     from kafkalog_cli.render.report import write_report
@@ -152,9 +152,9 @@ def _write(
 
     wanted = tables or SHOWN
     if form == "table" and not tables and not everything:
-        write_report(found, stream, chosen.of, **style(terminal))
+        write_report(found, stream, chosen.of, **style(target.on_terminal))
         return
-    sink = sink_of(form, stream, columns, wanted, terminal=terminal)
+    sink = sink_of(form, stream, columns, wanted, terminal=target.on_terminal, csv_safe=target.csv_safe)
     for table in AUDIT_TABLES:
         if table.name in wanted:
             test = chosen.of(table)

@@ -99,7 +99,7 @@ def verify(
         print(summary.verdict())
         return status
     with target.stream(paths) as stream:
-        _write(found, form, stream, tables, columns, everything=everything, terminal=target.on_terminal)
+        _write(found, form, stream, tables, columns, everything=everything, target=target)
     return status
 
 
@@ -114,7 +114,7 @@ def _recorded(path: str | None, read: Any) -> Any:
 
 def _write(
     found: Verification, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...],
-    *, everything: bool, terminal: bool,
+    *, everything: bool, target: Target,
 ) -> None:  # fmt: skip
     from kafkalog_cli.render.report import MORE, write_findings
     from kafkalog_cli.render.sinks import sink_of
@@ -123,11 +123,11 @@ def _write(
         summary = found.summary()
         stream.write(f"{summary.verdict()}\n\n".encode())
         write_findings(found.rows("findings"), stream)
-        _write_pairs(found, stream, terminal=terminal)
+        _write_pairs(found, stream, terminal=target.on_terminal)
         stream.write(f"{summary.totals()}\n{MORE}\n".encode())
         return
     wanted = tables or _NAMES
-    sink = sink_of(form, stream, columns, wanted, terminal=terminal)
+    sink = sink_of(form, stream, columns, wanted, terminal=target.on_terminal, csv_safe=target.csv_safe)
     for table, rows in _rows(found, wanted):
         for row in rows:
             sink.row(table, row)

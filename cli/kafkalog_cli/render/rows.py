@@ -193,16 +193,22 @@ class _JsonList:
 
 
 class CsvSink:
-    """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text."""
+    """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text.
+
+    `safe` is that of ``as_csv``.
+    """
 
     room = ROOM
 
-    def __init__(self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool) -> None:
+    def __init__(
+        self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool, safe: bool = False
+    ) -> None:
         self._stream = stream
         self._chosen = ChosenColumns(columns)
         self._kept = self._chosen.of(table)
         self._table = table
         self._escaped = escaped
+        self._safe = safe
         self._lines = BlockLines(stream)
         self._templates = _Templates()
         self._write(table.names[i] for i in self._kept)
@@ -218,14 +224,14 @@ class CsvSink:
         block, start, stop = rows.block, rows.start, rows.stop
         if block.table.name != self._table.name:
             return
-        if self._escaped:
+        if self._escaped or self._safe:
             for row in block.rows(start, stop):
                 self._write(row)
         else:
             self._lines.rows(rows, self._templates.of(block, csv_template))
 
     def _write(self, cells: Iterable[Any]) -> None:
-        line = ",".join(as_csv(cell, escaped=self._escaped) for cell in cells)
+        line = ",".join(as_csv(cell, escaped=self._escaped, safe=self._safe) for cell in cells)
         text = (line or '""') + "\r\n"  # an empty line would be no row
         self._lines.write(text.encode("utf-8", "surrogateescape"))
 

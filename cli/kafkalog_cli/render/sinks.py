@@ -27,7 +27,15 @@ def style(terminal: bool) -> Style:
     return Style(color=color, width=shutil.get_terminal_size().columns if terminal else None)
 
 
-def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequence[str], *, terminal: bool) -> BlockSink:
+def sink_of(
+    form: str,
+    stream: BinaryIO,
+    columns: Sequence[str],
+    tables: Sequence[str],
+    *,
+    terminal: bool,
+    csv_safe: bool = False,
+) -> BlockSink:
     """Return the sink for `form` of a command that has these tables; csv, Arrow and Parquet have the first."""
     if form == "ndjson":
         return NdjsonSink(stream, columns)
@@ -38,5 +46,5 @@ def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequenc
 
         return arrow_stream(form, stream, columns, tables[0], ())
     if form == "csv":
-        return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal)
+        return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal, safe=csv_safe)
     return TableSink(stream, columns, **style(terminal))
