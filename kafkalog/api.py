@@ -1,4 +1,4 @@
-"""Whole directories in one call: audit, verify, transactions, groups, metadata, with typed results.
+"""Whole directories in one call: audit, verify, transactions, groups, metadata, space, with typed results.
 
 The rows are those of the commands of the same names, column by column.
 """
@@ -21,13 +21,14 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.audit import AUDIT_TABLES, FINDINGS
 from kafkalog.tables.internal import COMMITTED, GROUPS, SHARE_OFFSETS, TRANSITIONS
 from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, TOPICS
+from kafkalog.tables.space import SPACE
 from kafkalog.tables.verify import VERIFY_TABLES
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Summary
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
 
-__all__ = ["Judged", "Result", "audit", "groups", "metadata", "transactions", "verify"]
+__all__ = ["Judged", "Result", "audit", "groups", "metadata", "space", "transactions", "verify"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Row = tuple[Any, ...]
@@ -137,14 +138,15 @@ def transactions(
 def groups(
     paths: Paths, *, offset: int | None = None, time: int | str | None = None, group: str | None = None,
     tables: Sequence[str] = (GROUPS.name, COMMITTED.name, SHARE_OFFSETS.name), limits: Limits | None = None,
+    jobs: int | None = 1,
 ) -> Result:  # fmt: skip
     """Show groups and their committed offsets, like ``kafkalog groups``; of a `group`, or as of a moment.
 
-    `group` is a name or a pattern. Raises NothingMatchesError if there is none.
+    `group` is a name or a pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if there is none.
     """
     from kafkalog.auditing.topics import group_rows
 
-    return _result(group_rows(_paths(paths), _moment(offset, time), limits, _one(group), tables), tables)
+    return _result(group_rows(_paths(paths), _moment(offset, time), limits, _one(group), tables, jobs), tables)
 
 
 def metadata(
@@ -159,6 +161,27 @@ def metadata(
     from kafkalog.auditing.topics import metadata_view
 
     return _result(metadata_view(_paths(paths), _moment(offset, time), limits, _one(topic), tables), tables)
+
+
+def space(
+    paths: Paths, *, now: int | str | None = None, keys: bool = False,
+    server_properties: str | os.PathLike[str] | None = None, topic_configs: str | os.PathLike[str] | None = None,
+    tables: Sequence[str] = (SPACE.name,), limits: Limits | None = None,
+) -> Result:  # fmt: skip
+    """Say where the bytes are and what holds those that could go, like ``kafkalog space``.
+
+    `keys` reads the keys of all partitions, not only of those below 64 MiB. Settings that the metadata log does not
+    have are read from the two files. Raises UnreadableError if one of these can't be read.
+    """
+    from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
+
+    options = SpaceOptions(
+        limits or Limits(), _ms(now), keys,
+        {} if server_properties is None else read_broker_properties(server_properties),
+        {} if topic_configs is None else read_topic_configs(os.fspath(topic_configs)),
+    )  # fmt: skip
+    found = measure(_paths(paths), options)
+    return _result([*_unreadable(found.unreadable), *found.items(tables)], tables)
 
 
 def _paths(paths: Paths) -> Sequence[str | os.PathLike[str]]:

@@ -12,9 +12,11 @@ __all__ = ["GROUPS", "GroupedCommand", "options_by_group"]
 GROUPS: Final = {
     "Selection": (
         "files", "input", "topic", "partition", "producer-id", "transactional-id", "group", "state", "at", "offset",
-        "since", "until", "key", "control-only", "limit", "max-bytes", "include",
+        "since", "until", "key", "control-only", "limit", "max-bytes", "include", "incident",
     ),
-    "Checks": ("depth", "against", "replicas", "hash", "verify-index-only", "index-sanity-check", "max-message-size"),
+    "Checks": (
+        "depth", "against", "replicas", "hash", "verify-index-only", "index-sanity-check", "max-message-size", "keys",
+    ),
     "Decoding": (
         "deep-iteration", "print-data-log", "skip-record-metadata", "key-decoder-class", "value-decoder-class",
         "offsets-decoder", "transaction-log-decoder", "cluster-metadata-decoder", "remote-log-metadata-decoder",
@@ -22,16 +24,20 @@ GROUPS: Final = {
     ),
     "Copy": (
         "now", "snapshot", "copy-minutes", "confirm", "transaction-max-timeout-ms", "transaction-state-partitions",
+        "server-properties", "topic-configs",
     ),
     "Output": (
-        "format", "table", "all", "columns", "csv-safe", "dialect", "raw", "output", "no-clobber", "overwrite",
+        "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii", "format", "table",
+        "all", "findings", "tz", "columns", "csv-safe", "dialect", "raw", "output", "no-clobber", "overwrite",
         "fail-on", "exit-zero",
     ),
     "Limits": (
         "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes", "max-decompressed-bytes",
         "max-unpacked-bytes", "max-expansion", "endpoint", "region", "anonymous",
     ),
-    "Help": ("version", "help"),
+    "Help": (
+        "version", "help",
+    ),
 }  # fmt: skip
 
 

@@ -55,8 +55,8 @@ def _run(command: click.Command | None, signals: Signals) -> int:
     import click
 
     from kafkalog.errors import NothingMatchesError, UnreadableError, UnsupportedError
+    from kafkalog.escape import escape
     from kafkalog.log.watch import set_watch
-    from kafkalog_cli.escape import escape
     from kafkalog_cli.progress import Progress
 
     if command is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
@@ -15,15 +15,19 @@ from kafkalog.log.names import local_path
 from kafkalog.narrowing import Narrowing
 from kafkalog.tables import Table
 from kafkalog_cli.output import Target
-from kafkalog_cli.params import NumberRanges, Size, form_of, names_of
+from kafkalog_cli.params import NumberRanges, Size, TimeZone, form_of, names_of
 
 __all__ = [
+    "ROW_FORMS",
     "columns_option",
+    "findings_option",
     "format_option",
     "in_order",
     "jobs_option",
     "limit_options",
+    "limits_of",
     "max_batch_bytes_option",
+    "max_expansion_option",
     "narrowing_options",
     "output_options",
     "paths_argument",
@@ -33,6 +37,7 @@ __all__ = [
     "table_option",
     "topic_option",
     "transactional_id_option",
+    "tz_option",
     "unpacked",
     "unpacked_option",
 ]
@@ -46,7 +51,7 @@ class Option(Protocol):
     def __call__(self, command: Command, /) -> Command: ...
 
 
-_FORMATS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
+ROW_FORMS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
 
 
 def in_order(*options: Option) -> Option:
@@ -73,7 +78,7 @@ def paths_argument(metavar: str, *, required: bool = True) -> Option:
 
 
 def format_option(
-    formats: Sequence[str] = _FORMATS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
+    formats: Sequence[str] = ROW_FORMS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
 ) -> Option:
     """Declare ``--format``, as `form`; without it the suffix of ``-o`` decides."""
     return click.option("--format", "form", type=click.Choice(formats), help=f"Output format.  [default: {default}]")
@@ -137,10 +142,25 @@ def max_batch_bytes_option(text: str = "Largest batch that is read.") -> Option:
                         help=text)  # fmt: skip
 
 
+def max_expansion_option() -> Option:
+    """Declare ``--max-expansion``."""
+    return click.option(
+        "--max-expansion", type=Size(),
+        help="Most bytes that all of a file's batches may decompress to.  [default: 8 GiB or 1,000 times the file,"
+        " whichever is less, plus 1 GiB]",
+    )  # fmt: skip
+
+
+def limits_of(params: Mapping[str, Any]) -> Limits:
+    """Return the limits of a command's parameters."""
+    return Limits(params["max_batch_bytes"], params["max_decompressed_bytes"], params["max_expansion"])
+
+
 limit_options: Final = in_order(
     max_batch_bytes_option(),
     click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
                  help="Largest size that a batch may decompress to."),
+    max_expansion_option(),
 )  # fmt: skip
 
 _MAX_UNPACKED: Final = "kafkalog.max_unpacked_bytes"
@@ -170,6 +190,14 @@ jobs_option: Final = click.option(
     "--jobs",
     type=click.IntRange(min=0),
     help="Number of processes that read segments, 0 for all processors.  [default: 1 below 256 MiB, else up to 4]",
+)
+
+tz_option: Final = click.option(
+    "--tz", "zone", type=TimeZone(), default="UTC", show_default=True, help="Time zone of times that people read."
+)
+
+findings_option: Final = click.option(
+    "--findings", is_flag=True, help="Print each finding above a note, too; incidents say what they come to."
 )
 
 transactional_id_option: Final = click.option(
@@ -222,12 +250,16 @@ def status_options(default: Severity = Severity.WARNING) -> Option:
     )  # fmt: skip
 
 
-def row_form(form: str | None, target: Target, tables: Sequence[object]) -> str:
-    """Return the format of rows: the one that is named, or that of the output's suffix.
+def row_form(
+    form: str | None, target: Target, tables: Sequence[object], others: Mapping[str, str] | None = None
+) -> str:
+    """Return the format: the one that is named, or that of the output's suffix; `others` are a command's own.
 
     Raises UsageError for a CSV of several tables, and for a file of a format that has a file for each.
     """
-    form = form or ("table" if target.path is None else form_of(target.path, {"": "parquet", ".txt": "table"}))
+    form = form or (
+        "table" if target.path is None else form_of(target.path, {"": "parquet", ".txt": "table", **(others or {})})
+    )
     if form == "csv" and len(tables) != 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     if form in ("arrow", "parquet"):

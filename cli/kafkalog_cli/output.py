@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from kafkalog.escape import escape
 from kafkalog.log.names import is_remote, local_path, unpacked_places
 from kafkalog.log.watch import watch
-from kafkalog_cli.escape import escape
 from kafkalog_cli.exit import OutputError, PipeClosedError
 
 __all__ = ["PROVENANCE", "STDOUT", "Target", "is_terminal", "say", "say_official", "write_provenance"]

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
+
+from kafkalog.escape import escape
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.watch import Watch
-from kafkalog_cli.escape import escape
 
 __all__ = ["Progress"]
 

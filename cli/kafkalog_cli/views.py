@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kafkalog import Finding, Severity
+from kafkalog import Finding, Limits, Severity
 from kafkalog.errors import NothingMatchesError
 from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Table
@@ -19,6 +19,7 @@ from kafkalog_cli.options import (
     columns_option,
     format_option,
     in_order,
+    limit_options,
     output_options,
     paths_argument,
     row_form,
@@ -48,6 +49,7 @@ class ViewOutput:
     tables: tuple[Table, ...]
     columns: tuple[str, ...]
     target: Target
+    limits: Limits
     fail_on: str
     exit_zero: bool
 
@@ -120,7 +122,8 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
     def decorate(command: _Command) -> _Command:
         def run(
             paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...],
-            target: Target, fail_on: str, exit_zero: bool, **own: Any,
+            target: Target, max_batch_bytes: int, max_decompressed_bytes: int, max_expansion: int | None,
+            fail_on: str, exit_zero: bool, **own: Any,
         ) -> int:  # fmt: skip
             chosen = tuple(by_name[name] for name in tables) or tuple(default)
             form = row_form(form, target, chosen)
@@ -128,7 +131,8 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
                 raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
             paths = unpacked(paths)
             view = ViewOutput(
-                paths=paths, form=form, tables=chosen, columns=columns, target=target, fail_on=fail_on,
+                paths=paths, form=form, tables=chosen, columns=columns, target=target,
+                limits=Limits(max_batch_bytes, max_decompressed_bytes, max_expansion), fail_on=fail_on,
                 exit_zero=exit_zero,
             )  # fmt: skip
             return int(command(paths=paths, view=view, **own))
@@ -151,6 +155,7 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
         columns_option(tables),
         unpacked_option,
         output_options("Write to this file; without a suffix, to this new directory with a file for each table."),
+        limit_options,
         status_options(),
     )
     return decorate

@@ -22,6 +22,7 @@ _XERIAL_EMPTY: Final = 5  # bytes that a block without content has at most
 _XERIAL_AGAIN: Final = 0x82534E41  # a chunk length that is the first four bytes of another header
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _MAGICS: Final = {1: b"\x1f\x8b", 3: _LZ4_MAGIC}
+_MOST_TIMES: Final = (1, 1032, 64, 255, 0)  # its size that a stream decompresses to at most; what zstd gave is known
 _MAX_ZSTD_WINDOW: Final = 128 << 20
 _GZIP_STEP: Final = 1 << 7
 _ZSTD_STEP: Final = 1 << 16
@@ -36,12 +37,13 @@ _of_thread = threading.local()
 class DecompressionError(ValueError):
     """The bytes are not a stream of the codec, or it does not end; caught where their position is known.
 
-    `code` is the finding's.
+    `code` is the finding's; `size` is how many bytes were decompressed before, or may have been.
     """
 
-    def __init__(self, message: str, code: str = "decompression-failed") -> None:
+    def __init__(self, message: str, code: str = "decompression-failed", size: int = 0) -> None:
         super().__init__(message)
         self.code = code
+        self.size = size
 
 
 class OverLimitError(ValueError):
@@ -64,7 +66,8 @@ def decompress(codec: int, payload: memoryview, limit: int, *, magic: int = 2) -
     except (zlib.error, RuntimeError, ValueError, OSError, MemoryError, EOFError) as error:
         foreign = codec in _MAGICS and not bytes(payload[:4]).startswith(_MAGICS[codec])
         code = "compressed-stream-foreign" if foreign else "decompression-failed"
-        raise DecompressionError(f"{CODECS[codec]}: {error}", code) from error
+        size = 0 if foreign else min(limit, _MOST_TIMES[codec] * len(payload))
+        raise DecompressionError(f"{CODECS[codec]}: {error}", code, size) from error
 
 
 def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
@@ -73,13 +76,12 @@ def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
     position = len(payload) - len(decoder.unused_data)
     if len(first) > limit:
         raise OverLimitError
-    if decoder.eof and position < len(payload):
-        out = bytearray(first)
-        if _gzip_members(payload, position, limit, out):
-            return out
-    elif decoder.eof:
+    if decoder.eof and position == len(payload):
         return first
-    raise DecompressionError("gzip: the member does not end", "compressed-stream-cut")
+    out = bytearray(first)
+    if not decoder.eof or not _gzip_members(payload, position, limit, out):
+        raise DecompressionError("gzip: the member does not end", "compressed-stream-cut", len(out))
+    return out
 
 
 def _gzip_members(payload: memoryview, position: int, limit: int, out: bytearray) -> bool:
@@ -123,7 +125,7 @@ def _snappy_block(block: memoryview, limit: int) -> bytes:
     try:
         return bytes(snappy.uncompress(bytes(block)))
     except snappy.UncompressError as error:
-        raise DecompressionError(f"snappy: {error}") from error
+        raise DecompressionError(f"snappy: {error}", size=size) from error
 
 
 def _snappy(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
@@ -143,7 +145,8 @@ def _snappy(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
             continue
         if length > end - position:
             left = max(0, end - position)
-            raise DecompressionError(f"snappy: a block needs {length} bytes, found {left}", "snappy-block-past-end")
+            message = f"snappy: a block needs {length} bytes, found {left}"
+            raise DecompressionError(message, "snappy-block-past-end", len(out))
         block = payload[position : position + length]
         if 2 < length <= 62 and block[0] == length - 2 and block[1] == length - 3 << 2 and len(out) + length <= limit:
             out += block[2:]  # one short literal, of which there may be millions
@@ -171,7 +174,7 @@ def _lz4(payload: memoryview, limit: int, magic: int) -> bytes:
     if size > limit:
         raise OverLimitError
     if not decoder.eof:
-        raise DecompressionError("lz4: the frame does not end", "compressed-stream-cut")
+        raise DecompressionError("lz4: the frame does not end", "compressed-stream-cut", size)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -214,9 +217,9 @@ def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
                 out.extend(bytes(min(limit + 1, 2 * size) - size))
     except zstandard.ZstdError as error:
         code = "decompression-failed" if _is_zstd(payload) else "compressed-stream-foreign"
-        raise DecompressionError(f"zstd: {error}", code) from error
+        raise DecompressionError(f"zstd: {error}", code, size) from error
     if not _zstd_ends(payload):
-        raise DecompressionError("zstd: the frame does not end", "compressed-stream-cut")
+        raise DecompressionError("zstd: the frame does not end", "compressed-stream-cut", size)
     del out[size:]
     return out
 

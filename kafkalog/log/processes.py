@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafkalog.log.names import place_unpacked, unpacked_places
 from kafkalog.log.watch import Watch, set_watch
@@ -14,7 +14,9 @@ from kafkalog.log.watch import Watch, set_watch
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
-__all__ = ["POOL_BYTES", "job_count", "processors", "worker_pool"]
+__all__ = ["POOL_BYTES", "Each", "each_of", "job_count", "processors", "worker_pool"]
+
+Each: TypeAlias = Callable[..., Iterator[Any]]  # as `map`
 
 POOL_BYTES: Final = 256 << 20  # below, starting processes costs more than they save
 _MOST: Final = 4  # by default: disks serve few readers at once
@@ -63,6 +65,19 @@ def _begin_work(places: dict[str, str]) -> None:
     set_watch(Watch())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def each_of(jobs: int) -> Iterator[Each]:
+    """Give what calls a function for each argument: ``map``, or that of a pool of processes if `jobs` is above 1.
+
+    Results come in the order of the arguments. Who leaves early waits only for calls that have begun.
+    """
+    if jobs == 1:
+        yield map
+        return
+    with worker_pool(jobs) as pool:
+        yield pool.map
 
 
 def processors() -> int:

@@ -114,6 +114,7 @@ def _closing(cursor: Cursor) -> Iterator[Chunk]:
                 found=cursor.passed_over,
             )
         )
+    chunk.findings += cursor.expansion.findings(cursor.source.name)
     if changes := cursor.source.changes():
         chunk.findings.append(cursor.finding("file-changed", f"the file {changes}"))
     if chunk.findings:

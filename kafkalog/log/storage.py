@@ -31,7 +31,7 @@ class _LocalEntry:
 
     def __init__(self, folder: str, entry: os.DirEntry[str]) -> None:
         self.name = entry.name
-        self.path = os.path.join(folder, entry.name)
+        self.path = folder + entry.name
         self.is_link = entry.is_symlink()
         self.is_directory = entry.is_dir(follow_symlinks=False)
         self._status: FileIdentity | bool | None = False  # not asked for yet
@@ -63,8 +63,9 @@ class _LocalTree:
         try:
             descriptor = open_unnoticed(path, os.O_DIRECTORY)
             try:
+                folder = os.path.join(path, "")
                 with os.scandir(descriptor) as entries:
-                    return [_LocalEntry(path, entry) for entry in entries]
+                    return [_LocalEntry(folder, entry) for entry in entries]
             finally:
                 os.close(descriptor)
         except NotADirectoryError as error:

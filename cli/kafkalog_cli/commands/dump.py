@@ -129,7 +129,7 @@ def dump(
     paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
     columns: tuple[str, ...], offsets: tuple[int | None, int | None], since: When | None, until: When | None,
     producer_id: int | None, key: str | None, control_only: bool, limit: int | None, max_batch_bytes: int,
-    max_decompressed_bytes: int, target: Target, fail_on: str, exit_zero: bool, **tool: Any,
+    max_decompressed_bytes: int, max_expansion: int | None, target: Target, fail_on: str, exit_zero: bool, **tool: Any,
 ) -> int:  # fmt: skip
     """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
 
@@ -156,7 +156,7 @@ def dump(
     if "internal" in tables and internal is None:
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
     first_offset, last_offset = offsets
-    limits = Limits(max_batch_bytes, max_decompressed_bytes)
+    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     newest = newest_time(files, limits) if any(isinstance(one, Ago) for one in (since, until)) else -1
     request = DumpRequest(
         files=tuple(files),

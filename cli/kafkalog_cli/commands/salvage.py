@@ -19,6 +19,7 @@ from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     columns_option,
     max_batch_bytes_option,
+    max_expansion_option,
     output_options,
     status_options,
     table_option,
@@ -49,11 +50,12 @@ _NAMES: Final = ("stretches", "findings")
 @table_option(_NAMES)
 @columns_option([TABLES[name] for name in _NAMES])
 @max_batch_bytes_option()
+@max_expansion_option()
 @unpacked_option
 @status_options(Severity.ERROR)
 def salvage(
     segment: str, target: Target, include: tuple[str, ...], form: str, tables: tuple[str, ...],
-    columns: tuple[str, ...], max_batch_bytes: int, fail_on: str, exit_zero: bool,
+    columns: tuple[str, ...], max_batch_bytes: int, max_expansion: int | None, fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
     """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and list what is left out.
 
@@ -71,6 +73,7 @@ def salvage(
     from kafkalog_cli.inputs import check_segment, name_of
     from kafkalog_cli.render.sinks import sink_of
 
+    limits = Limits(max_batch_bytes, max_expansion=max_expansion)
     wanted = tables or (_NAMES if form in ("json", "ndjson") else _NAMES[:1])
     outcome = Outcome(Severity[fail_on.upper()])
     try:
@@ -79,7 +82,7 @@ def salvage(
             sink = sink_of(form, report, columns, wanted, terminal=is_terminal(), csv_safe=target.csv_safe)
             told = _Told(segment, wanted, sink, outcome)
             watch().begin(os.path.getsize(local_path(segment)) if not is_remote(segment) else 0, 1)
-            for item in run(segment, copy.write, limits=Limits(max_batch_bytes), grades=TAKEN | set(include)):
+            for item in run(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
                 told.take(item)
             sink.close()
             told.nothing_whole()
@@ -89,7 +92,7 @@ def salvage(
     except _NothingError:
         say(f"no batch is whole: {output} was not written")
     else:
-        for line in (*told.lines(output), *_next_steps(segment, output, told, Limits(max_batch_bytes))):
+        for line in (*told.lines(output), *_next_steps(segment, output, told, limits)):
             say(line)
     return outcome.status(exit_zero=exit_zero)
 

@@ -45,4 +45,4 @@ def transactions(
     def test(table: Table, row: Sequence[Any]) -> bool:
         return table is INTERNAL or not state or row[_STATE] in state
 
-    return view.write(transition_rows(paths, at, tables=view.names, ids=transactional_ids), test)
+    return view.write(transition_rows(paths, at, view.limits, tables=view.names, ids=transactional_ids), test)

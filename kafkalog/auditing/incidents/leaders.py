@@ -30,10 +30,16 @@ class Leaderless(NamedTuple):
 
 
 class Unclean(NamedTuple):
-    """An election of a replica that was not in sync: the row of ``leadership`` that it began, and those before it."""
+    """An election of a replica that was not in sync: the row of ``leadership`` that it began, among the others."""
 
     row: Row
-    before: Sequence[Row]
+    number: int
+    rows: Sequence[Row]
+
+    @property
+    def before(self) -> Iterator[Row]:
+        """Yield the partition's states before, newest first."""
+        return (self.rows[at] for at in range(self.number - 1, -1, -1))
 
     @property
     def leader(self) -> int:
@@ -43,7 +49,7 @@ class Unclean(NamedTuple):
     @property
     def last_in_sync(self) -> Row | None:
         """Return the partition's newest state with a leader before."""
-        return next((row for row in reversed(self.before) if row["leader"] is not None), None)
+        return next((row for row in self.before if row["leader"] is not None), None)
 
 
 def leaderless_at(rows: Sequence[Row], time: int) -> Leaderless | None:
@@ -70,7 +76,12 @@ def _around(rows: Sequence[Row], at: int) -> Leaderless | None:
 
 
 def unclean_elections(rows: Sequence[Row]) -> Iterator[Unclean]:
-    """Yield the elections of replicas that were not in sync, oldest first."""
+    """Yield the elections of replicas that were not in sync, oldest first.
+
+    A broker that led before and is elected again has all that it had written: nothing is lost.
+    """
+    leader = None
     for number, row in enumerate(rows):
-        if row["change"] == "unclean-election" and row["leader"] is not None:
-            yield Unclean(row, rows[:number])
+        if row["change"] == "unclean-election" and row["leader"] not in (None, leader):
+            yield Unclean(row, number, rows)
+        leader = leader if row["leader"] is None else row["leader"]

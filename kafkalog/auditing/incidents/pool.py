@@ -26,6 +26,10 @@ class Pool:
             self._by_code[code] = [row for row in of_code if not when(row)]
         return taken
 
+    def give_back(self, row: Row) -> None:
+        """Leave a finding to other stories."""
+        self._by_code.setdefault(row["code"], []).append(row)
+
     def rest(self) -> list[Row]:
         """Take all that are left."""
         rows = [row for of_code in self._by_code.values() for row in of_code]

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from kafkalog.auditing.incidents.aborted import aborted
+from kafkalog.auditing.incidents.elections import elections
+from kafkalog.auditing.incidents.fates import fates
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import Known
+from kafkalog.auditing.incidents.losses import losses
 from kafkalog.auditing.incidents.others import others
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.stopped import stopped
@@ -23,8 +27,12 @@ def incidents_of(known: Iterable[Known]) -> list[Incident]:
     found: list[Incident] = []
     for cluster in known:
         pool = Pool(cluster.findings)
+        found += elections(cluster, pool)
+        found += losses(cluster, pool)
+        found += fates(cluster, pool)
         found += stopped(cluster, pool)
         found += others(cluster, pool)
+        found += aborted(cluster)
     return sorted(found, key=_order)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from shlex import quote
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.decided import Decided, decided, since
@@ -11,6 +12,7 @@ from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
+from kafkalog.auditing.incidents.words import capital, many, offsets
 from kafkalog.format.times import iso
 from kafkalog.log.names import OFFSETS_TOPIC, STATE_TOPIC
 
@@ -168,18 +170,10 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
 
 
 def _opened(one: Open) -> Event:
-    offsets = _offsets(one.row["first_offset"], one.row["last_offset"])
+    place = offsets(one.row["first_offset"], one.row["last_offset"])
     time, clock = (None, "producer") if one.since is None else one.since
-    what = f"{_many(one.row['records'] or 0, 'record')} of {one.who} at {offsets} of {one.place}: no marker ends them."
+    what = f"{many(one.row['records'] or 0, 'record')} of {one.who} at {place} of {one.place}: no marker ends them."
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
-
-
-def _offsets(first: int, last: int | None) -> str:
-    return f"offset {first}" if last is None or last == first else f"offsets {first}-{last}"
-
-
-def _many(number: int, one: str) -> str:
-    return f"{number} {one}{'' if number == 1 else 's'}"
 
 
 def _consumers(known: Known, every: list[Open]) -> Consumers:
@@ -191,12 +185,11 @@ def _consumers(known: Known, every: list[Open]) -> Consumers:
         waits = 0 if end is None else end - first
         at[one.place] = min(at.get(one.place, (first, waits)), (first, waits))
     lines = [
-        f"{place}: nothing from offset {first} on, {_many(waits, 'offset')} wait"
-        for place, (first, waits) in at.items()
+        f"{place}: nothing from offset {first} on, {many(waits, 'offset')} wait" for place, (first, waits) in at.items()
     ]
     records = sum(one.row["records"] or 0 for one in every)
     return Consumers(
-        f"{listed(lines, _SHOWN)}.", f"Everything, the {_many(records, 'record')} of open transactions included."
+        f"{listed(lines, _SHOWN)}.", f"Everything, the {many(records, 'record')} of open transactions included."
     )
 
 
@@ -215,25 +208,21 @@ def _title(incident: Incident, every: list[Open]) -> str:
         hanging = who.replace("a transaction", "a hanging transaction").replace("transactions", "hanging transactions")
         why = _SAID.get(incident.cause, "the coordinator will never end it")
         if not proved:
-            return f"{_capital(who)} may hang: {why if number == 1 else incident.cause}. It {stops}."
-        return f"{_capital(hanging)} {stops}: {why if number == 1 else _of_many(why)}."
+            return f"{capital(who)} may hang: {why if number == 1 else incident.cause}. It {stops}."
+        return f"{capital(hanging)} {stops}: {why if number == 1 else _plural(why)}."
     if code == "transaction-pending":
         how = "decided"
         if number == 1:
             how = "decided to commit" if one.decided.committed else "decided to abort"
         missing = " has no leader to take the marker" if incident.cause == "no-leader" else " does not have its marker"
-        return f"{_capital(who)}, which the coordinator {how}, {stops}: {where}{missing}."
+        return f"{capital(who)}, which the coordinator {how}, {stops}: {where}{missing}."
     if code == "transaction-overdue":
-        return f"{_capital(who)}, open for longer than the timeout allows, {stops}."
-    return f"{_capital(who)} {stops}; the records of the coordinator that would say why are not in these inputs."
+        return f"{capital(who)}, open for longer than the timeout allows, {stops}."
+    return f"{capital(who)} {stops}; the records of the coordinator that would say why are not in these inputs."
 
 
-def _of_many(why: str) -> str:
+def _plural(why: str) -> str:
     return why.replace("completed it", "completed them").replace("its ", "their ").replace("marker is", "markers are")
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
@@ -280,18 +269,18 @@ def abort_steps(every: list[Open]) -> list[Step]:
     """Return the steps that end hanging transactions: what each abort discards comes before its command."""
     steps = []
     for one in every[:_SHOWN]:
-        offsets = _offsets(one.row["first_offset"], one.row["last_offset"])
-        records = _many(one.row["records"] or 0, "record")
+        place = offsets(one.row["first_offset"], one.row["last_offset"])
+        records = many(one.row["records"] or 0, "record")
         if one.decided.committed and one.row["cause"] == "marker-missing":
-            text = (f"Save {records} of {one.who} at {offsets} of {one.place}, {one.decided.said()}: the abort discards"
+            text = (f"Save {records} of {one.who} at {place} of {one.place}, {one.decided.said()}: the abort discards"
                     " what was committed, and no other command ends the transaction.")  # fmt: skip
             command = (
-                f"kafkalog dump --format ndjson --table records --producer-id {one.row['producer_id']}"
-                f" --offset {one.row['first_offset']}..{one.row['last_offset']} -o saved.ndjson {one.finding['file']}"
+                f"kafkalog dump --format ndjson --table records --producer-id {one.row['producer_id']} --offset"
+                f" {one.row['first_offset']}..{one.row['last_offset']} -o saved.ndjson {quote(one.finding['file'])}"
             )
             steps.append(Step(text, command))
         text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
-        steps.append(Step(f"{text} at {offsets}.", one.finding["remedy"]))
+        steps.append(Step(f"{text} at {place}.", one.finding["remedy"]))
     if len(every) > _SHOWN:
         steps.append(Step(f"{len(every) - _SHOWN} more: each finding has its command in the column remedy.", None))
     return steps

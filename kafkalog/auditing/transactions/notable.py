@@ -24,8 +24,9 @@ NEWEST_ABORTED: Final = 20  # of each log
 def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of ``transactions`` of a log that incidents need, each with the brokers' times around its data.
 
-    Finished ones are among them if their verdict does not follow from their marker alone, if they are the newest that
-    were aborted, or if they reach past the offset where this replica's history forks from the leader's.
+    Finished ones are among them if their verdict does not follow from their marker alone, if their decision was another
+    one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
+    from the leader's.
     """
     moments = Moments(log.partition)
     rows, words = log.verdicts.of_places(_places(log))
@@ -71,10 +72,12 @@ def _places(log: LogAudit) -> NDArray[np.intp]:
     """Return the numbers of the notable rows, in the order of the log."""
     chosen = [np.fromiter(log.verdicts.special, np.intp, len(log.verdicts.special))]
     aborted = np.empty((2, 0), np.int64)  # numbers, markers
+    broken = np.array(sorted(log.judged.broken), np.int64)
     start = 0
     for rows in log.verdicts.rows.blocks("first_offset", "last_offset", "marker_offset", "marker_type"):
         marker = rows["marker_offset"]
         ended = np.flatnonzero((rows["first_offset"] != NONE) & (rows["marker_type"] == extents.ABORT))
+        chosen.append(start + np.flatnonzero(np.isin(marker, broken)))
         aborted = np.concatenate([aborted, [start + ended, marker[ended]]], axis=1)
         aborted = aborted[:, np.argsort(aborted[1], kind="stable")[-NEWEST_ABORTED:]]
         if log.fork is not None:
