@@ -16,6 +16,7 @@ from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.search import search
 from kafkalog.log.storage import open_tree
 from kafkalog.log.unpacked import is_archive
+from kafkalog.log.watch import watch
 
 __all__ = ["Cluster", "open_clusters"]
 
@@ -66,6 +67,7 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
         nodes = _log_directories(home, met)
         if nodes:
             nodes[0].findings.insert(0, finding)
+            watch().tell(f"{path}: {finding.message}")
         return nodes
     if _is_met(path, met):
         return []
@@ -73,7 +75,13 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
     found = search(tree, path)
     if not found.places:
         raise UnreadableError(found.message)
+    if found.places != [path]:
+        which = "log directory" if len(found.places) == 1 else f"{len(found.places)} log directories"
+        watch().tell(f"{path}: the {which} below it: {', '.join(found.places)}")
     nodes = [open_log_directory(place, tree) for place in found.places if place == path or not _is_met(place, met)]
+    for node in nodes:
+        if not node.partitions:
+            watch().tell(f"{node.path}: a log directory without partitions, as on an empty disk or a new broker")
     if nodes:
         nodes[0].findings[:0] = found.findings
     return nodes
