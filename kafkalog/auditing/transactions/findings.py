@@ -152,9 +152,8 @@ def _message(code: str, audit: PartitionAudit, row: dict[str, int], verdict: Ver
     if code == "transaction-overdue" and verdict.entry is not None:
         record = verdict.entry.record
         return (
-            f"{is_open}, longer than its timeout allows: it began at {iso_marked(record.start_timestamp)} with a timeout"
-            " of"
-            f" {record.timeout_ms} ms."
+            f"{is_open}, longer than its timeout allows: it began at {iso_marked(record.start_timestamp)}"
+            f" with a timeout of {record.timeout_ms} ms."
         )
     how = "COMMIT" if verdict.state == "commit-pending" else "ABORT"
     if verdict.cause == "replica-behind":
