@@ -171,7 +171,7 @@ def _keep_max_unpacked(ctx: click.Context, _param: click.Parameter, value: int) 
 
 
 unpacked_option: Final = click.option(
-    "--max-unpacked-bytes", type=Size(), default="64GiB", show_default=True, expose_value=False,
+    "--max-unpacked-bytes", type=Size(), default="8GiB", show_default=True, expose_value=False,
     callback=_keep_max_unpacked, help="Most bytes that archives and compressed files are unpacked to, in TMPDIR.",
 )  # fmt: skip
 

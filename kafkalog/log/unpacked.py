@@ -22,7 +22,7 @@ from kafkalog.log.storage import is_directory, open_tree
 
 __all__ = ["MAX_UNPACKED_BYTES", "is_archive", "unpacked"]
 
-MAX_UNPACKED_BYTES: Final = 64 << 30
+MAX_UNPACKED_BYTES: Final = 8 << 30
 _TAR_MAGIC: Final = 257, b"ustar"
 _ZIP: Final = b"PK\x03\x04"
 _TARS: Final = (".tar", ".tgz", ".tzst")
