@@ -63,6 +63,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.make_archive(str(place / "backup"), form, place, "data")
     (place / f"{SEGMENT.name}.gz").write_bytes(gzip.compress(SEGMENT.read_bytes()))
     (place / "cut.tar.gz").write_bytes((place / "backup.tar.gz").read_bytes()[:3000])
+    (place / "x.tar.xz").write_bytes(b"\xfd7zXZ\0")
     (place / "notes.txt").write_text("remember\n")
     return place
 
@@ -139,7 +140,9 @@ FIRST = [
     First("", 0, "Usage: kafkalog"),
     First("--help", 0, "Usage: kafkalog"),
     First("--version", 0, "kafkalog "),
-    First("help", 2, "", "does not exist"),
+    First("help", 2, "", "Did you mean `kafkalog --help`?"),
+    First("help verify", 2, "", "Did you mean `kafkalog verify --help`?"),
+    First("txn-audit x.tar.xz", 3, "", "unpack it first"),
     First("txn-audt data", 2, "", "Did you mean 'txn-audit'?"),
     First("completion bash", 0, "_KAFKALOG_COMPLETE"),
     First("explain transaction-hanging", 0, "What to do next"),

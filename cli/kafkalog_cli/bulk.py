@@ -33,7 +33,7 @@ _CONF = "Every option except --input and --output can also be set as spark.kafka
     metavar="DIR",
     help="A broker's log directory, or a pattern; repeat for more.",
 )
-@click.option("--output", required=True, metavar="DIR", help="New directory for the output.")
+@click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
 @click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
 @click.option(
     "--split-bytes", type=Size(), default="128MiB", show_default=True, help="How much one task reads, approximately."

@@ -41,6 +41,8 @@ class _LazyGroup(click.Group):
 
             close = difflib.get_close_matches(name, _COMMANDS, 1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
+            if name == "help":
+                hint = f" Did you mean `kafkalog {' '.join([*args[1:2], '--help'])}`?"
             if os.path.exists(name):
                 hint = f" Did you mean `kafkalog {'txn-audit' if os.path.isdir(name) else 'dump'} {name}`?"
             ctx.fail(f"The command {name!r} does not exist.{hint}")

@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
@@ -19,6 +20,9 @@ from kafkalog.log.unpacked import is_archive
 from kafkalog.log.watch import watch
 
 __all__ = ["Cluster", "open_clusters"]
+
+
+_OTHER_ARCHIVES: Final = (".xz", ".bz2", ".7z", ".rar", ".Z", ".br")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ def _home_of_file(path: str) -> tuple[str, Finding]:
     home = home or os.curdir
     shown = shlex.quote(path.partition("!/")[0] if is_virtual(path) else path)
     if parse_name(name).kind is FileKind.UNKNOWN:
-        if is_archive(path):
+        if is_archive(path) or name.endswith(_OTHER_ARCHIVES):
             raise UnreadableError(f"{path}: an archive or a compressed file: unpack it first")
         raise UnreadableError(f"{path}: not a directory, and not a file of Kafka's by its name")
     tree = open_tree(home)
