@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest zip environment bench lock clean
+.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man zip environment bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -62,6 +62,10 @@ $(OLDEST)/.ready: pyproject.toml setup.py requirements-dev.lock
 spark-oldest: $(OLDEST)/.ready
 	$(OLDEST)/bin/python -c "import pyspark; print('pyspark', pyspark.__version__)"
 	KAFKALOG_SPARK=required $(OLDEST)/bin/pytest -m "not corpus and not exhaustive and not live and not soak" tests/spark
+
+# Man pages, made of the same texts as --help.
+man: $(READY)
+	$(BIN)/python tools/man_pages.py dist/man
 
 # What --py-files is given: pure Python, the same file from the same source.
 zip:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafkalog_cli.escape import escape
 
 import build
 import kafkalog as library
+from kafkalog.escape import escape
 from kafkalog.log.blocks import Rows
 from kafkalog.log.rows import segment_rows
 from kafkalog.log.selection import Selection

@@ -13,6 +13,7 @@ from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     columns_option,
     max_batch_bytes_option,
@@ -35,7 +36,7 @@ _FORMATS: Final = ("table", "ndjson", "json", "csv")
 _NAMES: Final = ("stretches", "findings")
 
 
-@click.command("salvage")
+@click.command("salvage", cls=GroupedCommand)
 @click.argument("segment")
 @output_options(
     "The new file, outside the segment's directory; appears only when it is complete.", folders=False, required=True
@@ -76,7 +77,7 @@ def salvage(
     try:
         check_segment(segment, name_of(segment))
         with target.stream([segment]) as copy, STDOUT.stream(()) as report:
-            sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
+            sink = sink_of(form, report, columns, wanted, terminal=is_terminal(), csv_safe=target.csv_safe)
             told = _Told(segment, wanted, sink, outcome)
             watch().begin(known_size(segment) or 0, 1)
             for item in run(segment, copy.write, limits=limits, grades=TAKEN | set(include)):

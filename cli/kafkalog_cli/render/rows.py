@@ -213,16 +213,19 @@ class _JsonList:
 class CsvSink:
     """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text.
 
-    With `escaped`, what acts on a terminal is escaped.
+    With `escaped`, what acts on a terminal is escaped; `safe` is that of ``as_csv``.
     """
 
     room = ROOM
 
-    def __init__(self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool) -> None:
+    def __init__(
+        self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool, safe: bool = False
+    ) -> None:
         self._stream = stream
         self._chosen = ChosenColumns(columns)
         self._kept = self._chosen.of(table)
         self._table = table
+        self._safe = safe
         self._lines = BlockLines(EscapedCsv(stream) if escaped else stream)
         self._templates = _Templates()
         self._write(table.names[i] for i in self._kept)
@@ -235,11 +238,16 @@ class CsvSink:
             self._write(row[i] for i in self._kept)
 
     def block(self, rows: Rows) -> None:
-        if rows.block.table.name == self._table.name:
+        if rows.block.table.name != self._table.name:
+            return
+        if self._safe:
+            for row in rows.block.rows(rows.start, rows.stop):
+                self._write(row)
+        else:
             self._lines.rows(rows, self._templates.of(rows.block, csv_template))
 
     def _write(self, cells: Iterable[Any]) -> None:
-        line = ",".join(map(as_csv, cells))
+        line = ",".join(as_csv(cell, safe=self._safe) for cell in cells)
         text = (line or '""') + "\r\n"  # an empty line would be no row
         self._lines.write(text.encode("utf-8", "surrogateescape"))
 

@@ -15,6 +15,7 @@ from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.auditing.transactions import AuditOptions, Judgement, StateLog, Surroundings, judge
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster
+from kafkalog.quantities import LAST_MS
 
 __all__ = ["Clock", "judge_partition", "scan_place", "surround"]
 
@@ -26,7 +27,8 @@ class Clock(NamedTuple):
     newest_broker: int = -1
 
     def with_scan(self, newest: int, newest_broker: int) -> Clock:
-        """Return the clock after one more segment."""
+        """Return the clock after one more segment; times after 2040 are a wrong clock's, and pass no deadline."""
+        newest, newest_broker = (time if time < LAST_MS else -1 for time in (newest, newest_broker))
         return Clock(max(self.newest, newest), max(self.newest_broker, newest_broker))
 
 

@@ -14,6 +14,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.narrowing import matches, nothing_matches
+from kafkalog.quantities import plausible
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITIONS
 from kafkalog.txn.coordinator import Coordinator, Entry
@@ -86,7 +87,7 @@ def _chosen(entries: Sequence[Entry], moment: Moment | None) -> Iterator[Step]:
             last = step
     if last is not None:
         until = moment.timestamp
-        yield last if not isinstance(until, int) else last._replace(duration=until - _time_of(last.entry))
+        yield last if not isinstance(until, int) else last._replace(duration=_between(_time_of(last.entry), until))
 
 
 def steps(entries: Iterable[Entry]) -> Iterator[Step]:
@@ -100,11 +101,16 @@ def steps(entries: Iterable[Entry]) -> Iterator[Step]:
         yield Step(
             entry,
             _name(before, record),
-            _time_of(entries[number + 1]) - _time_of(entry) if after else None,
+            _between(_time_of(entry), _time_of(entries[number + 1])) if after else None,
             _replaced(before, record),
             decided_by,
             _fenced(before, record, decided_by),
         )
+
+
+def _between(start: int, end: int) -> int | None:
+    """Return how long it was, None where a clock was wrong."""
+    return end - start if plausible(start) and plausible(end) else None
 
 
 def _time_of(entry: Entry) -> int:

@@ -14,7 +14,7 @@ from kafkalog.auditing.transactions.own_markers import kept_by
 from kafkalog.auditing.transactions.verdicts import Verdict, Verdicts, markers_since
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.times import iso
+from kafkalog.format.times import iso_marked
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
@@ -152,8 +152,8 @@ def _message(code: str, audit: PartitionAudit, row: dict[str, int], verdict: Ver
     if code == "transaction-overdue" and verdict.entry is not None:
         record = verdict.entry.record
         return (
-            f"{is_open}, longer than its timeout allows: it began at {iso(record.start_timestamp)} with a timeout of"
-            f" {record.timeout_ms} ms."
+            f"{is_open}, longer than its timeout allows: it began at {iso_marked(record.start_timestamp)}"
+            f" with a timeout of {record.timeout_ms} ms."
         )
     how = "COMMIT" if verdict.state == "commit-pending" else "ABORT"
     if verdict.cause == "replica-behind":
@@ -175,8 +175,8 @@ def _hanging(audit: PartitionAudit, row: dict[str, int], verdict: Verdict) -> st
     if decision is not None:
         how = "committed" if decision.committed else "aborted"
         message += (
-            f" At {iso(decision.decided)} the coordinator {how} the last transaction that listed this partition (record"
-            f" at offset {decision.offset} of {STATE_TOPIC})."
+            f" At {iso_marked(decision.decided)} the coordinator {how} the last transaction that listed this partition"
+            f" (record at offset {decision.offset} of {STATE_TOPIC})."
         )
         if decision.committed and verdict.cause == "marker-missing":
             message += " Aborting it now loses data that was committed."

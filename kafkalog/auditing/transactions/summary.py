@@ -156,7 +156,7 @@ class Summary:
         if self.unreadable:
             return f"INCOMPLETE: {count_of(len(self.unreadable), 'input')} could not be read"
         if not serious:
-            return f"OK: {self.fine()}, nothing wrong"
+            return f"OK: {self.fine()}, nothing wrong" if self.has_read else "EMPTY: the log directories have no logs"
         words = ", ".join(f"{counts[code]} {code}" for code in serious)
         return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
 
@@ -168,6 +168,11 @@ class Summary:
             complete=self.complete,
             totals=self.totals(),
         )
+
+    @property
+    def has_read(self) -> bool:
+        """Say whether there was anything to read."""
+        return bool(self.logs or self.narrowing)
 
     def fine(self) -> str:
         """Return the words of the verdict where all is in order."""
