@@ -1,0 +1,34 @@
+"""What an audit reports about one log, in order: findings that are kept, and those about its many transactions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kafkalog.auditing.transactions.findings import TransactionFindings
+from kafkalog.findings import Finding, Severity
+
+__all__ = ["Reported"]
+
+
+class Reported:
+    """The findings about a log; those of `transactions` are made anew whenever they are gone through."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, *parts: list[Finding] | TransactionFindings) -> None:
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[Finding]:
+        for part in self._parts:
+            yield from part
+
+    def counts(self) -> Counter[tuple[str, Severity]]:
+        """Count the findings by code and severity."""
+        counts: Counter[tuple[str, Severity]] = Counter()
+        for part in self._parts:
+            if isinstance(part, TransactionFindings):
+                counts.update(part.counts())
+            else:
+                counts.update((finding.code, finding.severity) for finding in part)
+        return counts
