@@ -119,3 +119,13 @@ def test_columns_have_what_brokers_wrote() -> None:
 def test_no_segments_are_no_rows() -> None:
     """A log without segments has columns, too."""
     assert rows(StateColumns.concat([])) == []
+
+
+def test_ids_that_read_the_same_are_one_id(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 are escaped: a text with a backslash may be the same."""
+    path = tmp_path / f"{0:020}.log"
+    keys = [b"\0\0" + len(name).to_bytes(2, "big") + name for name in (b"\xff", b"\\xff", b"a")]
+    path.write_bytes(build.batch(*(build.record(None, key, delta=at) for at, key in enumerate(keys))))
+    columns = read_state_columns(str(path), "log")
+
+    assert (columns.ids, columns.transactional_id.tolist()) == (["\\xff", "a"], [0, 0, 1])

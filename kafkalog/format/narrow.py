@@ -1,4 +1,4 @@
-"""A column of whole numbers kept small: its least value, and the narrow differences from it."""
+"""A column of whole numbers kept small: one cell for all, or its least value and the narrow differences from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkalog.format.kernel import NONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["narrowed", "widened"]
+__all__ = ["narrowed", "one_cell", "widened"]
 
 _NARROW: Final = tuple((narrow, np.iinfo(narrow).max) for narrow in (np.uint8, np.uint16, np.uint32))
 _TOP: Final = {np.dtype(narrow): top for narrow, top in _NARROW}
@@ -50,3 +50,10 @@ def widened(low: int, above: NDArray[Any] | None, length: int) -> NDArray[np.int
     if absent.any():
         column[absent] = NONE
     return column
+
+
+def one_cell(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column; one whose cells are all the same as a view of one cell, which can't be written."""
+    if len(column) < 2 or not (column[0] == column[-1] and (column == column[0]).all()):
+        return column
+    return np.broadcast_to(column[:1].copy(), column.shape)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kafkalog.findings import Finding
+from kafkalog.format.narrow import one_cell
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["STATE_TYPES", "TOMBSTONE", "StateColumns", "narrow"]
+__all__ = ["STATE_TYPES", "TOMBSTONE", "StateColumns"]
 
 TOMBSTONE: Final = -1  # in the column of states
 STATE_TYPES: Final = {
@@ -41,7 +42,8 @@ class StateColumns:
 
     `transactional_id` is a number in `ids`. A record lists `partitions_count` partitions, those of a row after those of
     the row before in the two `listed` columns, sorted by topic and partition; a count of -1 is no list. `listed_topic`
-    is a number in `topics`. Names are numbered in the order in which they first occur. A column of one value takes no
+    is a number in `topics`. Names are
+    distinct, and numbered in the order in which they first occur. A column of one value takes no
     room: its cells can't be written.
     """
 
@@ -92,14 +94,18 @@ class StateColumns:
         for piece in pieces:
             column[at : at + len(piece)] = piece
             at += len(piece)
-        setattr(self, name, narrow(column))
+        setattr(self, name, one_cell(column))
 
     @classmethod
     def concat(cls, parts: Sequence[StateColumns]) -> StateColumns:
         """Put columns one after the other; the parts lose theirs, so that no row is kept twice.
 
-        The names of all parts are numbered anew, equal ones once.
+        The names of several parts are numbered anew, equal ones once.
         """
+        if len(parts) == 1:
+            joined = replace(parts[0])
+            parts[0].clear()
+            return joined
         ids: dict[str, int] = {}
         topics: dict[str, int] = {}
         columns: dict[str, list[NDArray[Any]]] = {name: [] for name in STATE_TYPES}
@@ -108,10 +114,24 @@ class StateColumns:
             part.listed_topic = _renumbered(part.listed_topic, part.topics, topics)
             for name, found in columns.items():
                 found.append(getattr(part, name))
-                setattr(part, name, _none())
+            part.clear()
         joined = cls.of(columns, list(ids), list(topics))
         joined.findings = [one for part in parts for one in part.findings]
         return joined
+
+    def distinguish(self) -> None:
+        """Number the names anew, so that equal ones have one number."""
+        ids: dict[str, int] = {}
+        topics: dict[str, int] = {}
+        self.transactional_id = _renumbered(self.transactional_id, self.ids, ids)
+        self.listed_topic = _renumbered(self.listed_topic, self.topics, topics)
+        self.ids, self.topics = list(ids), list(topics)
+
+    def clear(self) -> None:
+        """Forget all rows and names."""
+        for name in STATE_TYPES:
+            setattr(self, name, _none())
+        self.ids, self.topics, self._listed_from = [], [], None
 
     def reorder(self, order: NDArray[np.intp]) -> None:
         """Put the rows into another order, one column after the other."""
@@ -179,13 +199,6 @@ class StateColumns:
             producer_id, producer_epoch, timeout_ms, *rest = others
             pairs = None if count < 0 else tuple(listed[first : first + count])
             yield StateRecord(name, states[state], producer_id, producer_epoch, timeout_ms, pairs, *rest)
-
-
-def narrow(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column; one whose cells are all the same is kept as one cell."""
-    if len(column) < 2 or not (column[0] == column[-1] and (column == column[0]).all()):
-        return column
-    return np.broadcast_to(column[:1].copy(), column.shape)
 
 
 def _stretches(firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:

@@ -17,10 +17,10 @@ from kafkalog.format.internal import Internal
 from kafkalog.format.internal_block import TYPE, VERSION, InternalBlock
 from kafkalog.format.message import MalformedError, escaped_text
 from kafkalog.format.message_program import Program, ReadField, Structure
-from kafkalog.format.narrow import narrowed, widened
+from kafkalog.format.narrow import narrowed, one_cell, widened
 from kafkalog.format.numbered import Numbered
 from kafkalog.format.records.transaction_state import TransactionState, state_record
-from kafkalog.format.state_columns import STATE_TYPES, StateColumns, narrow
+from kafkalog.format.state_columns import STATE_TYPES, StateColumns
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.records import RecordBlock
 from kafkalog.log.segment import segment_chunks
@@ -84,6 +84,8 @@ class StateReader:
         for name in STATE_TYPES:
             parts = self._parts.pop(name)
             columns.put(name, (widened(*part) for part in parts), sum(length for *_, length in parts))
+        if any("\\" in name for name in (*ids, *topics)):  # escaped bytes and a text may read the same
+            columns.distinguish()
         _sort_listed(columns)
         columns.findings = self._findings
         return columns
@@ -201,4 +203,4 @@ def _sort_listed(columns: StateColumns) -> None:
     ranks[sorted(range(len(columns.topics)), key=columns.topics.__getitem__)] = np.arange(len(columns.topics))
     owner = np.repeat(np.arange(len(counts)), np.maximum(counts, 0))
     order = np.lexsort((partition, ranks[topic], owner))
-    columns.listed_topic, columns.listed_partition = narrow(topic[order]), narrow(partition[order])
+    columns.listed_topic, columns.listed_partition = one_cell(topic[order]), one_cell(partition[order])

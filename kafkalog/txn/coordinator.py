@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.format.narrow import one_cell
 from kafkalog.format.records.transaction_state import TransactionState, legal_before
-from kafkalog.format.state_columns import TOMBSTONE, StateColumns, narrow
+from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.txn.columns import NONE, Columns
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Coordinator:
         order = np.argsort(self.states.transactional_id, kind="stable")
         if (np.diff(order) != 1).any():
             self.states.reorder(order)
-        self.of_log = narrow(np.repeat(np.arange(len(taken), dtype=_narrow(len(taken))), counts)[order])
+        self.of_log = one_cell(np.repeat(np.arange(len(taken), dtype=_narrow(len(taken))), counts)[order])
         self._named = self._first_named(order)
 
     @property
@@ -144,7 +145,8 @@ class Coordinator:
     def newest_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the time (ms) of the newest record in the state partition of each of some records."""
         newest = np.array([self.newest.get(partition, -1) for partition in self.partitions] or [-1], np.int64)
-        return newest[self.of_log[rows]]
+        times: NDArray[np.int64] = newest[self.of_log[rows]]
+        return times
 
     def read_until(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the time (ms) of the newest record in each id's state partition.

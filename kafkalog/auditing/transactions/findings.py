@@ -114,11 +114,13 @@ class TransactionFindings:
 
     def counts(self) -> Counter[tuple[str, Severity]]:
         """Count the findings by code and severity."""
-        pairs, counts = np.unique(np.stack([self._codes, self._severities]), axis=1, return_counts=True)
+        counts = np.bincount(self._codes * len(Severity) + self._severities)
+        pairs = (divmod(number, len(Severity)) for number in range(len(counts)))
         return Counter(
             {
                 (_CODES[code], Severity(severity)): count
-                for code, severity, count in zip(*pairs.tolist(), counts.tolist(), strict=True)
+                for (code, severity), count in zip(pairs, counts.tolist(), strict=True)
+                if count
             }
         )
 
