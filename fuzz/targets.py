@@ -16,6 +16,7 @@ import kafkalog
 import plain  # the tests' helpers
 from kafkalog import CATALOGUE, Limits
 from kafkalog.auditing.verification import check_headers, check_records
+from kafkalog.escape import escape, escape_bytes
 from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
 from kafkalog.format.compression import DecompressionError, OverLimitError, decompress
 from kafkalog.format.control import control_record
@@ -25,7 +26,6 @@ from kafkalog.format.snapshot import producer_snapshot
 from kafkalog.txn.columns import Columns
 from kafkalog.txn.extents import collapse
 from kafkalog.txn.loops import EXTENT_COLUMNS
-from kafkalog_cli.escape import escape, escape_bytes
 from malformed import CASES, LEGAL
 from official import FIXTURES
 from scanned import EXTENTS

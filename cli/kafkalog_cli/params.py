@@ -11,10 +11,22 @@ import click
 
 from kafkalog.log.moment import Moment
 from kafkalog.quantities import bytes_of, ms_of
+from kafkalog_cli.render.zone import Zone
 
-__all__ = ["At", "NumberRanges", "Offsets", "Size", "Time", "form_of", "names_of"]
+__all__ = ["REPORT_FORMS", "At", "NumberRanges", "Offsets", "Size", "Time", "TimeZone", "form_of", "names_of"]
 
-_SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv"}
+REPORT_FORMS: Final = ("markdown", "html", "trace", "timesketch", "prometheus", "junit")
+_SUFFIXES: Final = {
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".json": "json",
+    ".csv": "csv",
+    ".arrow": "arrow",
+    ".parquet": "parquet",
+}
+_REPORT_SUFFIXES: Final = {
+    ".html": "html", ".md": "markdown", ".pftrace": "trace", ".prom": "prometheus", ".xml": "junit", ".txt": "table",
+}  # fmt: skip
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
@@ -96,9 +108,30 @@ def names_of(known: Callable[[], tuple[str, ...]]) -> Callable[[click.Context, c
     return split
 
 
-def form_of(output: Path, others: Mapping[str, str]) -> str:
-    """Choose a format of rows by an output's suffix; `others` are a command's own suffixes."""
-    form = {**_SUFFIXES, **others}.get(output.suffix.lower())
+class TimeZone(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
+    """A time zone: ``UTC``, ``local``, or a name such as ``Europe/Berlin``."""
+
+    name = "zone"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Zone:
+        if isinstance(value, Zone):
+            return value
+        if value.upper() == "UTC":
+            return Zone()
+        if value == "local":
+            return Zone(local=True)
+        from zoneinfo import ZoneInfo
+
+        try:
+            return Zone(ZoneInfo(value))
+        except (KeyError, OSError, ValueError):
+            self.fail(f"{value!r} is not a time zone, like UTC, local or Europe/Berlin", param, ctx)
+
+
+def form_of(output: Path, others: Mapping[str, str] | None = None) -> str:
+    """Choose a format by an output's suffix: of rows with `others`, a command's own; without them, of a report."""
+    forms = _REPORT_SUFFIXES if others is None else {**_SUFFIXES, **others}
+    form = forms.get(output.suffix.lower())
     if form is None:
         raise click.UsageError(f"The suffix {output.suffix!r} does not name a format: choose one with --format.")
     return form

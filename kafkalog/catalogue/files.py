@@ -125,11 +125,11 @@ FILES: Final[dict[str, Code]] = {
     ),
     "file-name-odd": Code(
         NOTE,
-        "A file in a partition's directory has the suffix of a segment, an index or a snapshot, but its name holds no"
-        " offset that Kafka's 64 bits can hold.",
+        "A file has the suffix of a segment, an index or a snapshot, but its name holds no offset that Kafka's 64 bits"
+        " can hold; or a directory's name ends in a partition that 32 bits cannot hold.",
         "Certain: no broker writes such a name.",
-        "The broker fails to load the partition, or ignores the file.",
-        "Find out what wrote the file. The other files of the partition were read.",
+        "The broker fails to load the partition or the log directory, or ignores the file.",
+        "Find out what wrote it. All other files were read.",
     ),
     "file-unknown": Code(
         WARNING,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from enum import Enum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 __all__ = [
@@ -109,6 +110,7 @@ _HIGHEST_OFFSET: Final = 2**63 - 1
 _HIGHEST_EPOCH: Final = 2**31 - 1
 
 
+@lru_cache(maxsize=4096)  # most names are those of every partition
 def parse_name(name: str) -> FileName:
     """Say what a file is by `name`, the last part of its path."""
     removed = ""

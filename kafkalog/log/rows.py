@@ -13,7 +13,8 @@ from kafkalog.findings import Finding, numbered_id
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
 from kafkalog.format.internal import Internal
-from kafkalog.log.blocks import BatchBlocks, Block, RecordBlocks, Rows
+from kafkalog.log.block_makers import BatchBlocks, RecordBlocks
+from kafkalog.log.blocks import Block, Rows
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.control_blocks import ControlBlocks
 from kafkalog.log.names import FileKind
@@ -180,7 +181,9 @@ class _Segment:
                 self._batch_blocks = BatchBlocks(self.file, self.wanted["batches"], heads.capacity)
             # Made before a wrapper is opened: then its header has more than the file says.
             batches = self._batch_blocks.of(heads, all_rows(heads) if selection.looks_at_records else picks)
-            if not selection.looks_at_records:
+            if selection.looks_at_records:
+                batches.freeze()
+            else:
                 yield Rows(batches, 0, batches.count)
         if reads:
             newest = -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafkalog.tables.column import Column, Table
+from kafkalog.tables.incidents import INCIDENTS
 
 __all__ = [
     "AUDIT_TABLES",
@@ -234,4 +235,4 @@ FINDINGS: Final = Table(
         ),
     ),
 )
-AUDIT_TABLES: Final = (PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)
+AUDIT_TABLES: Final = (INCIDENTS, PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)

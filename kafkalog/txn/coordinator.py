@@ -16,6 +16,7 @@ from kafkalog.format.narrow import one_cell
 from kafkalog.format.records.transaction_state import TransactionState, legal_before
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.placed import among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -255,15 +256,24 @@ class Coordinator:
         around = np.concatenate([listing - 1, listing, listing + 1, following, last[last >= 0]])
         around = around[(around >= 0) & (around < len(self.states))]
         ids = np.unique(np.concatenate([named[named >= 0], self.states.transactional_id[around]]))
-        rows = np.unique(np.concatenate([around, self._bounds[ids], self._bounds[ids + 1] - 1]))
+        return self._some(np.unique(np.concatenate([around, self._bounds[ids], self._bounds[ids + 1] - 1])))
+
+    def of_ids(self, numbers: NDArray[np.intp]) -> Coordinator:
+        """Return the records of some ids."""
+        chosen = np.zeros(len(self.states.ids), bool)
+        chosen[numbers] = True
+        return self._some(np.flatnonzero(chosen[self.states.transactional_id]))
+
+    def _some(self, rows: NDArray[np.int64]) -> Coordinator:
+        """Return some records, the first and the last ones of their ids among them."""
         some = Coordinator(total=self.total)
         some.known, some.newest, some.logs, some.partitions = self.known, self.newest, self.logs, self.partitions
         some.states, some.of_log = self.states.take(rows), self.of_log[rows]
         kept, numbers = np.unique(some.states.transactional_id, return_inverse=True)
         some.states.ids, some.states.transactional_id = [self.states.ids[one] for one in kept.tolist()], numbers
-        of = np.flatnonzero(named >= 0)
-        of = of[np.unique(producer_ids[of], return_index=True)[1]]
-        some._named = producer_ids[of], np.searchsorted(kept, named[of])
+        producers, ids = self._named
+        named = among(ids, kept)
+        some._named = producers[named], np.searchsorted(kept, ids[named])
         return some
 
 

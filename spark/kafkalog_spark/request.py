@@ -61,7 +61,12 @@ class Request:
         view = told.get("view", "transactions")
         if view not in views:
             raise UnsupportedError(f"view {view!r} does not exist: the views are {', '.join(views)}")
-        limits = Limits(**_named(told, max_batch_bytes="maxbatchbytes", max_decompressed_bytes="maxdecompressedbytes"))
+        limits = Limits(
+            **_named(
+                told, max_batch_bytes="maxbatchbytes", max_decompressed_bytes="maxdecompressedbytes",
+                max_expansion="maxexpansion",
+            )
+        )  # fmt: skip
         audit = AuditOptions(
             limits,
             **_named(
@@ -131,6 +136,7 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "endpoint": str,
     "maxbatchbytes": bytes_of,
     "maxdecompressedbytes": bytes_of,
+    "maxexpansion": bytes_of,
     "now": ms_of,
     "partition": _numbers,
     "pushdown": _yes,

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from kafkalog.auditing.incidents import needed
 from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan, scan_messages
 from kafkalog.auditing.pipeline import (
     LogPlace,
@@ -36,6 +37,7 @@ from kafkalog.auditing.transactions import (
     Surroundings,
     conflicts,
     log_batches,
+    notable_rows,
     own_epoch_keys,
 )
 from kafkalog.log.chunk import Limits
@@ -45,10 +47,13 @@ from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.audit import FINDINGS
+from kafkalog.tables.notable import NOTABLE
 from kafkalog.txn.columns import Columns, Packed
 
 __all__ = [
     "CONFLICTS",
+    "EXPLAINED",
     "JUDGED",
     "PLACES",
     "SCANNED",
@@ -83,6 +88,7 @@ JUDGED: Final = pa.schema(
 )  # fmt: skip
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
+EXPLAINED: Final = "explained"  # the findings that incidents need
 _MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 _KEY_SHARES: Final = 64
 
@@ -219,6 +225,14 @@ class Judge:
         yield ("counts", cluster, share, 0, write_counts(codes, sizes))
 
     def _batches(self, table: str, share: int, found: Judgement) -> Iterator[pa.RecordBatch]:
+        if table == EXPLAINED:
+            of_logs = (row for log in found.logs for row in finding_rows(log.findings, log.node.node_id))
+            rows = filter(needed, chain(finding_rows(found.findings), of_logs))
+            yield from arrow_batches(rows, arrow_schema(FINDINGS))
+            return
+        if table == NOTABLE.name:
+            yield from arrow_batches(chain.from_iterable(map(notable_rows, found.logs)), arrow_schema(NOTABLE))
+            return
         if table == "findings":
             yield from arrow_batches(finding_rows(found.findings), arrow_schema(TABLES[table]))
         if table == "gaps" and share:

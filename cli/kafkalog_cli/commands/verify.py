@@ -6,13 +6,11 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.log.names import local_path
 from kafkalog.tables.replicas import REPLICAS
 from kafkalog.tables.verify import VERIFY_TABLES
 from kafkalog_cli.options import (
@@ -20,12 +18,12 @@ from kafkalog_cli.options import (
     format_option,
     jobs_option,
     limit_options,
-    output_option,
+    output_options,
     row_form,
     status_options,
     table_option,
 )
-from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.output import Target, say
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification
@@ -57,12 +55,13 @@ _HASHES: Final = ("sha256",)
 @columns_option(VERIFY_TABLES)
 @limit_options
 @jobs_option
-@output_option("Write to this file, or to a new directory with provenance.json.")
+@output_options("Write to this file; without a suffix, to this new directory with provenance.json.")
 @status_options()
 def verify(
     paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
     tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
-    max_decompressed_bytes: int, jobs: int | None, replicas: bool, output: Path | None, fail_on: str, exit_zero: bool,
+    max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None, replicas: bool, target: Target,
+    fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
     """Check whether DIRs and FILEs are whole: brokers' log directories, single partitions, segments, side files.
 
@@ -73,10 +72,8 @@ def verify(
         kafkalog verify --against before/provenance.json /copy/of/log.dirs
         kafkalog verify --replicas broker-1 broker-2
     """
-    form = row_form(form, output, tables)
-    folder = output is not None and (form == "parquet" or (form == "ndjson" and not output.suffix))
-    if form == "parquet" and output is None:
-        raise click.UsageError("--format parquet needs -o DIR.")
+    form = row_form(form, target, tables)
+    folder = target.is_folder(form)
     if folder and columns:
         raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     from kafkalog.auditing.verification import VerifyOptions, changes_since, read_recorded
@@ -86,19 +83,20 @@ def verify(
     if recorded is not None and recorded.hashed:
         hashed = hashed or _HASHES[0]
     started = time.time()
-    found = run(paths, VerifyOptions(Limits(max_batch_bytes, max_decompressed_bytes), depth, hashed, jobs, replicas))
+    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
+    found = run(paths, VerifyOptions(limits, depth, hashed, jobs, replicas))
     if recorded is not None:
         found.tell(changes_since(recorded, found.files, paths))
     summary = found.summary()
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:
         say(f"error: {line}")
-    if folder and output is not None:
-        _write_folder(found, form, output, tables or _NAMES, paths, status, started)
+    if folder:
+        _write_folder(found, form, target, tables or _NAMES, paths, status, started)
         print(summary.verdict())
         return status
-    with data_stream(output, [Path(local_path(path)) for path in paths]) as stream:
-        _write(found, form, stream, tables, columns, everything=everything, terminal=output is None and is_terminal())
+    with target.stream(paths) as stream:
+        _write(found, form, stream, tables, columns, everything=everything, terminal=target.on_terminal)
     return status
 
 
@@ -153,35 +151,26 @@ def _write_pairs(found: Verification, stream: BinaryIO, *, terminal: bool) -> No
 
 
 def _rows(found: Verification, wanted: Sequence[str]) -> Iterable[tuple[Table, Iterable[tuple[Any, ...]]]]:
-    return ((table, found.rows(table.name)) for table in VERIFY_TABLES if table.name in wanted)
+    from kafkalog.auditing.incidents import rows_of_verification
+
+    return ((table, rows_of_verification(found, table.name)) for table in VERIFY_TABLES if table.name in wanted)
 
 
 def _write_folder(
-    found: Verification, form: str, output: Path, tables: Sequence[str], paths: Sequence[str], status: Exit,
+    found: Verification, form: str, target: Target, tables: Sequence[str], paths: Sequence[str], status: Exit,
     started: float,
 ) -> None:  # fmt: skip
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
+    from kafkalog_cli.render.folders import write_tables
     from kafkalog_cli.render.parquet import parquet_engine, write_directory, write_parquet
 
     summary = found.summary()
-    engine = parquet_engine() if form == "parquet" else form
+    engine = form if form == "ndjson" else parquet_engine()
     rows = _rows(found, tables)
 
     def origin() -> dict[str, Any]:
         return provenance(summary, file_entries(found.files, paths), sys.argv[1:], started, engine)
 
-    write = partial(write_parquet if form == "parquet" else _write_lines, rows)
-    write_directory(output, paths, write, summary, status, origin)
-
-
-def _write_lines(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], folder: Path) -> None:
-    """Write each table as a file of ndjson."""
-    from kafkalog_cli.render.rows import NdjsonSink
-
-    for table, rows in tables:
-        with (folder / f"{table.name}.ndjson").open("wb") as stream:
-            sink = NdjsonSink(stream, ())
-            for row in rows:
-                sink.row(table, row)
-            sink.close()
+    write = partial(write_parquet, rows) if form == "parquet" else partial(write_tables, form, rows)
+    write_directory(target, paths, write, summary, status, origin)

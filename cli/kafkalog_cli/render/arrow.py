@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kafkalog.log.arrow import ARROW_ROOM, ArrowRows
+from kafkalog.log.arrow import ARROW_ROOM
+from kafkalog.log.arrow_rows import ArrowRows
 from kafkalog.log.blocks import Rows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, chosen_schema

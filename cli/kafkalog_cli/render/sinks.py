@@ -28,11 +28,15 @@ def style(terminal: bool) -> Style:
 
 
 def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequence[str], *, terminal: bool) -> BlockSink:
-    """Return the sink for `form` of a command that has these tables; a csv has the first."""
+    """Return the sink for `form` of a command that has these tables; csv, Arrow and Parquet have the first."""
     if form == "ndjson":
         return NdjsonSink(stream, columns)
     if form == "json":
         return JsonSink(stream, columns, tables)
+    if form in ("arrow", "parquet"):
+        from kafkalog_cli.render.arrow import arrow_stream
+
+        return arrow_stream(form, stream, columns, tables[0], ())
     if form == "csv":
         return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal)
     return TableSink(stream, columns, **style(terminal))

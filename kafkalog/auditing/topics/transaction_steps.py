@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import STATE_TOPIC
+from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITIONS
 from kafkalog.txn.coordinator import Coordinator, StateRows
@@ -54,11 +55,12 @@ class Step(NamedTuple):
 
 def transition_rows(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
-    tables: Container[str] = (TRANSITIONS.name,),
+    tables: Container[str] = (TRANSITIONS.name,), ids: Collection[str] = (),
 ) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
     """Yield each step of each transactional id as a row, ids in order, and every finding.
 
-    With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records.
+    With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records. `ids` are
+    names or patterns of those that are wanted. Raises NothingMatchesError after the findings if there is none of them.
     """
     findings: list[Finding] = []
     report = findings.append
@@ -70,14 +72,20 @@ def transition_rows(
         rows = StateColumns.concat([scan.states for scan in log.scans])
         clusters.setdefault(log.cluster, []).append(StateRows(directory.log, directory.partition, rows))
     yield from findings
+    coordinators = [Coordinator(rows_of_logs) for rows_of_logs in clusters.values()]
+    known = [name for coordinator in coordinators for name in coordinator.states.ids]
+    if logs and ids and not any(matches(name, ids) for name in known):
+        raise nothing_matches("transactional id", ids, known)
     for directory in (log.partition.directory for log in logs if INTERNAL.name in tables):
         for record in split(of_directory(directory, limits), []):
-            if moment is None or moment.holds(record.offset, record.timestamp):
+            key = (None if record.content is None else record.content.key) or {}
+            is_meant = matches(key.get("transactionalId"), ids)
+            if is_meant and (moment is None or moment.holds(record.offset, record.timestamp)):
                 yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
-    for rows_of_logs in clusters.values():
-        entries = _entries(Coordinator(rows_of_logs))
-        for _, of_id in groupby(entries, key=lambda entry: entry.record.transactional_id):
-            yield from ((TRANSITIONS, _row(step)) for step in _chosen(of_id, moment))
+    for coordinator in coordinators:
+        for name, of_id in groupby(_entries(coordinator), key=lambda entry: entry.record.transactional_id):
+            if matches(name, ids):
+                yield from ((TRANSITIONS, _row(step)) for step in _chosen(of_id, moment))
 
 
 def _entries(coordinator: Coordinator) -> Iterator[Entry]:

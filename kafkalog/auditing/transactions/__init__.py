@@ -18,13 +18,22 @@ from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.batches import audit_batches, log_batches
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, Deadlines, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
+from kafkalog.auditing.transactions.narrowed import narrowed
+from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
 from kafkalog.auditing.transactions.reported import Reported
-from kafkalog.auditing.transactions.rows import audit_rows, coordinator_rows, partition_row, unsettled_rows
+from kafkalog.auditing.transactions.rows import (
+    audit_rows,
+    coordinator_rows,
+    partition_row,
+    transaction_columns,
+    unsettled_rows,
+)
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 
 __all__ = [
     "KEY_COLUMNS",
+    "NEWEST_ABORTED",
     "OF_VERDICTS",
     "AtomicityCheck",
     "Audit",
@@ -52,7 +61,10 @@ __all__ = [
     "fates_after_salvage",
     "judge",
     "log_batches",
+    "narrowed",
+    "notable_rows",
     "own_epoch_keys",
     "partition_row",
+    "transaction_columns",
     "unsettled_rows",
 ]

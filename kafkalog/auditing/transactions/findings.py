@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,6 +26,7 @@ from kafkalog.tables.audit import CERTAINTIES, STATES
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Coordinator
+from kafkalog.txn.placed import among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,6 +125,16 @@ class TransactionFindings:
                 if count
             }
         )
+
+    def of_producers(self, producers: NDArray[np.int64]) -> TransactionFindings:
+        """Return the findings about the transactions of some producers."""
+        places = self._verdicts.judged.places[self._numbers]
+        kept = among(self._verdicts.rows.take(places, "producer_id")["producer_id"], producers)
+        found = copy(self)
+        found._numbers, found._codes, found._severities = (
+            column[kept] for column in (self._numbers, self._codes, self._severities)
+        )
+        return found
 
     def __iter__(self) -> Iterator[Finding]:
         for start in range(0, len(self), _AT_ONCE):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafkalog.auditing.partition import PartitionAudit, located, log_findings, marker_findings, replica_forks
+from kafkalog.auditing.partition import PartitionAudit, fork_of, located, log_findings, marker_findings, replica_forks
 from kafkalog.auditing.side_files import check_partition, explains_transactions, settle_copy
 from kafkalog.auditing.topics import policies, with_leader
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
@@ -29,7 +29,8 @@ __all__ = ["Judgement", "LogAudit", "judge"]
 class LogAudit:
     """A partition's audit on one node, with the verdicts on its transactions.
 
-    `unidentified` counts ended transactions that nothing identifies in other partitions.
+    `unidentified` counts ended transactions that nothing identifies in other partitions. `fork` is the offset from
+    which on it has another history than the replica that speaks for the partition, None if it has the same.
     """
 
     node: LogDirectory
@@ -38,6 +39,7 @@ class LogAudit:
     judged: AtomicityCheck
     findings: Reported = field(default_factory=Reported)
     unidentified: int = 0
+    fork: int | None = None
 
 
 @dataclass(slots=True)
@@ -65,6 +67,8 @@ def judge(
         every = [list(log.findings) for log in logs]
         for log, findings in zip(logs, say_once(partitions, every, speaker), strict=True):
             log.findings = Reported(findings)
+            fork = fork_of(log.partition, partitions[speaker])
+            log.fork = None if fork is None else fork[0]
     return Judgement(logs, list(replica_forks(partitions, speaker)) if share == 0 else [])
 
 

@@ -21,13 +21,13 @@ from kafkalog.txn.columns import NONE, Columns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Bracket", "Known", "Moments", "Read"]
+__all__ = ["NEVER", "Bracket", "Known", "Moments", "Read"]
 
-_NEVER: Final = 2**62  # later than any time, and times of any bytes are cut to it
+NEVER: Final = 2**62  # later than any time, and times of any bytes are cut to it
 
 
 def _time(times: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.clip(times, -_NEVER, _NEVER)
+    return np.clip(times, -NEVER, NEVER)
 
 
 class Known(NamedTuple):
@@ -91,12 +91,12 @@ class Moments:
         """Return the times of the markers around offsets."""
         offsets, times = self._markers
         at = np.searchsorted(offsets, first_offsets) + 1
-        around = np.concatenate([[-1], times, [_NEVER]])
+        around = np.concatenate([[-1], times, [NEVER]])
         return Bracket(around[at - 1], around[at])
 
     def known(self, rows: Columns, read: Read) -> Known:
         """Say what is known of open transactions in files that may be of different moments."""
-        newest, log, said = min(read.newest, _NEVER), self._audit.newest_broker, _time(read.said)
+        newest, log, said = min(read.newest, NEVER), self._audit.newest_broker, _time(read.said)
         begins, last = _time(rows["min_timestamp"]), _time(rows["max_timestamp"])
         bracket = self.bracket(rows["first_offset"])
         point = np.maximum(bracket.holds(last), _time(read.decided))
@@ -108,6 +108,6 @@ class Moments:
         # copy takes.
         point = np.maximum(last, said)
         goes_on = (self._audit.newest > point) & (read.state > point) & (newest - point > read.copy_ms)
-        proved |= (bracket.after == _NEVER) & goes_on
+        proved |= (bracket.after == NEVER) & goes_on
         early = (read.state < bracket.holds(begins)) | (log < read.due)
         return Known(proved, early & recent & ~proved, recent)

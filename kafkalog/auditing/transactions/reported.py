@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from kafkalog.auditing.transactions.findings import TransactionFindings
 from kafkalog.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Reported"]
 
@@ -32,3 +37,16 @@ class Reported:
             else:
                 counts.update((finding.code, finding.severity) for finding in part)
         return counts
+
+    def kept(self, test: Callable[[Finding], bool], producers: NDArray[np.int64] | None) -> Reported:
+        """Return the findings that pass a test; of those about transactions the ones about some producers, or all."""
+        return Reported(
+            *(
+                [finding for finding in part if test(finding)]
+                if isinstance(part, list)
+                else part
+                if producers is None
+                else part.of_producers(producers)
+                for part in self._parts
+            )
+        )

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.findings import Finding, Severity
+from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.outcome import Outcome
 from kafkalog.txn.columns import NONE
 
@@ -63,7 +64,8 @@ class LogSummary:
         partition, directory = log.partition, log.partition.directory
         first = log.verdicts.first_open()
         blocker = None
-        if first is not None:
+        # Of a narrowed audit the first open transaction may be another one than what blocks the log.
+        if first is not None and first.row["first_offset"] <= partition.last_stable_offset:
             row = first.row
             since = row["min_timestamp"] if row["min_timestamp"] != NONE else row["max_timestamp"]
             blocker = Blocker(row["first_offset"], row["producer_id"], first.transactional_id, first.state, since)
@@ -104,12 +106,14 @@ class Summary:
     logs: list[LogSummary] = field(default_factory=list)
     findings: Counter[tuple[str, Severity]] = field(default_factory=Counter)
     unreadable: list[str] = field(default_factory=list)
+    narrowing: Narrowing = EVERYTHING
 
     @classmethod
     def of(cls, audit: Audit) -> Summary:
         """Sum up an audit."""
         summary = cls([LogSummary.of(log) for cluster in audit.clusters for log in cluster.logs])
         summary.unreadable += audit.unreadable
+        summary.narrowing = audit.narrowing
         for cluster in audit.clusters:
             for node in cluster.nodes:
                 summary.count(node.findings)
@@ -141,7 +145,10 @@ class Summary:
         return outcome
 
     def verdict(self) -> str:
-        """Return the verdict in one line."""
+        """Return the verdict in one line, with what it is about where that is not everything."""
+        return f"{self._verdict()} (only {self.narrowing.words()})" if self.narrowing else self._verdict()
+
+    def _verdict(self) -> str:
         counts: Counter[str] = Counter()
         worst: dict[str, Severity] = {}
         for (code, severity), count in self.findings.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from kafkalog.tables.audit import CAUSES, CERTAINTIES, STATES
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns, Packed
 from kafkalog.txn.coordinator import Coordinator
+from kafkalog.txn.placed import among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,9 +70,27 @@ class Verdicts:
         """Yield the rows that are neither committed nor aborted, with their verdicts; some thousand at a time."""
         places = self.judged.places[~np.isin(self.judged.state, _DECIDED)]
         for start in range(0, len(places), _AT_ONCE):
-            some = places[start : start + _AT_ONCE]
-            rows = self.rows.take(some)
-            yield rows, self._words(some, rows)
+            yield self.of_places(places[start : start + _AT_ONCE])
+
+    def of_places(self, places: NDArray[np.intp]) -> tuple[Columns, Words]:
+        """Return some rows, by their numbers, with their verdicts."""
+        rows = self.rows.take(places)
+        return rows, self._words(places, rows)
+
+    def of_producers(self, producers: NDArray[np.int64]) -> Verdicts:
+        """Return the verdicts on the rows of some producers."""
+        kept, places, start = Packed(self.rows.names), [np.empty(0, np.intp)], 0
+        for rows in self.rows.blocks():
+            meant = among(rows["producer_id"], producers)
+            kept.append(rows.take(meant))
+            places.append(start + np.flatnonzero(meant))
+            start += len(rows)
+        every = np.concatenate(places)
+        judged = self.judged.take(among(self.judged.places, every))
+        found = copy(self)
+        found.rows, found._counts = kept, None
+        found.judged = judged._replace(places=np.searchsorted(every, judged.places))
+        return found
 
     def _words(self, places: NDArray[np.intp], rows: Columns) -> Words:
         """Return the words of rows: most follow from their markers, some from their own verdicts."""
