@@ -31,6 +31,10 @@ class MadeAudit:
     worst: str | None = None
     complete: bool = True
 
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.tables) | {"transactions"}
+
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         return iter(self.tables.get(table, ()))
 

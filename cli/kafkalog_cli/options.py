@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any, Final, Protocol, TypeVar
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.log.names import local_path
 from kafkalog.narrowing import Narrowing
 from kafkalog.tables import Table
 from kafkalog_cli.output import Target
 from kafkalog_cli.params import NumberRanges, Size, TimeZone, form_of, names_of
 
 __all__ = [
+    "ROW_FORMS",
     "columns_option",
     "findings_option",
     "format_option",
@@ -34,6 +37,8 @@ __all__ = [
     "topic_option",
     "transactional_id_option",
     "tz_option",
+    "unpacked",
+    "unpacked_option",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -45,7 +50,7 @@ class Option(Protocol):
     def __call__(self, command: Command, /) -> Command: ...
 
 
-_FORMATS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
+ROW_FORMS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
 
 
 def in_order(*options: Option) -> Option:
@@ -60,7 +65,7 @@ def in_order(*options: Option) -> Option:
 
 
 def format_option(
-    formats: Sequence[str] = _FORMATS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
+    formats: Sequence[str] = ROW_FORMS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
 ) -> Option:
     """Declare ``--format``, as `form`; without it the suffix of ``-o`` decides."""
     return click.option("--format", "form", type=click.Choice(formats), help=f"Output format.  [default: {default}]")
@@ -136,6 +141,29 @@ limit_options: Final = in_order(
     max_expansion_option(),
 )  # fmt: skip
 
+_MAX_UNPACKED: Final = "kafkalog.max_unpacked_bytes"
+
+
+def _keep_max_unpacked(ctx: click.Context, _param: click.Parameter, value: int) -> None:
+    ctx.meta[_MAX_UNPACKED] = value
+
+
+unpacked_option: Final = click.option(
+    "--max-unpacked-bytes", type=Size(), default="64GiB", show_default=True, expose_value=False,
+    callback=_keep_max_unpacked, help="Most bytes that archives and compressed files are unpacked to, in TMPDIR.",
+)  # fmt: skip
+
+
+def unpacked(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths of a command, with what is in archives in their place, as long as the command runs."""
+    if not any(os.path.isfile(local_path(path.partition("!/")[0])) for path in paths):
+        return tuple(paths)
+    from kafkalog.log.unpacked import unpacked as opened
+
+    ctx = click.get_current_context()
+    return tuple(ctx.with_resource(opened(paths, ctx.meta[_MAX_UNPACKED])))
+
+
 jobs_option: Final = click.option(
     "--jobs",
     type=click.IntRange(min=0),
@@ -200,12 +228,16 @@ def status_options(default: Severity = Severity.WARNING) -> Option:
     )  # fmt: skip
 
 
-def row_form(form: str | None, target: Target, tables: Sequence[object]) -> str:
-    """Return the format of rows: the one that is named, or that of the output's suffix.
+def row_form(
+    form: str | None, target: Target, tables: Sequence[object], others: Mapping[str, str] | None = None
+) -> str:
+    """Return the format: the one that is named, or that of the output's suffix; `others` are a command's own.
 
     Raises UsageError for a CSV of several tables, and for a file of a format that has a file for each.
     """
-    form = form or ("table" if target.path is None else form_of(target.path, {"": "parquet", ".txt": "table"}))
+    form = form or (
+        "table" if target.path is None else form_of(target.path, {"": "parquet", ".txt": "table", **(others or {})})
+    )
     if form == "csv" and len(tables) != 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     if form in ("arrow", "parquet"):

@@ -10,12 +10,28 @@ from typing import Any, Final
 import click
 
 from kafkalog.log.moment import Moment
-from kafkalog.quantities import bytes_of, ms_of
+from kafkalog.quantities import Ago, When, bytes_of, time_of
 from kafkalog_cli.render.zone import Zone
 
-__all__ = ["REPORT_FORMS", "At", "NumberRanges", "Offsets", "Size", "Time", "TimeZone", "form_of", "names_of"]
+__all__ = [
+    "REPORT_FORMS",
+    "REPORT_SUFFIXES",
+    "TIMES",
+    "At",
+    "NumberRanges",
+    "Offsets",
+    "Size",
+    "Time",
+    "TimeZone",
+    "form_of",
+    "names_of",
+]
 
 REPORT_FORMS: Final = ("markdown", "html", "trace", "timesketch", "prometheus", "junit")
+# What the help of an option says of the times that it takes.
+TIMES: Final = (
+    "2026-11-21T03:00:00Z (UTC without a zone), 2026-11-21, ms since 1970, or -1h, -30m, -2d before the newest."
+)
 _SUFFIXES: Final = {
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
@@ -24,7 +40,7 @@ _SUFFIXES: Final = {
     ".arrow": "arrow",
     ".parquet": "parquet",
 }
-_REPORT_SUFFIXES: Final = {
+REPORT_SUFFIXES: Final = {
     ".html": "html", ".md": "markdown", ".pftrace": "trace", ".prom": "prometheus", ".xml": "junit", ".txt": "table",
 }  # fmt: skip
 
@@ -44,15 +60,15 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run tim
 
 
 class Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A time as ms since 1970 or ISO-8601; without a zone it is UTC."""
+    """A time: ISO-8601, ms since 1970, or relative to the newest one; without a zone it is UTC."""
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> When:
+        if isinstance(value, int | Ago):
             return value
         try:
-            return ms_of(str(value))
+            return time_of(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -128,10 +144,9 @@ class TimeZone(click.ParamType):  # type: ignore[type-arg]  # not generic at run
             self.fail(f"{value!r} is not a time zone, like UTC, local or Europe/Berlin", param, ctx)
 
 
-def form_of(output: Path, others: Mapping[str, str] | None = None) -> str:
-    """Choose a format by an output's suffix: of rows with `others`, a command's own; without them, of a report."""
-    forms = _REPORT_SUFFIXES if others is None else {**_SUFFIXES, **others}
-    form = forms.get(output.suffix.lower())
+def form_of(output: Path, others: Mapping[str, str]) -> str:
+    """Choose a format by an output's suffix; `others` are a command's own suffixes."""
+    form = {**_SUFFIXES, **others}.get(output.suffix.lower())
     if form is None:
         raise click.UsageError(f"The suffix {output.suffix!r} does not name a format: choose one with --format.")
     return form

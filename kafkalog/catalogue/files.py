@@ -187,6 +187,13 @@ FILES: Final[dict[str, Code]] = {
         "Brokers know their log.dirs by name only.",
         "Name one of them to read it alone.",
     ),
+    "partition-of-file": Code(
+        NOTE,
+        "A partition's file was given where a directory is needed: the whole partition was read.",
+        "By the file's name, and by what is in its directory.",
+        "A broker reads all of a partition's files together.",
+        "Use kafkalog dump or kafkalog verify to read the file alone.",
+    ),
     "log-directory-inside": Code(
         NOTE,
         "A log directory inside another log directory, which was not read with it.",

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kafkalog.auditing.incidents import rows_of_audit
+from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, Summary, transaction_columns
+from kafkalog.auditing.verification import Verification
 from kafkalog.tables import TABLES
+from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog.tables.verify import VERIFY_TABLES
 from kafkalog.txn.columns import NONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AuditSource", "source_of", "transaction_rows"]
+__all__ = ["AuditSource", "source_of", "source_of_verification", "transaction_rows"]
 
 Row = dict[str, Any]
 
 
 class AuditSource(Protocol):
-    """An audit's verdict, totals and tables."""
+    """The verdict, totals and tables of an audit, or of a verification, which has no transactions."""
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """Return the names of its tables."""
 
     @property
     def verdict(self) -> str: ...
@@ -45,10 +51,13 @@ class AuditSource(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class _AuditInMemory:
-    audit: Audit
-    summary: Summary
+class _Summed:
+    """What audits and verifications sum up alike."""
+
+    __slots__ = ("summary",)
+
+    def __init__(self, summary: Summary) -> None:
+        self.summary = summary
 
     @property
     def verdict(self) -> str:
@@ -66,19 +75,51 @@ class _AuditInMemory:
     def complete(self) -> bool:
         return self.summary.complete
 
+
+class _AuditInMemory(_Summed):
+    __slots__ = ("_audit",)
+    tables = frozenset(table.name for table in AUDIT_TABLES)
+
+    def __init__(self, audit: Audit, summary: Summary) -> None:
+        super().__init__(summary)
+        self._audit = audit
+
     def rows(self, table: str) -> Iterator[Row]:
         names = TABLES[table].names
-        return (dict(zip(names, row, strict=True)) for row in rows_of_audit(self.audit, table))
+        return (dict(zip(names, row, strict=True)) for row in rows_of_audit(self._audit, table))
 
     def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
-        for cluster in self.audit.clusters:
+        for cluster in self._audit.clusters:
             for log in cluster.logs:
                 yield from transaction_columns(log)
+
+
+class _VerificationInMemory(_Summed):
+    __slots__ = ("_found",)
+    tables = frozenset(table.name for table in VERIFY_TABLES)
+
+    def __init__(self, found: Verification) -> None:
+        super().__init__(found.summary())
+        self._found = found
+
+    def rows(self, table: str) -> Iterator[Row]:
+        if table not in self.tables:
+            return iter(())
+        names = TABLES[table].names
+        return (dict(zip(names, row, strict=True)) for row in rows_of_verification(self._found, table))
+
+    def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
+        return iter(())
 
 
 def source_of(audit: Audit, summary: Summary | None = None) -> AuditSource:
     """Return the source of an audit in memory."""
     return _AuditInMemory(audit, summary or Summary.of(audit))
+
+
+def source_of_verification(found: Verification) -> AuditSource:
+    """Return the source of a verification in memory."""
+    return _VerificationInMemory(found)
 
 
 def transaction_rows(source: AuditSource) -> Iterator[Row]:

@@ -32,6 +32,7 @@ class WrittenAudit:
         from kafkalog.auditing.pipeline import SUCCESS, VERDICT
 
         self._folder = folder
+        self.tables = frozenset(name for name in TABLES if (folder / name).is_dir())
         if not (folder / SUCCESS).is_file():
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
         try:

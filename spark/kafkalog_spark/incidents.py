@@ -21,7 +21,7 @@ from kafkalog_spark.executor import JudgedFrame
 
 __all__ = ["OF_TASKS", "incident_rows"]
 
-OF_TASKS: Final = (NOTABLE.name, tasks.EXPLAINED)
+OF_TASKS: Final = (NOTABLE.name, tasks.EXPLAINED, tasks.LOST)
 
 Row = tuple[Any, ...]
 
@@ -46,9 +46,10 @@ def incident_rows(
         one = around[number]
         known.append(
             known_of_tables(
-                cluster.cluster_id, reported, of_cluster, notable, one.coordinator, one.metadata, cluster.nodes, one.now
+                cluster.cluster_id, reported, of_cluster, notable, collected.get((tasks.LOST, number), ()),
+                one.coordinator, one.metadata, cluster.nodes, one.now,
             )
-        )
+        )  # fmt: skip
     return [incident.row() for incident in incidents_of(known)]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from kafkalog_cli.options import jobs_option
-from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.output import Target, is_terminal, say
 
 __all__ = ["timeline"]
 
@@ -68,7 +68,7 @@ def timeline(
     drawn = lanes_by_time(source, cells, wanted, _LANES[lanes]) if by_time else lanes_by_offset(source, cells, wanted)
     if ids is not None:
         drawn = [lane for lane in drawn if lanes != "transactional-id" or fnmatch.fnmatchcase(lane.name, ids)]
-    with data_stream(None, []) as stream:
+    with Target(None).stream(()) as stream:
         color = style(is_terminal())["color"]
         for line in timeline_lines(drawn, width=cells, by_time=by_time, ascii_only=ascii_only, color=color):
             stream.write(f"{line}\n".encode("utf-8", "surrogateescape"))

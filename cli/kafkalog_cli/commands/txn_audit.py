@@ -11,22 +11,31 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Severity
+from kafkalog.format.times import iso
 from kafkalog.narrowing import Narrowing
+from kafkalog.quantities import Ago
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
 from kafkalog_cli.options import (
+    ROW_FORMS,
     columns_option,
+    findings_option,
     format_option,
     jobs_option,
     narrowing_options,
     output_options,
     row_form,
+    tz_option,
+    unpacked,
+    unpacked_option,
 )
 from kafkalog_cli.output import Target, say
+from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES
+from kafkalog_cli.render.zone import Zone
 
 if TYPE_CHECKING:
-    from kafkalog.auditing.transactions import Audit
+    from kafkalog.auditing.transactions import Audit, Summary
 
 __all__ = ["txn_audit"]
 
@@ -52,13 +61,16 @@ class _Filter:
 
 @click.command("txn-audit")
 @click.argument("paths", nargs=-1, required=True, metavar="DIR...")
-@format_option()
+@format_option((*ROW_FORMS, *REPORT_FORMS))
 @click.option("--all", "everything", is_flag=True, help="Show all rows of all tables except visible.")
 @columns_option(AUDIT_TABLES)
+@findings_option
+@tz_option
 @narrowing_options
 @click.option("--state", multiple=True, type=click.Choice(STATES),
               help="Show only transactions in this state; the verdict stays the same.")  # fmt: skip
 @jobs_option
+@unpacked_option
 @output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
 @click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
               help="Where the audit runs; Spark writes only Parquet.")  # fmt: skip
@@ -69,7 +81,8 @@ class _Filter:
 def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
     narrowing: Narrowing, state: tuple[str, ...], jobs: int | None, target: Target, hashed: bool, fail_on: str,
-    exit_zero: bool, engine: str, master: str | None, confirm: float | None, **options: Any,
+    exit_zero: bool, engine: str, master: str | None, confirm: float | None, findings: bool, zone: Zone,
+    **options: Any,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
@@ -79,7 +92,9 @@ def txn_audit(
         kafkalog explain transaction-hanging
     """
     chosen = _Filter(narrowing, state)
-    form = row_form(form, target, tables)
+    form = row_form(form, target, tables, REPORT_SUFFIXES)
+    if form in REPORT_FORMS and (tables or columns or state):
+        raise click.UsageError(f"--format {form} has all tables: choose partitions and ids, not tables or rows.")
     folder = target.is_folder(form)
     if folder and columns:
         raise click.UsageError("--columns works only with rows as text; readers of Parquet choose columns themselves.")
@@ -101,14 +116,17 @@ def txn_audit(
         from kafkalog_cli.bulk import run_bulk
 
         return run_bulk(paths, str(target.path), overwrite=target.overwrite, master=master)
-    from kafkalog.auditing.pipeline import audit, confirmed
+    from kafkalog.auditing.pipeline import audit, confirmed, provenance
     from kafkalog.auditing.transactions import Summary, narrowed
 
-    started = time.time()
+    paths, started = unpacked(paths), time.time()
     of_audit = audit_options_of(options, jobs=jobs)
     found = audit(paths, of_audit)
     if confirm is not None:
         found = confirmed(found, paths, of_audit, confirm)
+    if isinstance(of_audit.now, Ago):
+        for now in sorted({cluster.now for cluster in found.clusters}):
+            say(f"the present is {iso(now)}")
     found = narrowed(found, narrowing)
     summary = Summary.of(found)
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
@@ -122,25 +140,39 @@ def txn_audit(
             paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
         print(summary.verdict())
+    elif form in REPORT_FORMS or (form == "table" and not tables and not everything and not state):
+        from kafkalog.reports import source_of
+        from kafkalog_cli.render.parquet import files_of
+        from kafkalog_cli.render.reports import write_form
+        from kafkalog_cli.render.sinks import style
+
+        def origin() -> dict[str, Any]:
+            return provenance(summary, files_of(found, hashed=hashed), sys.argv[1:], started, "local")
+
+        with target.stream(paths) as stream:
+            write_form(
+                form, source_of(found, summary), origin, stream, zone=zone, style=style(target.on_terminal),
+                findings=findings,
+            )  # fmt: skip
     else:
         with target.stream(paths) as stream:
-            _write(found, form, stream, tables, columns, chosen, everything=everything, terminal=target.on_terminal)
+            _write(found, summary, form, stream, tables, columns, chosen, terminal=target.on_terminal)
+    if target.path is not None and not folder:
+        print(summary.verdict())
     return status
 
 
 def _write(
-    found: Audit, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], chosen: _Filter,
-    *, everything: bool, terminal: bool,
+    found: Audit, summary: Summary, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...],
+    chosen: _Filter, *, terminal: bool,
 ) -> None:  # fmt: skip
     from kafkalog.auditing.incidents import rows_of_audit
-    from kafkalog_cli.render.report import write_report
-    from kafkalog_cli.render.sinks import sink_of, style
+    from kafkalog_cli.render.sinks import sink_of, write_summary
 
     wanted = tables or SHOWN
-    if form == "table" and not tables and not everything:
-        write_report(found, stream, chosen.of, **style(terminal))
-        return
     sink = sink_of(form, stream, columns, wanted, terminal=terminal)
+    if not tables:
+        write_summary(sink, summary.row())
     for table in AUDIT_TABLES:
         if table.name in wanted:
             test = chosen.of(table)

@@ -17,7 +17,7 @@ from kafkalog_cli.exit import OutputError
 from kafkalog_cli.output import Target
 from kafkalog_cli.render.folders import write_tables
 
-__all__ = ["ParquetSink", "parquet_engine", "write_audit", "write_directory", "write_parquet"]
+__all__ = ["ParquetSink", "files_of", "parquet_engine", "write_audit", "write_directory", "write_parquet"]
 
 
 Row = Sequence[Any]
@@ -48,7 +48,7 @@ def write_audit(
         return found if test_of is None else filter(test_of(table), found)
 
     def origin() -> dict[str, Any]:
-        return provenance(summary, _files(audit, hashed=hashed), arguments, started, engine)
+        return provenance(summary, files_of(audit, hashed=hashed), arguments, started, engine)
 
     if form == "parquet":
         write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables))
@@ -154,7 +154,8 @@ class ParquetSink:
         self._rows[table.name].clear()
 
 
-def _files(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:
+def files_of(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:
+    """Yield what provenance says of each segment: path, size and, if `hashed`, checksum."""
     for cluster in audit.clusters:
         for log in cluster.logs:
             for segment in log.partition.directory.segments:

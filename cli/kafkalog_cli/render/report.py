@@ -26,13 +26,12 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a report says; `findings` are those that it prints besides the incidents, `more` lines after them."""
+    """What a report says; `findings` are those that it prints besides the incidents."""
 
     verdict: str
     totals: str
     incidents: Sequence[Row]
     findings: Iterable[Row]
-    more: Callable[[], Iterator[str]] = lambda: iter(())
 
     @property
     def drawn(self) -> list[Row]:
@@ -65,8 +64,11 @@ def unjoined(findings: Iterable[Row], incidents: Iterable[Row]) -> Iterator[Row]
             yield row
 
 
-def write_report(report: Report, stream: BinaryIO, *, zone: Zone, color: bool, width: int | None) -> None:
-    """Write the report as text."""
+def write_report(
+    report: Report, stream: BinaryIO, *, zone: Zone, color: bool, width: int | None,
+    more: Callable[[BinaryIO], None] | None = None,
+) -> None:  # fmt: skip
+    """Write the report as text; `more` writes what comes before the totals."""
     word, colon, rest = report.verdict.partition(":")
     verdict = f"{_VERDICTS.get(word, '')}{word}\x1b[0m{colon}{rest}" if color else report.verdict
     _write(stream, [verdict])
@@ -74,7 +76,9 @@ def write_report(report: Report, stream: BinaryIO, *, zone: Zone, color: bool, w
         _write(stream, ["", *incident_lines(row, zone=zone, width=width, color=color)])
     _write(stream, [""] * bool(report.drawn))
     write_findings(report.findings, stream, zone)
-    _write(stream, [*report.more(), report.counted, MORE])
+    if more is not None:
+        more(stream)
+    _write(stream, [report.counted, MORE])
 
 
 def write_markdown(report: Report, stream: BinaryIO, *, zone: Zone) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from typing import BinaryIO, TypedDict
+from typing import Any, BinaryIO, TypedDict
 
 from kafkalog.tables import TABLES
+from kafkalog.tables.audit import SUMMARY
 from kafkalog_cli.render.rows import BlockSink, CsvSink, JsonSink, NdjsonSink
 from kafkalog_cli.render.table import TableSink
 
-__all__ = ["sink_of", "style"]
+__all__ = ["Style", "sink_of", "style", "write_summary"]
 
 
 class Style(TypedDict):
@@ -25,6 +26,14 @@ def style(terminal: bool) -> Style:
     """Return how tables are drawn on a terminal, or in a file."""
     color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Style(color=color, width=shutil.get_terminal_size().columns if terminal else None)
+
+
+def write_summary(sink: BlockSink, row: Sequence[Any]) -> None:
+    """Write a row of the table ``summary`` before all others where the format has a place for it."""
+    if isinstance(sink, NdjsonSink):
+        sink.row(SUMMARY, row)
+    elif isinstance(sink, JsonSink):
+        sink.head(dict(zip(SUMMARY.names, row, strict=True)))
 
 
 def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequence[str], *, terminal: bool) -> BlockSink:

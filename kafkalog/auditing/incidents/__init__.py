@@ -6,7 +6,7 @@ It answers: which findings have one cause, and what is the story across logs, co
 from __future__ import annotations
 
 from kafkalog.auditing.incidents.incident import Incident
-from kafkalog.auditing.incidents.known import Known, known_of_audit, known_of_findings, known_of_tables, needed
+from kafkalog.auditing.incidents.known import Known, is_lost, known_of_audit, known_of_files, known_of_tables, needed
 from kafkalog.auditing.incidents.rows import (
     batches_of_audit,
     incidents_of_audit,
@@ -23,8 +23,9 @@ __all__ = [
     "incidents_of",
     "incidents_of_audit",
     "incidents_of_verification",
+    "is_lost",
     "known_of_audit",
-    "known_of_findings",
+    "known_of_files",
     "known_of_tables",
     "needed",
     "rows_of_audit",

@@ -5,7 +5,7 @@ An audit in this process, one on Spark, and one that was written to files have t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import Any, Final
@@ -16,6 +16,7 @@ from kafkalog.auditing.transactions import (
     ClusterAudit,
     LogSummary,
     coordinator_rows,
+    gap_rows,
     notable_rows,
     partition_row,
 )
@@ -23,12 +24,13 @@ from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.rows import finding_rows
 from kafkalog.tables import Table
-from kafkalog.tables.audit import COORDINATOR, FINDINGS, PARTITIONS
+from kafkalog.tables.audit import COORDINATOR, FINDINGS, GAPS, PARTITIONS
 from kafkalog.tables.metadata import LEADERSHIP
 from kafkalog.tables.notable import NOTABLE
+from kafkalog.tables.verify import LOGS
 from kafkalog.txn.coordinator import Coordinator
 
-__all__ = ["Known", "Place", "Row", "known_of_audit", "known_of_findings", "known_of_tables", "needed"]
+__all__ = ["Known", "Place", "Row", "is_lost", "known_of_audit", "known_of_files", "known_of_tables", "needed"]
 
 Row = dict[str, Any]
 Place = tuple[str, int]
@@ -41,7 +43,8 @@ class Known:
     `findings` are rows of that table, `logs` rows of ``partitions`` by their log, `transactions` rows of ``notable`` by
     their log. `steps` are the coordinator's records by transactional id, `by_producer` by producer id, of those that
     `transactions` and `findings` name, `aborts`
-    its decisions to abort: the record before, the decision, and the two records after it. `leadership` has the rows of
+    its decisions to abort: the record before, the decision, and the two records after it. `gaps` has the rows of that
+    table that are not legal, `leadership` has the rows of
     the partitions that a finding is about, oldest first.
     """
 
@@ -52,6 +55,7 @@ class Known:
     steps: dict[str, list[Row]] = field(default_factory=dict)
     by_producer: dict[int, list[Row]] = field(default_factory=dict)
     aborts: list[tuple[Row, Row, Sequence[Row]]] = field(default_factory=list)
+    gaps: dict[Place, list[Row]] = field(default_factory=dict)
     raises_epochs: bool = False  # transaction.version 2: each transaction has an epoch of its own
     leadership: dict[Place, list[Row]] = field(default_factory=dict)
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
@@ -63,23 +67,34 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
     findings += finding_rows(cluster.findings)
     logs: list[tuple[Any, ...]] = []
     notable: list[tuple[Any, ...]] = []
+    gaps: list[tuple[Any, ...]] = []
     for log in cluster.logs:
         findings += finding_rows(log.findings, log.node.node_id)
         logs.append(partition_row(LogSummary.of(log)))
         notable += notable_rows(log)
+        gaps += filter(is_lost, gap_rows(log.partition))
     return known_of_tables(
-        cluster.cluster_id, findings, logs, notable, cluster.coordinator, cluster.metadata, cluster.nodes, cluster.now
+        cluster.cluster_id,
+        findings,
+        logs,
+        notable,
+        gaps,
+        cluster.coordinator,
+        cluster.metadata,
+        cluster.nodes,
+        cluster.now,
     )
 
 
 def known_of_tables(
     cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
-    notable: Iterable[tuple[Any, ...]], coordinator: Coordinator, metadata: Metadata | None,
-    nodes: Sequence[LogDirectory], now: int,
+    notable: Iterable[tuple[Any, ...]], gaps: Iterable[tuple[Any, ...]], coordinator: Coordinator,
+    metadata: Metadata | None, nodes: Sequence[LogDirectory], now: int,
 ) -> Known:  # fmt: skip
-    """Put one cluster's tables together; `findings`, `logs` and `notable` are rows of the tables of these names."""
+    """Put one cluster's tables together: `findings`, `logs`, `notable` and `gaps` are rows of these."""
     known = Known(cluster_id, _explained(findings), now=now)
     known.logs = {row["log"]: row for row in _named(PARTITIONS, logs)}
+    _take_gaps(known, gaps)
     for row in sorted(_named(NOTABLE, notable), key=_begins):
         known.transactions.setdefault(row["log"], []).append(row)
     forked = {row["log"] for row in known.findings if row["code"] == "replicas-fork"}
@@ -116,13 +131,28 @@ def _without_old(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["state"] != "aborted" or row["cause"] or row["marker_offset"] >= oldest]
 
 
-def known_of_findings(
-    cluster_id: str | None, findings: Iterable[tuple[Any, ...]], nodes: Mapping[str, str | None]
-) -> Known:
-    """Return what a verification knows: its findings, and which node has which log."""
+def known_of_files(
+    cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
+    gaps: Iterable[tuple[Any, ...]],
+) -> Known:  # fmt: skip
+    """Return what a verification knows: rows of its ``findings`` and ``logs``, and of ``gaps``."""
     known = Known(cluster_id, _explained(findings))
-    known.logs = {log: {"log": log, "node_id": node} for log, node in nodes.items()}
+    known.logs = {row["log"]: row for row in _named(LOGS, logs)}
+    _take_gaps(known, filter(is_lost, gaps))
     return known
+
+
+def is_lost(gap: tuple[Any, ...]) -> bool:
+    """Say whether a row of ``gaps`` is of offsets that something may have lost."""
+    return bool(gap[_KIND] != "legal")
+
+
+_KIND: Final = GAPS.names.index("kind")
+
+
+def _take_gaps(known: Known, gaps: Iterable[tuple[Any, ...]]) -> None:
+    for row in sorted(_named(GAPS, gaps), key=lambda row: (row["log"], row["first_offset"])):
+        known.gaps.setdefault((row["topic"], row["partition"]), []).append(row)
 
 
 def needed(finding: tuple[Any, ...]) -> bool:

@@ -10,6 +10,7 @@ from kafkalog.auditing.incidents.elections import elections
 from kafkalog.auditing.incidents.fates import fates
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import Known
+from kafkalog.auditing.incidents.losses import losses
 from kafkalog.auditing.incidents.others import others
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.stopped import stopped
@@ -27,6 +28,7 @@ def incidents_of(known: Iterable[Known]) -> list[Incident]:
     for cluster in known:
         pool = Pool(cluster.findings)
         found += elections(cluster, pool)
+        found += losses(cluster, pool)
         found += fates(cluster, pool)
         found += stopped(cluster, pool)
         found += others(cluster, pool)

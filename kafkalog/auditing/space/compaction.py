@@ -79,22 +79,20 @@ class Left:
 
 
 class _Transactions:
-    """Which batches and markers of a log's transactions a pass drops."""
+    """Which batches and markers of a log's transactions a pass drops; aborted ones by producer, in log order."""
 
     def __init__(self, facts: PartitionAudit, oldest_producer_ms: int, *, aborts_open: bool) -> None:
-        aborted: dict[int, list[tuple[int, int]]] = {}
         empty: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+        spans: list[NDArray[np.int64]] = [np.empty((3, 0), np.int64)]
         for rows in facts.transactions.blocks("producer_id", "first_offset", "marker_type", "marker_offset", "batches"):
             ended = rows["marker_offset"] != NONE
             empty.append(rows["marker_offset"][ended & (rows["batches"] == 0)])
             dropped = (rows["batches"] > 0) & (ended & (rows["marker_type"] == _ABORT) | aborts_open & ~ended)
-            for producer, first, marker in zip(
-                *(rows[name][dropped].tolist() for name in ("producer_id", "first_offset", "marker_offset")),
-                strict=True,
-            ):
-                aborted.setdefault(producer, []).append((first, marker if marker != NONE else _NEVER))
-        self.aborted = {producer: np.array(sorted(spans), np.int64) for producer, spans in aborted.items()}
+            until = np.where(ended, rows["marker_offset"], _NEVER)
+            spans.append(np.stack([rows["producer_id"], rows["first_offset"], until])[:, dropped])
         self.empty_markers = np.sort(np.concatenate(empty))
+        joined = np.concatenate(spans, axis=1)
+        self.producers, self.firsts, self.markers = joined[:, np.lexsort((joined[1], joined[0]))]
         producers = facts.producers
         active = producers["last_timestamp"] >= oldest_producer_ms
         self.last_offsets = np.sort(producers["last_offset"][active & (producers["last_offset"] != NONE)])
@@ -102,18 +100,18 @@ class _Transactions:
     def drops(self, heads: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which data batches an ABORT marker drops."""
         dropped = np.zeros(heads.shape[1], np.bool_)
-        if not self.aborted:
+        if not len(self.producers):
             return dropped
         attributes = heads[kernel.ATTRIBUTES]
         rows = np.flatnonzero((attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL) & (heads[kernel.MAGIC] >= 2))
         producers = heads[kernel.PRODUCER_ID][rows]
         for producer in np.unique(producers).tolist():
-            spans = self.aborted.get(producer)
-            if spans is not None:
+            low, high = np.searchsorted(self.producers, [producer, producer + 1])
+            if low < high:
                 mine = rows[producers == producer]
                 offsets = heads[kernel.LAST_OFFSET][mine]
-                at = np.searchsorted(spans[:, 0], offsets, "right") - 1
-                dropped[mine] = (at >= 0) & (offsets < spans[np.maximum(at, 0), 1])
+                at = np.searchsorted(self.firsts[low:high], offsets, "right") - 1
+                dropped[mine] = (at >= 0) & (offsets < self.markers[low:high][np.maximum(at, 0)])
         return dropped
 
 

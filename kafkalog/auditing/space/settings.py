@@ -109,10 +109,17 @@ class Settings:
     properties: Mapping[str, str] = field(default_factory=dict)
     topics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def of_topic(self, topic: str, node_id: str | None) -> TopicSettings:
-        """Return the settings of a topic on a broker."""
+    def of_topic(self, topic: str, node_id: str | None, *, was_cleaned: bool = False) -> TopicSettings:
+        """Return the settings of a topic on a broker.
+
+        Where nothing is known of the topic itself and it `was_cleaned`, by the cleaner's checkpoint, its policy is
+        compact: a topic that is not compacted has no such checkpoint.
+        """
         sources: dict[str, None] = {}
         own = self._own(topic, sources)
+        if was_cleaned and not sources and "cleanup.policy" not in own:
+            sources["cleaner-checkpoint"] = None
+            own = {**own, "cleanup.policy": "compact"}
         values: dict[str, str] = {}
         for name, (synonyms, default) in _SETTINGS.items():
             known = own.get(name)

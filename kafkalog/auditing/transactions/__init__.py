@@ -18,12 +18,13 @@ from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.batches import audit_batches, log_batches
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, Deadlines, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
-from kafkalog.auditing.transactions.narrowed import narrowed
+from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.rows import (
     audit_rows,
     coordinator_rows,
+    gap_rows,
     partition_row,
     transaction_columns,
     unsettled_rows,
@@ -59,6 +60,7 @@ __all__ = [
     "coordinator_rows",
     "count_of",
     "fates_after_salvage",
+    "gap_rows",
     "judge",
     "log_batches",
     "narrowed",

@@ -131,9 +131,8 @@ class TransactionFindings:
         places = self._verdicts.judged.places[self._numbers]
         kept = among(self._verdicts.rows.take(places, "producer_id")["producer_id"], producers)
         found = copy(self)
-        found._numbers, found._codes, found._severities = (
-            column[kept] for column in (self._numbers, self._codes, self._severities)
-        )
+        found._numbers, found._codes = self._numbers[kept], self._codes[kept]
+        found._severities = self._severities[kept]
         return found
 
     def __iter__(self) -> Iterator[Finding]:

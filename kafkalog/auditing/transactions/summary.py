@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.outcome import Outcome
+from kafkalog.tables.audit import SUMMARY
 from kafkalog.txn.columns import NONE
 
 __all__ = ["Blocker", "LogSummary", "Summary", "count_of"]
@@ -162,6 +163,15 @@ class Summary:
             return f"OK: {self.fine()}, nothing wrong"
         words = ", ".join(f"{counts[code]} {code}" for code in serious)
         return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the row of the table ``summary``."""
+        return SUMMARY.of(
+            verdict=self.verdict(),
+            worst=None if self.worst is None else self.worst.word,
+            complete=self.complete,
+            totals=self.totals(),
+        )
 
     def fine(self) -> str:
         """Return the words of the verdict where all is in order."""

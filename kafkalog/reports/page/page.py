@@ -23,6 +23,7 @@ from kafkalog.reports.page.sections import (
     provenance_section,
 )
 from kafkalog.reports.source import AuditSource, transaction_rows
+from kafkalog.tables import TABLES
 from kafkalog.tables.audit import STATES
 
 __all__ = ["page"]
@@ -46,6 +47,9 @@ _PRODUCERS: Final = (
 )  # fmt: skip
 _LANES: Final = {"log": "partitions", "topic": "topics", "id": "transactional ids", "producer": "producers"}
 _FINDINGS: Final = ("severity", "code", "certainty", "topic", "partition", "file", "position", "offset", "message")
+_OTHERS: Final[dict[str, tuple[str, ...]]] = {
+    "gaps": _GAPS, "producers": _PRODUCERS, "logs": (), "files": (), "replicas": (), "findings": _FINDINGS,
+}  # fmt: skip
 
 
 def page(source: AuditSource, provenance: Mapping[str, Any]) -> Iterator[bytes]:
@@ -77,18 +81,25 @@ def _body(source: AuditSource, provenance: Mapping[str, Any]) -> Iterator[Elemen
     )  # fmt: skip
     sections = list(incident_sections(incidents)) or element("p", "None.")
     yield element("section", element("h2", "Incidents"), sections, id="incidents")
-    yield from _timeline(source, incidents)
+    if "transactions" in source.tables:
+        yield from _timeline(source, incidents)
     yield element(
         "section", element("h2", "Tables"),
         element("p", element("label", "Filter rows: ", element("input", type="search", id="rows")), class_="scripted"),
-        limited_table("Transactions that are not decided", _TRANSACTIONS, _undecided(source), "transactions"),
-        limited_table("Partitions", _PARTITIONS, partition_order(source.rows("partitions"), 1 << 20), "partitions"),
-        limited_table("Gaps", _GAPS, source.rows("gaps"), "gaps"),
-        limited_table("Producers", _PRODUCERS, source.rows("producers"), "producers"),
-        limited_table("Findings", _FINDINGS, source.rows("findings"), "findings"),
-        id="tables",
+        list(_tables(source)), id="tables",
     )  # fmt: skip
     yield provenance_section(source, provenance)
+
+
+def _tables(source: AuditSource) -> Iterator[Element]:
+    if "transactions" in source.tables:
+        yield limited_table("Transactions that are not decided", _TRANSACTIONS, _undecided(source), "transactions")
+    if "partitions" in source.tables:
+        rows = partition_order(source.rows("partitions"), 1 << 20)
+        yield limited_table("Partitions", _PARTITIONS, rows, "partitions")
+    for name, columns in _OTHERS.items():
+        if name in source.tables:
+            yield limited_table(name.capitalize(), columns or TABLES[name].names, source.rows(name), name)
 
 
 def _contents() -> Element:

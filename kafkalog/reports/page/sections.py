@@ -119,7 +119,7 @@ def limited_table(
     more = sum(1 for _ in rest)
     said = f"{caption}: {len(shown) + more} row{'s' * (len(shown) + more != 1)}"
     if more:
-        said += f", the first {len(shown)} here; all of them: kafkalog txn-audit --format ndjson --table {source}"
+        said += f", the first {len(shown)} here; all of them: --format ndjson --table {source}"
     heads = [name.removesuffix("_ms").replace("_", " ") for name in columns]
     return table(said, heads, ([_cell(name, row[name]) for name in columns] for row in shown), **attributes)
 
