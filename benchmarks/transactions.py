@@ -206,6 +206,8 @@ def _arguments() -> argparse.Namespace:
         parser.error("all numbers must be 1 or more")
     if not 1 <= arguments.each <= arguments.partitions:
         parser.error("--each must be from 1 to --partitions")
+    if arguments.outcome != OUTCOMES[0] and arguments.ids < arguments.transactions:
+        parser.error("an id has one open transaction at a time: open ones need as many --ids as --transactions")
     return arguments
 
 

@@ -256,16 +256,16 @@ class Coordinator:
         around = np.concatenate([listing - 1, listing, listing + 1, following, last[last >= 0]])
         around = around[(around >= 0) & (around < len(self.states))]
         ids = np.unique(np.concatenate([named[named >= 0], self.states.transactional_id[around]]))
-        return self._some(np.unique(np.concatenate([around, self._bounds[ids], self._bounds[ids + 1] - 1])))
+        return self.of_records(np.unique(np.concatenate([around, self._bounds[ids], self._bounds[ids + 1] - 1])))
 
     def of_ids(self, numbers: NDArray[np.intp]) -> Coordinator:
         """Return the records of some ids."""
         chosen = np.zeros(len(self.states.ids), bool)
         chosen[numbers] = True
-        return self._some(np.flatnonzero(chosen[self.states.transactional_id]))
+        return self.of_records(np.flatnonzero(chosen[self.states.transactional_id]))
 
-    def _some(self, rows: NDArray[np.int64]) -> Coordinator:
-        """Return some records, the first and the last ones of their ids among them."""
+    def of_records(self, rows: NDArray[np.int64]) -> Coordinator:
+        """Return some records; what is last and what follows is right where it is among them."""
         some = Coordinator(total=self.total)
         some.known, some.newest, some.logs, some.partitions = self.known, self.newest, self.logs, self.partitions
         some.states, some.of_log = self.states.take(rows), self.of_log[rows]
