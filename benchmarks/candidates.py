@@ -103,6 +103,20 @@ def _audit(path: Path, jobs: int = 1) -> Work:
     return lambda: audit([path], AuditOptions(jobs=jobs))
 
 
+def _states(path: Path) -> Work:
+    """Read headers and checksums of all segments, and state records into columns: no audit does less."""
+    from kafkalog.log.state_columns import read_state_columns
+
+    headers, states = _headers(path), sorted(path.glob("__transaction_state-*/*.log"))
+
+    def work() -> None:
+        headers()
+        for segment in states:
+            read_state_columns(str(segment), str(segment.parent))
+
+    return work
+
+
 def _segments(path: Path) -> list[Path]:
     return sorted(path.glob("*/*.log")) if path.is_dir() else [path]
 
@@ -187,6 +201,7 @@ CANDIDATES: dict[str, Callable[[Path], Work]] = {
     "record_table": _record_table,
     "kafka-python": partial(_decoder, "kafka.record.memory_records"),
     "aiokafka": partial(_decoder, "aiokafka.record.memory_records"),
+    "states": _states,
     "audit": _audit,
     "audit-2": partial(_audit, jobs=2),
 }

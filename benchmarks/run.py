@@ -46,6 +46,7 @@ from measure import CandidateError, Sample, Samples, command, library, per_round
 from offsets import offsets
 from report import Result, facts, page
 from shapes import CODECS, Layout, parse_size, size_text
+from transaction_rows import transactions
 
 HERE = Path(__file__).parent
 SMALL = 64 << 10
@@ -180,6 +181,11 @@ class Bench:
         _say(f"formats {size_text(self._size)}")
         return formats(self._files, self._size, self._tool_size, self._rounds, self._tool)
 
+    def transactions(self) -> list[Result]:
+        """Measure audits of more and more transactions."""
+        _say("transactions")
+        return list(transactions(self._data, self._rounds))
+
     def _check(self, directory: Path) -> int:
         """Compare an audit's result with what was written; return how many transactions it has.
 
@@ -284,7 +290,10 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=parse_size, default="256MiB", help="of each file (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
-    only = "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets, groups, formats"
+    only = (
+        "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets, groups, formats,"
+        " transactions"
+    )
     parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
     parser.add_argument("--kafka-tools", type=Path, metavar="DIR", help="jars of kafka-dump-log, or KAFKA_TOOLS_JARS")
@@ -329,6 +338,7 @@ def main() -> None:
             "bulk": bench.bulk,
             "offsets": bench.offsets,
             "groups": bench.groups,
+            "transactions": bench.transactions,
         }
         others = [result for name, measure in parts.items() if wanted(name) for result in measure()]
         outputs = bench.outputs() if wanted("output") else []

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kafkalog.auditing.partition import SegmentScan, scan_segment, settled, steady_findings
 from kafkalog.auditing.pipeline.places import LogPlace, SegmentPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
-from kafkalog.auditing.transactions import AuditOptions, Judgement, StateLog, Surroundings, judge
+from kafkalog.auditing.transactions import AuditOptions, Judgement, Reported, StateLog, Surroundings, judge
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster
 from kafkalog.quantities import LAST_MS
@@ -78,8 +78,9 @@ def judge_partition(
                 for other in one.earlier
             ]
             log = judged.logs[number]
-            others = [other.logs[number].findings for other in earlier]
-            log.findings = steady_findings(log.findings, others, one.partition.directory, one.moved)
+            others = [list(other.logs[number].findings) for other in earlier]
+            steady = steady_findings(list(log.findings), others, one.partition.directory, one.moved)
+            log.findings = Reported(steady)
     return judged
 
 
