@@ -194,6 +194,7 @@ def _about(
                 "partitions": [escape(name) for name in row["partitions"] or ()],
                 "first": _safe(row["first_offset"]),
                 "last": _safe(row["last_offset"]),
+                "framed": row["severity"] != "note",
             }
             for row in incidents
         },

@@ -241,6 +241,7 @@
           paint.fillRect(x(stable) - 1, top - 4, 3, ROW);
         }
         for (const one of laneIncidents.get(own.name) ?? []) {
+          if (!one.framed && one.name !== incident) continue;
           paint.strokeStyle = colors.stable;
           paint.lineWidth = one.name === incident ? 3 : 1;
           const begin = one.first === null ? LEFT : x(one.first);
