@@ -22,7 +22,7 @@ NEWEST_ABORTED: Final = 20  # of each log
 
 
 def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of ``transactions`` of a log that incidents need, each with the brokers' times around its data.
+    """Yield the rows of ``transactions`` that incidents need, open ones with the brokers' times around their data.
 
     Finished ones are among them if their verdict does not follow from their marker alone, if their decision was another
     one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
@@ -34,7 +34,8 @@ def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
         rows, words.transactional_id, words.state, words.certainty, words.cause, strict=True
     ):
         first = row["first_offset"]
-        bracket = None if first == NONE else moments.bracket(first)
+        # Of an ended transaction the marker's own time is known.
+        bracket = None if first == NONE or row["marker_type"] != extents.OPEN else moments.bracket(first)
         yield NOTABLE.of(
             log=log.partition.directory.log,
             topic=log.partition.directory.topic,
