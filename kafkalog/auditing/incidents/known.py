@@ -5,10 +5,12 @@ An audit in this process, one on Spark, and one that was written to files have t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
-from typing import Any, Final
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from kafkalog.auditing.topics import Metadata, leadership_rows
 from kafkalog.auditing.transactions import (
@@ -20,6 +22,8 @@ from kafkalog.auditing.transactions import (
     notable_rows,
     partition_row,
 )
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.rows import finding_rows
@@ -29,6 +33,9 @@ from kafkalog.tables.metadata import LEADERSHIP
 from kafkalog.tables.notable import NOTABLE
 from kafkalog.tables.verify import LOGS
 from kafkalog.txn.coordinator import Coordinator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "Known",
@@ -112,11 +119,12 @@ def known_of_tables(
         known.transactions[log] = _without_old(known.transactions[log])
     names = {row["transactional_id"] for rows in known.transactions.values() for row in rows} - {None}
     producers = {row["producer_id"] for row in known.findings} - {None}
-    rows = (dict(zip(COORDINATOR.names, row, strict=True)) for row in coordinator_rows(coordinator))
+    known.raises_epochs = _raises_epochs(coordinator)
+    told = coordinator.of_records(_records(coordinator, names, producers))
+    rows = (dict(zip(COORDINATOR.names, row, strict=True)) for row in coordinator_rows(told))
     for name, of_id in groupby(rows, key=lambda row: row["transactional_id"]):
         steps = list(of_id)
         known.aborts += _aborts(steps)
-        known.raises_epochs = known.raises_epochs or _raises_epochs(steps)
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             known.steps[name] = steps
             for step in steps:
@@ -215,11 +223,29 @@ def _aborts(steps: list[Row]) -> Iterator[tuple[Row, Row, Sequence[Row]]]:
             yield steps[number - 1], step, steps[number + 1 : number + 3]
 
 
-def _raises_epochs(steps: list[Row]) -> bool:
-    """Say whether a commit of an id raised its epoch, which only transaction.version 2 does."""
-    return any(
-        before["state"] == _BEGUN
-        and step["state"] == "prepare_commit"
-        and step["producer_epoch"] > before["producer_epoch"]
-        for before, step in pairwise(steps)
+def _records(coordinator: Coordinator, names: Collection[str], producers: Collection[int]) -> NDArray[np.intp]:
+    """Return the records of these ids and of ids of these producers, and of others those around decisions to abort."""
+    states = coordinator.states
+    ids = states.transactional_id
+    meant = np.fromiter((name in names for name in states.ids), bool, len(states.ids))
+    meant[ids[np.isin(states.producer_id, list(producers))]] = True
+    aborted = np.flatnonzero(_follow(states, TransactionState.PREPARE_ABORT))
+    around = (aborted[:, np.newaxis] + np.arange(-1, 3)).ravel()
+    return np.union1d(np.flatnonzero(meant[ids]), around[around < len(ids)])
+
+
+def _follow(states: StateColumns, state: TransactionState) -> NDArray[np.bool_]:
+    """Say which records are of a state, after Ongoing of the same id."""
+    found: NDArray[np.bool_] = states.state == state
+    found[:1] = False
+    found[1:] &= (states.transactional_id[1:] == states.transactional_id[:-1]) & (
+        states.state[:-1] == TransactionState.ONGOING
     )
+    return found
+
+
+def _raises_epochs(coordinator: Coordinator) -> bool:
+    """Say whether a commit of an id raised its epoch, which only transaction.version 2 does."""
+    states = coordinator.states
+    rows = np.flatnonzero(_follow(states, TransactionState.PREPARE_COMMIT))
+    return bool((states.producer_epoch[rows] > states.producer_epoch[rows - 1]).any())

@@ -27,8 +27,11 @@ _NONE: Final = "nothing would go"
 _LONG_MS: Final = 60_000  # that the cleaner may leave a single partition waiting
 
 
-def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool) -> list[Verdict]:
-    """Say what holds bytes of a partition's directory; what holds the most is first, there is at least one."""
+def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool, doubt_ms: int = 0) -> list[Verdict]:
+    """Say what holds bytes of a partition's directory; what holds the most is first, there is at least one.
+
+    `doubt_ms` is by how much `now` may be too early: nothing within it is in the future.
+    """
     if log.directory.suffix:
         return [_aside(log)]
     if log.directory.topic == METADATA_TOPIC:
@@ -48,7 +51,7 @@ def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool) -> list[Ve
     ):
         start, base = log.facts.log_start_offset, log.segments[-1].segment.base_offset
         compacted = compaction.left(start, base).gain
-    kept = by_retention(log, now, limits, compacted)
+    kept = by_retention(log, now, limits, compacted, doubt_ms)
     if kept is not None:
         found.append(_both(log, now, kept, found))
     leftovers = _left_over(log)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.auditing.space.rewritten import Rewriter
+from kafkalog.auditing.space.rewritten import Rewriter, Share
 from kafkalog.format import compaction, kernel
 from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.log.chunk import Chunk, Limits
@@ -157,10 +157,11 @@ def run_pass(
             continue
         _map(segment, offsets, about, wanted, limits, left)
     left.keys = offsets.state[0]
+    rest = _Filter(offsets, about, wanted, limits, left)
     for segment in segments:
         if segment.base_offset >= wanted.until:
             break
-        _Filter(offsets, about, wanted, limits, left).segment(segment)
+        rest.segment(segment)
     return left
 
 
@@ -195,8 +196,10 @@ class _Filter:
         self.wanted = wanted
         self.limits = limits
         self.left = left
-        self.conditions = array("q", [offsets.secret, wanted.at_ms, wanted.horizon_ms, wanted.old_below, left.until])
+        numbers = (offsets.secret, wanted.at_ms, wanted.horizon_ms, wanted.old_below, left.until)
+        self.conditions = array("q", [min(number, _NEVER) for number in numbers])
         self.kept = bytearray(ROOM)
+        self.share = Share()
 
     def segment(self, segment: Segment) -> None:
         """Add what is left of a segment."""
@@ -230,7 +233,7 @@ class _Filter:
         skipped = heads[kernel.SECTION_START] < 0
         sums = np.zeros((len(compaction.SUMS), heads.shape[1]), np.int64)
         flat = memoryview(sums.reshape(-1))  # type: ignore[arg-type]  # a buffer; its type does not say so
-        rewriter = Rewriter(heads.shape[1])
+        rewriter = Rewriter(heads.shape[1], self.share)
         for block in chunk.records():
             self.block(block, flat, heads.shape[1])
             rewriter.take(block, self.kept)

@@ -10,23 +10,38 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.space.causes import judge, settle_broker
+from kafkalog.auditing.space.clocks import clock_rows
 from kafkalog.auditing.space.log_space import LogSpace, read_space
 from kafkalog.auditing.space.next_start import next_start_row
+from kafkalog.auditing.space.producer_groups import producer_group_rows
 from kafkalog.auditing.space.rows import blocker_rows, folder_of, segment_rows, space_rows
 from kafkalog.auditing.space.settings import Settings
+from kafkalog.auditing.space.state_topic import one_replica, read_state_topic
+from kafkalog.auditing.space.transaction_costs import transaction_cost_rows
 from kafkalog.auditing.space.verdict import Verdict
 from kafkalog.auditing.topics import Metadata, cluster_metadata
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
-from kafkalog.log.names import FileKind, parse_name
+from kafkalog.log.logdir import LogDirectory
+from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
+from kafkalog.log.recognition import CHECKPOINTS
 from kafkalog.quantities import When, at_newest
 from kafkalog.tables import Table
-from kafkalog.tables.space import BLOCKERS, NEXT_START, SPACE, SPACE_SEGMENTS
+from kafkalog.tables.space import (
+    BLOCKERS,
+    CLOCKS,
+    NEXT_START,
+    PRODUCER_GROUPS,
+    SPACE,
+    SPACE_SEGMENTS,
+    TRANSACTION_COSTS,
+)
 
 __all__ = ["Held", "Space", "SpaceOptions", "measure"]
 
+_BROKERS: Final = "the newest time that a broker wrote"
 _KINDS: Final = {
     FileKind.LOG: "segments",
     FileKind.OFFSET_INDEX: "indexes",
@@ -35,6 +50,9 @@ _KINDS: Final = {
     FileKind.PRODUCER_SNAPSHOT: "producer snapshots",
     FileKind.KRAFT_SNAPSHOT: "metadata snapshots",
 }
+_MOST_MS: Final = 2**62 - 1  # of what hostile bytes may say
+_LIVE_S: Final = 600
+_DOUBT_MS: Final = 3_600_000  # by which the newest time that a broker wrote may be older than the copy
 _SMALL: Final = 64 << 20  # bytes of a partition whose keys are read unasked
 
 
@@ -81,6 +99,16 @@ class ClusterSpace:
         if NEXT_START.name in tables:
             for log in logs:
                 yield NEXT_START, next_start_row(log, self.metadata, self.limits)
+        logs = one_replica(logs)
+        now = self.logs[0].now if self.logs else 0
+        if {TRANSACTION_COSTS.name, PRODUCER_GROUPS.name}.intersection(tables):
+            state = read_state_topic(logs, self.limits)
+            if TRANSACTION_COSTS.name in tables:
+                yield from ((TRANSACTION_COSTS, row) for row in transaction_cost_rows(logs, state))
+            if PRODUCER_GROUPS.name in tables:
+                yield from ((PRODUCER_GROUPS, row) for row in producer_group_rows(logs, state, now))
+        if CLOCKS.name in tables:
+            yield from ((CLOCKS, row) for row in clock_rows(logs, now))
 
 
 @dataclass(slots=True)
@@ -148,10 +176,12 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
         for directory in node.partitions
     ]  # fmt: skip
     now, source = _now(cluster, logs, metadata.newest if metadata is not None else -1, options)
+    now = max(-_MOST_MS, min(_MOST_MS, now))
+    doubt = _DOUBT_MS if source == _BROKERS else 0
     space.moments.append((now, source))
     for node in cluster.nodes:
         space.findings += node.findings
-    judged = [Judged(log, _judged(log, now, options, space), now) for log in logs]
+    judged = [Judged(log, _judged(log, now, options, space, doubt), now) for log in logs]
     brokers: dict[str, list[tuple[LogSpace, list[Verdict]]]] = {}
     for log, verdicts, _ in judged:
         brokers.setdefault(log.node.node_id or log.node.home, []).append((log, verdicts))
@@ -163,10 +193,10 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     space.clusters.append(ClusterSpace(judged, metadata, options.limits))
 
 
-def _judged(log: LogSpace, now: int, options: SpaceOptions, space: Space) -> list[Verdict]:
+def _judged(log: LogSpace, now: int, options: SpaceOptions, space: Space, doubt: int) -> list[Verdict]:
     """Judge one directory, without its keys where its records can't be read any more."""
     try:
-        return judge(log, now, options.limits, is_keyed=options.keys or log.log_bytes < _SMALL)
+        return judge(log, now, options.limits, is_keyed=options.keys or log.log_bytes < _SMALL, doubt_ms=doubt)
     except UnreadableError as error:
         directory = log.directory
         space.findings.append(
@@ -175,7 +205,7 @@ def _judged(log: LogSpace, now: int, options: SpaceOptions, space: Space) -> lis
                 partition=directory.partition,
             )
         )  # fmt: skip
-        return judge(log, now, options.limits, is_keyed=False)
+        return judge(log, now, options.limits, is_keyed=False, doubt_ms=doubt)
 
 
 def _kind(name: str, suffix: str) -> str:
@@ -199,12 +229,23 @@ def _now(cluster: Cluster, logs: Sequence[LogSpace], newest_metadata: int, optio
     return at_newest(options.now, default), source if options.now is None else "--now"
 
 
+def _is_live(node: LogDirectory) -> bool:
+    """Say whether a broker runs on a directory now: it writes the checkpoint of high watermarks every few seconds."""
+    if not node.running or is_remote(node.home):
+        return False
+    try:
+        written = os.stat(os.path.join(local_path(node.home), CHECKPOINTS["high_watermark"])).st_mtime
+    except OSError:
+        return False
+    return abs(time.time() - written) < _LIVE_S
+
+
 def _present(cluster: Cluster, logs: Sequence[LogSpace], newest_metadata: int) -> tuple[int, str]:
-    if any(node.running for node in cluster.nodes):
+    if any(_is_live(node) for node in cluster.nodes):
         return time.time_ns() // 1_000_000, "this computer's clock, as the broker is running"
     newest = max([newest_metadata, *(log.facts.newest_broker for log in logs)], default=-1)
     if newest >= 0:
-        return newest, "the newest time that a broker wrote"
+        return newest, _BROKERS
     times = [
         identity.mtime_ns // 1_000_000
         for log in logs

@@ -22,7 +22,7 @@ _TOPIC: Final = 2  # type of a resource with settings
 _BROKER: Final = 4
 _MOST_BYTES: Final = 64 << 20  # of a file of topics' settings
 _DAY: Final = 86_400_000
-_HIGHEST: Final = 2**63 - 1
+_HIGHEST: Final = 2**62  # so that a sum with a time fits into 64 bits
 
 # Each setting: the broker's names for it, the first one counts; the factor of each; Kafka's default.
 _SETTINGS: Final[dict[str, tuple[tuple[tuple[str, int], ...], str]]] = {
@@ -219,7 +219,7 @@ def _times(value: str, factor: int) -> str:
 
 def _plain(value: str, default: Any) -> Any:
     try:
-        return max(-(2**63), min(_HIGHEST, int(value.strip())))
+        return max(-_HIGHEST, min(_HIGHEST, int(value.strip())))
     except ValueError:
         return default
 
