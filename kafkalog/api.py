@@ -19,6 +19,7 @@ from kafkalog.log.rows import finding_rows
 from kafkalog.quantities import When, time_of
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.audit import AUDIT_TABLES, FINDINGS
+from kafkalog.tables.incidents import INCIDENTS
 from kafkalog.tables.internal import COMMITTED, GROUPS, SHARE_OFFSETS, TRANSITIONS
 from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, TOPICS
 from kafkalog.tables.space import SPACE
@@ -76,6 +77,11 @@ class Judged(Result):
     """A result with its verdict in one line, as the command prints it first."""
 
     verdict: str
+
+    @property
+    def incidents(self) -> list[dict[str, Any]]:
+        """Return what happened, worst first: the rows of the table ``incidents``."""
+        return list(self.rows(INCIDENTS.name))
 
 
 def audit(

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+import kafkalog
 from kafkalog import CATALOGUE
 from kafkalog.auditing.incidents import Known, incidents_of, rows_of_audit, rows_of_space, rows_of_verification
 from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
@@ -226,6 +227,16 @@ def test_an_incident_has_the_same_id_in_another_copy(tmp_path: Path) -> None:
 
     assert [row["id"] for row in there] == [row["id"] for row in incidents(case)]
     assert len(there) > 0
+
+
+def test_the_library_has_them_worst_first() -> None:
+    """``kafkalog.audit(…).incidents`` and ``kafkalog.verify(…).incidents`` are the rows of the table."""
+    case = FIXTURES / "k4-f-marker-leaderless"
+    found = kafkalog.audit(data_of(case), snapshot=True)
+
+    assert found.incidents == list(found.rows("incidents")) == incidents(case)
+    assert found.incidents[0]["kind"] == "consumers-stopped"
+    assert kafkalog.verify(data_of(case)).incidents == []
 
 
 def test_columns_are_those_that_are_declared() -> None:

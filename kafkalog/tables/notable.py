@@ -14,7 +14,14 @@ NOTABLE: Final = Table(
     "a transaction that an incident may tell of",
     (
         *TRANSACTIONS.columns,
-        Column("not_before_ms", "int64", "the time of the marker before its data: a broker's clock", "ms"),
-        Column("not_after_ms", "int64", "the time of the marker after its first batch: a broker's clock", "ms"),
+        Column(
+            "not_before_ms", "int64", "of an open one, the time of the marker before its data: a broker's clock", "ms"
+        ),
+        Column(
+            "not_after_ms",
+            "int64",
+            "of an open one, the time of the marker after its first batch: a broker's clock",
+            "ms",
+        ),
     ),
 )

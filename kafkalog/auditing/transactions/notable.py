@@ -23,7 +23,7 @@ NEWEST_ABORTED: Final = 20  # of each log
 
 
 def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of ``transactions`` of a log that incidents need, each with the brokers' times around its data.
+    """Yield the rows of ``transactions`` that incidents need, open ones with the brokers' times around their data.
 
     Finished ones are among them if their verdict does not follow from their marker alone, if their decision was another
     one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
@@ -31,9 +31,12 @@ def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
     """
     moments = Moments(log.partition)
     rows, words = log.verdicts.of_places(_places(log))
-    bracket = moments.bracket(rows["first_offset"])
+    is_open = rows["marker_type"] == extents.OPEN  # of an ended one the marker's own time is known
+    not_before, not_after = np.full(len(rows), -1), np.full(len(rows), NEVER)
+    if is_open.any():
+        not_before[is_open], not_after[is_open] = moments.bracket(rows["first_offset"][is_open])
     for row, before, after, name, state, certainty, cause in zip(
-        rows, bracket.before.tolist(), bracket.after.tolist(), words.transactional_id, words.state, words.certainty,
+        rows, not_before.tolist(), not_after.tolist(), words.transactional_id, words.state, words.certainty,
         words.cause, strict=True,
     ):  # fmt: skip
         first = row["first_offset"]
