@@ -7,7 +7,7 @@ from setuptools import Extension, setup
 _FLAGS = ["-O3", "-fwrapv"]
 # KAFKALOG_SANITIZE makes the kernel that `make sanitized` runs: the first wrong access ends the process.
 _SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-_SANITIZED_FLAGS = ["-O1", "-g", "-fwrapv", "-fno-omit-frame-pointer", *_SANITIZE]
+_SANITIZED_FLAGS = ["-O1", "-g1", "-fwrapv", "-fno-omit-frame-pointer", *_SANITIZE]
 _COMPILED = (
     "format.batch_headers",
     "format.batch_records",

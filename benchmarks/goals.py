@@ -8,6 +8,7 @@ from enum import Enum
 from shapes import CODECS, SHAPES, Layout
 
 __all__ = [
+    "ARROW_RATE",
     "AUDIT_GROWTH",
     "AUDIT_MEMORY",
     "AUDIT_TIME",
@@ -20,11 +21,14 @@ __all__ = [
     "GROWTH",
     "LAYOUTS",
     "MEMORY",
+    "PARQUET_RATE",
     "ROWS",
     "SMALL_SEGMENTS",
     "SMALL_SIZE",
     "START",
     "START_OF_COMMAND",
+    "TABLE_TIME",
+    "TEXT_TIME",
     "Against",
     "Goal",
     "Row",
@@ -130,6 +134,12 @@ ROWS = (
         for layout in LAYOUTS
     ),
 )
+
+# Of row formats and tables; rates are of a segment's bytes, without the start of the command.
+TEXT_TIME = Goal(2, "x our text's time")
+ARROW_RATE = Goal(1000, "MB/s", at_least=True)
+PARQUET_RATE = Goal(200, "MB/s", at_least=True)
+TABLE_TIME = Goal(1.5, "x every record decoded")
 
 MEMORY = Goal(100, "MiB")
 GROWTH = Goal(1.1, "x that of the smaller file")  # four times as big, and some noise

@@ -50,6 +50,7 @@ _SUFFIXES: Final = (
     "-9999999999.checkpoint",
 )
 _REMOVED: Final = (".deleted", ".cleaned", ".swap", ".tmp")
+_REPORTS: Final = ("markdown", "html", "trace", "timesketch", "prometheus", "junit")
 _FOLDERS: Final = (
     "t-0", "t-99999999999", "t-2147483647", "__transaction_state-7", "__consumer_offsets-99", "__cluster_metadata-0",
     "__cluster_metadata-1", "__share_group_state-3", "t-0.abc-delete", "t-1.abc-future", "t-2.abc-stray", "a\nb-0", "\x1b[2J-3",
@@ -175,8 +176,13 @@ def _commands(root: Path, twin: Path, out: Path, chance: random.Random) -> Itera
     yield ["groups", "--table", "offsets", "--table", "internal", "--format", form, str(root)]
     yield ["metadata", "--table", "metadata", "--table", "internal", "--format", form, str(root)]
     yield ["transactions", "--table", "internal", "--format", form, str(root)]
+    yield ["space", "--keys", *chance.choice(((), ("--format", form))), str(root)]
+    yield ["verify", "--format", chance.choice(("markdown", "html")), str(root)]
+    yield ["timeline", "--lanes", chance.choice(("partition", "transactional-id", "producer")), str(root)]
+    yield ["txn-audit", "--format", chance.choice(_REPORTS), "--findings", str(root)]
     if chance.random() < 0.2:
         yield ["txn-audit", "-o", str(out / "audit"), str(root)]
+        yield ["report", "--format", chance.choice(("table", *_REPORTS)), str(out / "audit")]
         yield ["verify", "-o", str(out / "verify"), str(root)]
     files = sorted(path for path in root.rglob("*") if path.is_file())
     for path in chance.sample(files, min(4, len(files))):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Bytes, Code, Severity
@@ -28,6 +28,9 @@ class Where(TypedDict, total=False):
     producer_id: int | None
     last_offset: int | None
     remedy: str | None
+
+
+_NOWHERE: Final[Where] = {"position": None, "length": None, "offset": None, "needed": None, "found": None}
 
 
 class Finding(NamedTuple):
@@ -60,8 +63,8 @@ class Finding(NamedTuple):
     @classmethod
     def of(cls, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
         """Make a finding with the severity that the catalogue gives its code."""
-        severity = CATALOGUE[code].severity
-        return cls(code, severity, file, None, None, None, None, None, message)._replace(**where)
+        fields: dict[str, Any] = {**_NOWHERE, **where}
+        return cls(code, CATALOGUE[code].severity, file, **fields, message=message)
 
     @property
     def bytes(self) -> Bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 import subprocess
@@ -54,6 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("copy/of/log.dirs", "broker-1", "broker-2", "DIR"):
         shutil.copytree(PARTITION.parent, folder / name)
     (folder / "fixtures").symlink_to(FIXTURES)
+    shutil.make_archive(str(folder / "backup"), "gztar", PARTITION.parent.parent, PARTITION.parent.name)
+    (folder / "00000000000000000000.log.gz").write_bytes(gzip.compress(SEGMENT.read_bytes()))
     return folder
 
 

@@ -14,7 +14,7 @@ import build
 import kafkalog as library
 from invoke import kafkalog
 from kafkalog import Limits, StreamSource
-from kafkalog.log.expansion import default_budget
+from kafkalog.log.expansion import Expansion
 from official import FIXTURES
 from scanned import gathered
 
@@ -100,11 +100,28 @@ def test_wrappers_have_the_same_budget(tmp_path: Path) -> None:
 def test_the_budget_by_default() -> None:
     """8 GiB or 1,000 times the file, whichever is less, plus 1 GiB; a stream's size is not known."""
     gib = 1 << 30
-    assert [default_budget(size) for size in (0, 1 << 20, 1 << 40, None)] == [gib, gib + 1000 * 2**20, 9 * gib, 9 * gib]
+    rooms = [Limits().expansion(size).room(0) for size in (0, 1 << 20, 1 << 40, None)]
+    assert rooms == [gib, gib + 1000 * 2**20, 9 * gib, 9 * gib]
     data = b"".join(_log(3))
     for source in (io.BytesIO(data), None):
         chunks = library.scan(data) if source is None else library.scan_source(StreamSource(source))
         assert len(gathered(chunks).records) == 3
+
+
+def test_records_are_counted_too() -> None:
+    """A count that lies counts no more than there are bytes; who names a budget of bytes has no other one."""
+    found = Expansion(1000, 20)
+    found.take(0, 70, 2**31 - 1)
+    assert found.room(1) == 930
+    found.take(1, 500, 15)
+    assert (found.room(1), found.room(2)) == (1 << 62, 0)
+    found.stop(2, 100, 7)
+    [finding] = found.findings("f")
+    assert (finding.needed, finding.found, finding.position) == (20, 1, 2)
+    assert "more than 20 records" in finding.message
+    free = Limits(max_expansion=1000).expansion(1)
+    free.take(0, 900, 10**9)
+    assert free.room(1) == 100
 
 
 COMMANDS: Final = {

@@ -103,3 +103,18 @@ def test_a_day_is_its_beginning(tmp_path: Path) -> None:
     assert ms_of("2026-11-21") == NOON - 12 * 3_600_000
     assert ms_of("2026-11-21T13:00:00+01:00") == NOON
     assert ms_of("2026-11-21T12:00:00") == NOON
+
+
+def test_a_wrong_clock_is_marked_and_measures_nothing(tmp_path: Path) -> None:
+    """Times outside of 2010 to 2040: no duration is made of them, no deadline passes by them, people see it."""
+    from kafkalog.auditing.pipeline import Clock
+    from kafkalog.auditing.topics.transaction_steps import _between
+    from kafkalog.format.times import iso_marked
+
+    wrong = ms_of("2106-02-07T06:28:15Z")
+    assert iso_marked(NOON) == iso(NOON)
+    assert iso_marked(wrong) == "2106-02-07T06:28:15.000Z (a wrong clock: not between 2010 and 2040)"
+    assert "wrong clock" in iso_marked(0)
+    assert _between(NOON, NOON + 5) == 5
+    assert _between(0, NOON) is _between(NOON, wrong) is None
+    assert Clock().with_scan(NOON, NOON).with_scan(wrong, wrong) == Clock(NOON, NOON)

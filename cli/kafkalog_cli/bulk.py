@@ -14,6 +14,7 @@ from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Severity
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
 from kafkalog_cli.exit import Exit, OutputError
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import storage_options
 from kafkalog_cli.output import say
 from kafkalog_cli.params import Size
@@ -23,7 +24,7 @@ __all__ = ["bulk_audit", "run_bulk"]
 _CONF = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
 
 
-@click.command("bulk_audit", epilog=_CONF)
+@click.command("bulk_audit", cls=GroupedCommand, epilog=_CONF)
 @click.argument("more", nargs=-1, metavar="[DIR]...")
 @click.option(
     "--input",
@@ -32,7 +33,7 @@ _CONF = "Every option except --input and --output can also be set as spark.kafka
     metavar="DIR",
     help="A broker's log directory, or a pattern; repeat for more.",
 )
-@click.option("--output", required=True, metavar="DIR", help="New directory for the output.")
+@click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
 @click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
 @click.option(
     "--split-bytes", type=Size(), default="128MiB", show_default=True, help="How much one task reads, approximately."

@@ -21,20 +21,20 @@ __all__ = ["dump_files", "dump_sink"]
 
 
 def dump_sink(
-    form: str, stream: BinaryIO, request: DumpRequest, columns: Sequence[str], *, terminal: bool, raw: bool
+    form: str, stream: BinaryIO, request: DumpRequest, columns: Sequence[str], target: Target, *, raw: bool
 ) -> BlockSink:
     """Return the sink for `form`; a csv has exactly one table.
 
     Raises UsageError if the files or the options give it several, or none of its columns.
     """
     if form != "csv":
-        return sink_of(form, stream, columns, _in_order({*_expected(request), "findings"}), terminal=terminal)
+        return sink_of(form, stream, columns, _in_order({*_expected(request), "findings"}), terminal=target.on_terminal)
     if len(request.tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     name = request.tables[0] if request.tables else _only_table(request)
     if columns and not set(columns) & set(TABLES[name].names):
         raise click.UsageError(f"The table {name} has none of these columns: kafkalog schema {name} lists its own.")
-    return CsvSink(stream, columns, TABLES[name], escaped=terminal and not raw)
+    return CsvSink(stream, columns, TABLES[name], escaped=target.on_terminal and not raw, safe=target.csv_safe)
 
 
 def dump_files(

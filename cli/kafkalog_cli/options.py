@@ -30,6 +30,7 @@ __all__ = [
     "max_expansion_option",
     "narrowing_options",
     "output_options",
+    "paths_argument",
     "row_form",
     "status_options",
     "storage_options",
@@ -64,6 +65,18 @@ def in_order(*options: Option) -> Option:
     return decorate
 
 
+def _files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
+    """Let the shell complete names of files."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def paths_argument(metavar: str, *, required: bool = True) -> Option:
+    """Declare a command's inputs, as `paths`."""
+    return click.argument("paths", nargs=-1, required=required, metavar=metavar, shell_complete=_files)
+
+
 def format_option(
     formats: Sequence[str] = ROW_FORMS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
 ) -> Option:
@@ -96,11 +109,18 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def run(*arguments: Any, output: str | None, no_clobber: bool, overwrite: bool = False, **others: Any) -> Any:
+        def run(
+            *arguments: Any,
+            output: str | None,
+            no_clobber: bool,
+            csv_safe: bool,
+            overwrite: bool = False,
+            **others: Any,
+        ) -> Any:
             if no_clobber and overwrite:
                 raise click.UsageError("--no-clobber and --overwrite exclude each other.")
             path = None if output in (None, "-") else Path(output or "")
-            return command(*arguments, target=Target(path, overwrite, no_clobber), **others)
+            return command(*arguments, target=Target(path, overwrite, no_clobber, csv_safe), **others)
 
         again = click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
         options = in_order(
@@ -108,6 +128,8 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
                          help=f"{text} `-` is standard output."),
             click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
             *((again,) if folders else ()),
+            click.option("--csv-safe", is_flag=True,
+                         help="In CSV for a spreadsheet: put ' before texts that begin with = + - @ ' tab or CR."),
         )  # fmt: skip
         return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
@@ -149,7 +171,7 @@ def _keep_max_unpacked(ctx: click.Context, _param: click.Parameter, value: int) 
 
 
 unpacked_option: Final = click.option(
-    "--max-unpacked-bytes", type=Size(), default="64GiB", show_default=True, expose_value=False,
+    "--max-unpacked-bytes", type=Size(), default="8GiB", show_default=True, expose_value=False,
     callback=_keep_max_unpacked, help="Most bytes that archives and compressed files are unpacked to, in TMPDIR.",
 )  # fmt: skip
 

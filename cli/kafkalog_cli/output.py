@@ -97,11 +97,13 @@ class Target:
     """What ``-o`` names, `path`, None for standard output; what is there is replaced as the two options say.
 
     A file is replaced unless `no_clobber`, a directory only with `overwrite`, and only one that kafkalog wrote.
+    `csv_safe` says that a spreadsheet will open it.
     """
 
     path: Path | None = None
     overwrite: bool = False
     no_clobber: bool = False
+    csv_safe: bool = False
 
     @property
     def on_terminal(self) -> bool:

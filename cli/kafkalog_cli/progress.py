@@ -35,6 +35,7 @@ class Progress(Watch):
         self._file = ""
         self._first: list[Finding] = []
         self._codes: Counter[str] = Counter()
+        self._told: set[str] = set()
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
@@ -65,7 +66,9 @@ class Progress(Watch):
     def tell(self, line: str) -> None:
         from kafkalog_cli.output import say
 
-        say(line)
+        if line not in self._told:
+            say(line)
+        self._told.add(line)
 
     def _draw(self, file: str = "") -> None:
         now = time.monotonic()

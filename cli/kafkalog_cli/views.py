@@ -21,6 +21,7 @@ from kafkalog_cli.options import (
     in_order,
     limit_options,
     output_options,
+    paths_argument,
     row_form,
     status_options,
     table_option,
@@ -100,7 +101,10 @@ class ViewOutput:
 
         with self.target.stream(self.paths) as stream:
             names = [table.name for table in tables]
-            yield sink_of(self.form, stream, self.columns, names, terminal=self.target.on_terminal)
+            yield sink_of(
+                self.form, stream, self.columns, names, terminal=self.target.on_terminal,
+                csv_safe=self.target.csv_safe,
+            )  # fmt: skip
 
     def _finding(self, finding: Finding, sink: RowSink, outcome: Outcome, distinct: DistinctIds) -> None:
         outcome.count(finding.severity)
@@ -139,7 +143,7 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
 
     shown = ", ".join(table.name for table in default)
     options = in_order(
-        click.argument("paths", nargs=-1, required=True, metavar="DIR..."),
+        paths_argument("DIR..."),
         click.option(
             "--at",
             type=At(),

@@ -143,7 +143,8 @@ FILES: Final[dict[str, Code]] = {
         "Segments of two partitions hold the same batches, byte for byte, and no other file shows where they belong.",
         "Certain that they are the same; producers' timestamps and CRCs make a coincidence almost impossible.",
         "A broker reads both: consumers get the records twice, and miss what was there before.",
-        "One of the two is a copy. Compare both partitions with another replica.",
+        "One of the two is a copy. Compare both partitions with another replica. A note if both have indexes of their"
+        " own and their partitions have one number: a Streams application writes the same to several topics.",
     ),
     "file-added": Code(
         WARNING,
@@ -179,6 +180,14 @@ FILES: Final[dict[str, Code]] = {
         "Certain.",
         "The broker follows it.",
         "Give its target as an argument of its own if it belongs to the evidence.",
+    ),
+    "clusters-mixed": Code(
+        WARNING,
+        "Directories with one cluster id are of several clusters: their topics have other ids under the same names. A"
+        " note if the cluster ids differ.",
+        "Certain that the ids differ; clusters that were made from one example file share its cluster id.",
+        "A broker refuses a directory of another cluster id; it can't see that a cluster id was copied.",
+        "Each cluster was read alone. Give the directories of one cluster if you meant only one.",
     ),
     "log-directories-below": Code(
         NOTE,

@@ -60,6 +60,7 @@ def seek(
     left: cython.longlong
     block: cython.longlong
     crc: cython.longlong
+    far: cython.bint
     width: cython.longlong = BLOCK
     near: cython.longlong = NEAR
     end: cython.Py_ssize_t = min(stop, len(buf) - 17)
@@ -100,14 +101,17 @@ def seek(
                 key = int32(buf, i + at)
                 at += 4 + max(key, 0)
                 if key >= -1 and at + 4 <= size:
-                    if at + 4 > left:
-                        return -1 - i
-                    key = int32(buf, i + at)
-                    if key >= -1 and at + 4 + max(key, 0) == size:
-                        if size > near or size > left:
+                    far = at + 4 > left
+                    if not far:
+                        key = int32(buf, i + at)
+                        if key >= -1 and at + 4 + max(key, 0) == size:
+                            far = size > near or size > left
+                            if not far and crc32(buf, i + 16, i + size) == unsigned32(int32(buf, i + 12)):
+                                return i
+                    if far:
+                        if state[2] > 0:
                             return -1 - i
-                        if crc32(buf, i + 16, i + size) == unsigned32(int32(buf, i + 12)):
-                            return i
+                        state[3] += 1
         i += 1
     return stop
 
@@ -127,16 +131,19 @@ def find(
 
     `room` is the number of bytes from ``buf[0]`` to the file's end, `limit` the largest size of a batch. ``sums[n]`` is
     the CRC-32C of all bytes before block n; ``buf[0]`` begins block ``state[0]``, ``tail[0]`` block ``state[1]``.
-    ``state[2]`` says how many extents may be summed by these, ``state[3]`` counts those above that. Answers the
-    position and ``WHOLE`` if the checksum matches, or ``FAR`` if `buf` and `tail` do not show that; otherwise
-    (`stop`, ``NOTHING``).
+    ``state[2]`` says how many extents may be summed by these, an old message that is far counting twice; ``state[3]``
+    counts those above that. Answers the position and ``WHOLE`` if the checksum matches, or ``FAR`` if `buf` and `tail`
+    do not show that; otherwise (`stop`, ``NOTHING``).
     """
     i: cython.Py_ssize_t
     if start < 0 or len(state) < 4 or state[0] < 0:
         raise IndexError
     i = seek(buf, start, stop, room, limit, legacy, sums, tail, state)
     if i < 0:
-        return -1 - i, FAR
+        i = -1 - i
+        if buf[i + 16] < 2:
+            state[2] -= 2
+        return i, FAR
     return i, NOTHING if i >= stop else WHOLE
 
 

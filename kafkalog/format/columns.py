@@ -432,7 +432,7 @@ def _bits(
         kafkalog_bits(cython.address(out[0]), bit, cython.address(cells[at]), count, inverted)
     else:
         for cell in cells[at : at + count]:
-            _repeat(out, bit, -1, (cell == 0) is bool(inverted), 1)
+            _repeat(out, bit, -1, (cell == 0) == inverted, 1)
             bit += 1
 
 

@@ -6,7 +6,7 @@ for bytes made to look like headers, so:
 - small extents are summed when they are met (``candidates.find``);
 - sums of prefixes, one for each 4 KiB, give the sum of any other extent in constant time (``checksums.shift``);
 - on average there may be one such far extent for every 64 bytes, and one in 128 bytes that ends in another block than
-  the one before; more are skipped, and a finding reports that;
+  the one before or is an old message; more are skipped, and a finding reports that;
 - answers are kept, and after the same bytes were searched several times, offsets no longer narrow the search.
 """
 

@@ -6,7 +6,7 @@ A stream that is cut or broken is an error, never a shorter file.
 from __future__ import annotations
 
 import zlib
-from typing import Any, BinaryIO, Final, Protocol
+from typing import Any, Final, Protocol
 
 from kafkalog.format.compression import DecompressionError
 
@@ -16,6 +16,13 @@ PACKED: Final = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x2
 _PIECE: Final = 1 << 16
 _ZSTD_PIECE: Final = 1 << 11  # its decoder gives all that a piece holds: 128 KiB for each 4 bytes
 _MAX_ZSTD_WINDOW: Final = 128 << 20
+
+
+class _Readable(Protocol):
+    """A file, as far as it is needed."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, none at the end."""
 
 
 class _Decoder(Protocol):
@@ -78,7 +85,7 @@ class UnpackedStream:
     Raises DecompressionError where the file is cut or broken.
     """
 
-    def __init__(self, file: BinaryIO, codec: str) -> None:
+    def __init__(self, file: _Readable, codec: str) -> None:
         self._file = file
         self._codec = codec
         self._magic = next(magic for magic, name in PACKED.items() if name == codec)

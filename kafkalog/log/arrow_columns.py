@@ -188,10 +188,10 @@ def _width(column: BlockColumn, kind: Any) -> int:
 
 def _laid_out(widths: Sequence[int], order: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
     """Return where each column and its validity bits begin, and the end of the last in `order`."""
-    end = 0
+    end, bits = 0, -(-ROOM // 8)
     places = [(0, 0)] * len(widths)
     for number in order:
-        valid = end + (widths[number] * ROOM or ROOM // 8)
+        valid = end + (widths[number] * ROOM or bits)
         places[number] = end, valid
-        end = valid + ROOM // 8
+        end = valid + bits
     return places, end

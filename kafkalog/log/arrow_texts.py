@@ -37,7 +37,7 @@ Bytes = bytes | bytearray | memoryview
 def constant(width: int, value: int) -> NDArray[np.uint8]:
     """Return a buffer of `ROOM` numbers of so many bytes that all have this value, of bits for 0."""
     if not width:
-        return np.full(ROOM // 8, 255 if value else 0, np.uint8)
+        return np.full(-(-ROOM // 8), 255 if value else 0, np.uint8)
     return np.full(ROOM + 1, value, _KINDS[width]).view(np.uint8)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import CellTable
-from kafkalog.log.expansion import Expansion, default_budget
+from kafkalog.log.expansion import Expansion, default_expansion
 from kafkalog.log.records import Decoder, RecordBlock
 
 __all__ = ["Chunk", "Limits", "Resumed"]
@@ -19,7 +19,8 @@ __all__ = ["Chunk", "Limits", "Resumed"]
 class Limits:
     """The most bytes that one batch may take, and that all of a file's may decompress to; more is a finding.
 
-    Without `max_expansion` a file may decompress to 8 GiB or 1,000 times its size, whichever is less, plus 1 GiB.
+    Without `max_expansion` a file may decompress to 8 GiB or 1,000 times its size, whichever is less, plus 1 GiB; and
+    to 16 Mi records plus one for each of its bytes.
     """
 
     max_batch_bytes: int = 128 << 20
@@ -28,7 +29,7 @@ class Limits:
 
     def expansion(self, size: int | None) -> Expansion:
         """Begin to count what a file of `size` bytes decompresses to; None is the size of a stream."""
-        return Expansion(default_budget(size) if self.max_expansion is None else self.max_expansion)
+        return default_expansion(size) if self.max_expansion is None else Expansion(self.max_expansion)
 
 
 class Resumed(NamedTuple):

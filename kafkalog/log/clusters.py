@@ -6,18 +6,24 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.left_over import put_aside
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
+from kafkalog.log.mixed import apart, tell_mixed
 from kafkalog.log.names import FileKind, is_remote, is_virtual, local_path, parse_name
 from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.search import search
 from kafkalog.log.storage import open_tree
 from kafkalog.log.unpacked import is_archive
+from kafkalog.log.watch import watch
 
 __all__ = ["Cluster", "open_clusters"]
+
+
+_OTHER_ARCHIVES: Final = (".xz", ".bz2", ".7z", ".rar", ".Z", ".br")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,8 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
     """List log directories, or partitions' directories, by cluster; and what could not be read.
 
     Any other path means the log directories below it (`kafkalog.log.search`). Directories with the same node id belong
-    to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once.
+    to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once. Directories
+    with one cluster id whose topics have other ids are of several clusters, too: people make clusters from one example.
     """
     unreadable = []
     by_cluster: dict[str, Cluster] = {}
@@ -53,7 +60,9 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
             for directory in node.partitions:
                 if directory.suffix:
                     node.findings.append(put_aside(directory))
-    return list(by_cluster.values()), unreadable
+    clusters = [Cluster(cluster.cluster_id, nodes) for cluster in by_cluster.values() for nodes in apart(cluster.nodes)]
+    tell_mixed([cluster.nodes for cluster in clusters])
+    return clusters, unreadable
 
 
 def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
@@ -66,6 +75,7 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
         nodes = _log_directories(home, met)
         if nodes:
             nodes[0].findings.insert(0, finding)
+            watch().tell(f"{path}: {finding.message}")
         return nodes
     if _is_met(path, met):
         return []
@@ -73,7 +83,13 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
     found = search(tree, path)
     if not found.places:
         raise UnreadableError(found.message)
+    if found.places != [path]:
+        which = "log directory" if len(found.places) == 1 else f"{len(found.places)} log directories"
+        watch().tell(f"{path}: the {which} below it: {', '.join(found.places)}")
     nodes = [open_log_directory(place, tree) for place in found.places if place == path or not _is_met(place, met)]
+    for node in nodes:
+        if not node.partitions:
+            watch().tell(f"{node.path}: a log directory without partitions, as on an empty disk or a new broker")
     if nodes:
         nodes[0].findings[:0] = found.findings
     return nodes
@@ -88,7 +104,7 @@ def _home_of_file(path: str) -> tuple[str, Finding]:
     home = home or os.curdir
     shown = shlex.quote(path.partition("!/")[0] if is_virtual(path) else path)
     if parse_name(name).kind is FileKind.UNKNOWN:
-        if is_archive(path):
+        if is_archive(path) or name.endswith(_OTHER_ARCHIVES):
             raise UnreadableError(f"{path}: an archive or a compressed file: unpack it first")
         raise UnreadableError(f"{path}: not a directory, and not a file of Kafka's by its name")
     tree = open_tree(home)

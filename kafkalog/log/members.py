@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Final, Protocol
 __all__ = ["ArchiveError", "Folder", "Readable", "unpack_tar", "unpack_zip"]
 
 _PIECE: Final = 1 << 20
+_ZEROS: Final = bytes(_PIECE)
 _MOST_MEMBERS: Final = 1_000_000
 _MOST_DIRECTORY: Final = 64 << 20  # bytes of a zip's list of members
 _LONGEST_NAME: Final = 4096
@@ -78,7 +79,11 @@ class Folder:
                 self._left -= len(data)
                 if self._left < 0:
                     raise ArchiveError(f"it has more than {self._max_bytes} bytes (--max-unpacked-bytes)")
-                file.write(data)
+                if data == _ZEROS[: len(data)]:  # as at the end of a preallocated segment: a hole
+                    file.seek(len(data), os.SEEK_CUR)
+                else:
+                    file.write(data)
+            file.truncate(done)
         if size is not None and done != size:
             raise ArchiveError(f"it is cut short in {_shown(name)}: {size} bytes are needed, {done} are there")
         if modified is not None and 0 <= modified < 1 << 33:

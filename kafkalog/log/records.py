@@ -199,7 +199,7 @@ class Decoder:
         else:
             try:
                 data = decompress(codec, payload, min(left, self.limit), magic=magic)
-                self.expansion.take(position, len(data))
+                self.expansion.take(position, len(data), cell(kernel.COUNT, row))
                 return data
             except OverLimitError:
                 if left < self.limit:

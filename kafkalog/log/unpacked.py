@@ -11,7 +11,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import BinaryIO, Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.format.compression import DecompressionError
@@ -19,10 +19,11 @@ from kafkalog.format.unpacking import PACKED, UnpackedStream
 from kafkalog.log.names import FileKind, is_remote, local_path, parse_name, place_unpacked
 from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.storage import is_directory, open_tree
+from kafkalog.log.watch import watch
 
 __all__ = ["MAX_UNPACKED_BYTES", "is_archive", "unpacked"]
 
-MAX_UNPACKED_BYTES: Final = 64 << 30
+MAX_UNPACKED_BYTES: Final = 8 << 30
 _TAR_MAGIC: Final = 257, b"ustar"
 _ZIP: Final = b"PK\x03\x04"
 _TARS: Final = (".tar", ".tgz", ".tzst")
@@ -118,14 +119,16 @@ def _unpack(path: str, kind: str, folder: str, max_bytes: int) -> None:
     from kafkalog.log.members import ArchiveError, Folder, unpack_tar, unpack_zip
 
     into = Folder(folder, max_bytes)
+    watch().begin(os.path.getsize(local_path(path)), 1)
     try:
         with open(local_path(path), "rb") as file:
+            watched = _Watched(file, path)
             if kind == "zip":
                 unpack_zip(file, into)
             elif kind == "tar":
-                unpack_tar(file, into)
+                unpack_tar(watched, into)
             else:
-                stream = UnpackedStream(file, kind)
+                stream = UnpackedStream(watched, kind)
                 if _is_tar_name(path) or _is_tar_head(stream.peek(_HEAD)):
                     unpack_tar(stream, into)
                 else:
@@ -138,6 +141,21 @@ def _unpack(path: str, kind: str, folder: str, max_bytes: int) -> None:
             f"{path}: cannot be unpacked in {folder}: {error.strerror or error}; TMPDIR chooses another place"
         ) from error
     _name_the_loose(path, folder)
+
+
+class _Watched:
+    """A file that says how far it is read."""
+
+    def __init__(self, file: BinaryIO, path: str) -> None:
+        self._file = file
+        self._path = path
+        self._at = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self._at += len(data)
+        watch().at(self._path, self._at)
+        return data
 
 
 def _name_the_loose(path: str, folder: str) -> None:

@@ -240,10 +240,21 @@ def _cells(column: Iterable[Any], kind: pa.DataType) -> pa.Array:
 
     if pa.types.is_dictionary(kind):
         return pa.array(map(_value, column), kind.value_type).dictionary_encode()
+    if pa.types.is_nested(kind):
+        column = map(_utf8, column)
     return pa.array(map(_value, column) if pa.types.is_string(kind) else column, kind)
 
 
 def _value(value: Any) -> Any:
     if isinstance(value, (list, dict)):
-        return json.dumps(value, ensure_ascii=False)
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        value = json.dumps(value, ensure_ascii=False)
+    return _utf8(value)
+
+
+def _utf8(value: Any) -> Any:
+    """Escape what is not UTF-8 in a text, and in the texts of lists and structures."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, (list, tuple)):
+        return [_utf8(one) for one in value]
+    return {name: _utf8(one) for name, one in value.items()} if isinstance(value, dict) else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafkalog.tables.column import Column, Table
+from kafkalog.tables.incidents import INCIDENTS
 
 __all__ = [
     "BLOCKERS",
@@ -196,4 +197,5 @@ SPACE_TABLES: Final = (
     TRANSACTION_COSTS,
     PRODUCER_GROUPS,
     CLOCKS,
+    INCIDENTS,
 )

@@ -135,7 +135,7 @@ def _scanned(place: SegmentPlace, limits: Limits, *, hashed: bool) -> Iterator[R
     whole = scan_place(place, limits)
     stretch = whole.stretch
     if place.topic != STATE_TOPIC:
-        assert not whole.entries  # only the state topic's are read
+        assert not len(whole.states)  # only the state topic's are read
     first = (place.segment.size, stretch.newest, stretch.newest_broker, len(whole.findings))
     checksum = sha256_of(place.segment) if hashed else None
     for share in range(place.shares):
@@ -224,7 +224,7 @@ class Judge:
             yield ("summary", cluster, share, number, write_summary(LogSummary.of(log)))
         codes = Counter((finding.code, finding.severity) for finding in found.findings)
         for log in found.logs:
-            codes.update((finding.code, finding.severity) for finding in log.findings)
+            codes.update(log.findings.counts())
         yield ("counts", cluster, share, 0, write_counts(codes, sizes))
 
     def _batches(self, table: str, share: int, found: Judgement) -> Iterator[pa.RecordBatch]:

@@ -16,6 +16,7 @@ from kafkalog.quantities import Ago, When
 from kafkalog.tables import TABLES
 from kafkalog_cli.dumping import DumpRequest, dump_rows, dump_text
 from kafkalog_cli.exit import Outcome
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import STDIN
 from kafkalog_cli.newest import absolute, newest_time
 from kafkalog_cli.options import (
@@ -23,6 +24,7 @@ from kafkalog_cli.options import (
     format_option,
     limit_options,
     output_options,
+    paths_argument,
     status_options,
     table_option,
     unpacked,
@@ -78,8 +80,8 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
     return next((internal for internal, given in flags.items() if given), None)
 
 
-@click.command("dump")
-@click.argument("paths", nargs=-1, metavar="FILE...")
+@click.command("dump", cls=GroupedCommand)
+@paths_argument("FILE...", required=False)
 @click.option(
     "--files",
     "listed",
@@ -137,6 +139,8 @@ def dump(
         kafkalog dump 00000000000000000000.log
         kafkalog dump --deep-iteration --print-data-log 00000000000000000000.log
         kafkalog dump --format ndjson 00000000000000000000.log | jq .producer_id
+        kafkalog dump --since 2026-11-21T03:00:00Z --until 2026-11-21T04:00:00Z 00000000000000000000.log
+        kafkalog dump --print-data-log --since -5m 00000000000000000000.log.gz
     """
     files = (*paths, *(file for one in listed for file in one.split(",") if file))
     if not files:
@@ -184,7 +188,7 @@ def dump(
         else:
             from kafkalog_cli.dump_sinks import dump_sink
 
-            sink = dump_sink(form, stream, request, columns, terminal=terminal, raw=raw)
+            sink = dump_sink(form, stream, request, columns, target, raw=raw)
             dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)
     return outcome.status(exit_zero=exit_zero)
 

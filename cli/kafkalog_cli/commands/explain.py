@@ -14,6 +14,7 @@ from kafkalog.catalogue.incidents import INCIDENT_KINDS
 from kafkalog.catalogue.words import WORDS
 from kafkalog.findings import CATALOGUE
 from kafkalog.tables import TABLES
+from kafkalog_cli.help import GroupedCommand
 
 __all__ = ["explain"]
 
@@ -32,7 +33,7 @@ _ASKED: Final = {
 }  # fmt: skip
 
 
-@click.command("explain")
+@click.command("explain", cls=GroupedCommand)
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 def explain(words: tuple[str, ...]) -> int:
     """Explain WORDs: codes of findings, kinds and causes of incidents, states, certainties, columns.

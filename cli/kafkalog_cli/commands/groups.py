@@ -6,13 +6,14 @@ import click
 
 from kafkalog.log.moment import Moment
 from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import jobs_option
 from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["groups"]
 
 
-@click.command("groups")
+@click.command("groups", cls=GroupedCommand)
 @click.option("--group", "wanted", multiple=True, metavar="NAME|GLOB",
               help="Only this group, or those that match; repeat for more.")  # fmt: skip
 @jobs_option

@@ -7,13 +7,14 @@ import click
 from kafkalog.log.moment import Moment
 from kafkalog.tables.internal import INTERNAL
 from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, TOPICS
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import topic_option
 from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["metadata"]
 
 
-@click.command("metadata")
+@click.command("metadata", cls=GroupedCommand)
 @topic_option
 @view_options(
     (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP, METADATA, INTERNAL),

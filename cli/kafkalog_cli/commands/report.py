@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import findings_option, format_option, output_options, tz_option
 from kafkalog_cli.output import PROVENANCE, Target
 from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, form_of
@@ -16,7 +17,7 @@ from kafkalog_cli.render.zone import Zone
 __all__ = ["report"]
 
 
-@click.command("report")
+@click.command("report", cls=GroupedCommand)
 @click.argument("audit", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="AUDIT")
 @format_option(("table", *REPORT_FORMS), "table; with -o, from its suffix")
 @findings_option

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
-from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     columns_option,
     max_batch_bytes_option,
@@ -37,7 +36,7 @@ _FORMATS: Final = ("table", "ndjson", "json", "csv")
 _NAMES: Final = ("stretches", "findings")
 
 
-@click.command("salvage")
+@click.command("salvage", cls=GroupedCommand)
 @click.argument("segment")
 @output_options(
     "The new file, outside the segment's directory; appears only when it is complete.", folders=False, required=True
@@ -69,7 +68,7 @@ def salvage(
         raise click.UsageError("--format csv takes exactly one --table.")
     from kafkalog.log.salvage import TAKEN  # numpy, which --help can do without
     from kafkalog.log.salvage import salvage as run
-    from kafkalog_cli.inputs import check_segment, name_of
+    from kafkalog_cli.inputs import check_segment, known_size, name_of
     from kafkalog_cli.render.sinks import sink_of
 
     limits = Limits(max_batch_bytes, max_expansion=max_expansion)
@@ -78,9 +77,9 @@ def salvage(
     try:
         check_segment(segment, name_of(segment))
         with target.stream([segment]) as copy, STDOUT.stream(()) as report:
-            sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
+            sink = sink_of(form, report, columns, wanted, terminal=is_terminal(), csv_safe=target.csv_safe)
             told = _Told(segment, wanted, sink, outcome)
-            watch().begin(os.path.getsize(local_path(segment)) if not is_remote(segment) else 0, 1)
+            watch().begin(known_size(segment) or 0, 1)
             for item in run(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
                 told.take(item)
             sink.close()

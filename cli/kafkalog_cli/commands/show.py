@@ -10,6 +10,7 @@ import click
 from kafkalog import Limits, UnreadableError, UnsupportedError
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import limit_options, unpacked, unpacked_option
 from kafkalog_cli.output import STDOUT, is_terminal, say
 
@@ -45,7 +46,7 @@ class _PlaceType(click.ParamType):  # type: ignore[type-arg]  # not generic at r
         return _Place(match["file"], int(match["position"], 0 if match["position"][1:2] in "xX" else 10), None)
 
 
-@click.command("show")
+@click.command("show", cls=GroupedCommand)
 @click.argument("places", nargs=-1, required=True, metavar="FILE@POSITION...", type=_PlaceType())
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
 @limit_options

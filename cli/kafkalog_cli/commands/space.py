@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Final
 
 import click
 
 from kafkalog import Finding, Severity
 from kafkalog.errors import UnreadableError
+from kafkalog.tables.incidents import INCIDENTS
 from kafkalog.tables.space import CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE, SPACE_TABLES, TRANSACTION_COSTS
 from kafkalog_cli.exit import Exit, Outcome
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     columns_option,
     format_option,
@@ -17,9 +20,12 @@ from kafkalog_cli.options import (
     limit_options,
     limits_of,
     output_options,
+    paths_argument,
     row_form,
     status_options,
     table_option,
+    unpacked,
+    unpacked_option,
 )
 from kafkalog_cli.output import Target, say
 from kafkalog_cli.params import Time
@@ -49,8 +55,9 @@ _settings = in_order(
 )  # fmt: skip
 
 
-@click.command("space")
-@click.argument("paths", nargs=-1, required=True, metavar="DIR...")
+@click.command("space", cls=GroupedCommand)
+@paths_argument("DIR...")
+@unpacked_option
 @_sections
 @_settings
 @format_option()
@@ -71,6 +78,7 @@ def space(
     \b
         kafkalog space /copy/of/log.dirs
         kafkalog space --format ndjson /copy/of/log.dirs | jq 'select(.cause != "none")'
+        kafkalog space --now 2026-11-21T03:00:00Z /copy/of/log.dirs
         kafkalog space --server-properties server.properties --topic-configs topics.json /copy/of/log.dirs
     """
     from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
@@ -82,7 +90,7 @@ def space(
     folder = target.is_folder(form)
     if folder and columns:
         raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
-    limits = limits_of(others)
+    paths, limits = unpacked(paths), limits_of(others)
     try:
         options = SpaceOptions(
             limits, now=now, keys=keys,
@@ -112,5 +120,10 @@ def space(
             paths=paths, form=form, tables=chosen, columns=columns, target=target, limits=limits, fail_on=fail_on,
             exit_zero=exit_zero,
         )  # fmt: skip
-        status = Exit(view.write(found.items(view.names)))
+        items = found.items(view.names)
+        if INCIDENTS.name in view.names:
+            from kafkalog.auditing.incidents import rows_of_space
+
+            items = chain(items, ((INCIDENTS, row) for row in rows_of_space(found)))
+        status = Exit(view.write(items))
     return Exit.INCOMPLETE if found.unreadable else status

@@ -10,6 +10,7 @@ import click
 from kafkalog.log.moment import Moment
 from kafkalog.tables import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITION_STATES, TRANSITIONS
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import transactional_id_option
 from kafkalog_cli.views import ViewOutput, view_options
 
@@ -18,7 +19,7 @@ __all__ = ["transactions"]
 _STATE: Final = TRANSITIONS.names.index("state")
 
 
-@click.command("transactions")
+@click.command("transactions", cls=GroupedCommand)
 @transactional_id_option
 @click.option(
     "--state", multiple=True, type=click.Choice(TRANSITION_STATES), help="Only steps that lead to this state."

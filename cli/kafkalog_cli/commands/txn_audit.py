@@ -17,6 +17,7 @@ from kafkalog.quantities import Ago
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
     columns_option,
@@ -25,6 +26,7 @@ from kafkalog_cli.options import (
     jobs_option,
     narrowing_options,
     output_options,
+    paths_argument,
     row_form,
     tz_option,
     unpacked,
@@ -59,8 +61,8 @@ class _Filter:
         return lambda row: row[at] in self.state and about(row)
 
 
-@click.command("txn-audit")
-@click.argument("paths", nargs=-1, required=True, metavar="DIR...")
+@click.command("txn-audit", cls=GroupedCommand)
+@paths_argument("DIR...")
 @format_option((*ROW_FORMS, *REPORT_FORMS))
 @click.option("--all", "everything", is_flag=True, help="Show all rows of all tables except visible.")
 @columns_option(AUDIT_TABLES)
@@ -86,8 +88,12 @@ def txn_audit(
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
+    A DIR may be a directory above them, an archive (.tar, .tar.gz, .tar.zst, .zip), or a segment of a partition.
+    Filters narrow the verdict and the exit status, too.
+
     \b
         kafkalog txn-audit /copy/of/log.dirs
+        kafkalog txn-audit --topic 'orders*' --now 2026-11-21T03:00:00Z /copy/of/log.dirs
         kafkalog txn-audit --format ndjson --table transactions /copy/of/log.dirs | jq 'select(.state == "hanging")'
         kafkalog explain transaction-hanging
     """
@@ -156,7 +162,10 @@ def txn_audit(
             )  # fmt: skip
     else:
         with target.stream(paths) as stream:
-            _write(found, summary, form, stream, tables, columns, chosen, terminal=target.on_terminal)
+            if form == "table" and not tables and not everything:
+                stream.write(f"{summary.verdict()}\n\n".encode("utf-8", "surrogateescape"))
+                tables = ("transactions",)  # --state chooses some of them
+            _write(found, summary, form, stream, tables, columns, chosen, target=target)
     if target.path is not None and not folder:
         print(summary.verdict())
     return status
@@ -164,13 +173,13 @@ def txn_audit(
 
 def _write(
     found: Audit, summary: Summary, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...],
-    chosen: _Filter, *, terminal: bool,
+    chosen: _Filter, *, target: Target,
 ) -> None:  # fmt: skip
     from kafkalog.auditing.incidents import rows_of_audit
     from kafkalog_cli.render.sinks import sink_of, write_summary
 
     wanted = tables or SHOWN
-    sink = sink_of(form, stream, columns, wanted, terminal=terminal)
+    sink = sink_of(form, stream, columns, wanted, terminal=target.on_terminal, csv_safe=target.csv_safe)
     if not tables:
         write_summary(sink, summary.row())
     for table in AUDIT_TABLES:

@@ -13,6 +13,7 @@ import click
 from kafkalog import Limits, Severity
 from kafkalog.tables.replicas import REPLICAS
 from kafkalog.tables.verify import VERIFY_TABLES
+from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
     columns_option,
@@ -21,6 +22,7 @@ from kafkalog_cli.options import (
     jobs_option,
     limit_options,
     output_options,
+    paths_argument,
     row_form,
     status_options,
     table_option,
@@ -49,8 +51,8 @@ _SUFFIXES: Final = {".md": "markdown", ".html": "html"}
 _HASHES: Final = ("sha256",)
 
 
-@click.command("verify")
-@click.argument("paths", nargs=-1, required=True, metavar="DIR|FILE...")
+@click.command("verify", cls=GroupedCommand)
+@paths_argument("DIR|FILE...")
 @click.option("--depth", type=click.Choice(_DEPTHS), default="records", show_default=True,
               help="Check only headers and CRCs, or decode every record too.")  # fmt: skip
 @click.option("--hash", "hashed", type=click.Choice(_HASHES), help="Compute every file's checksum in the same read.")
@@ -112,7 +114,7 @@ def verify(
         if form in _REPORTS or (form == "table" and not tables and not everything):
             _write_report(found, form, target, stream, paths, started, zone=zone, findings=findings)
         else:
-            _write(found, form, stream, tables, columns, terminal=target.on_terminal)
+            _write(found, form, stream, tables, columns, target=target)
     if target.path is not None:
         print(summary.verdict())
     return status
@@ -148,12 +150,12 @@ def _write_report(
 
 def _write(
     found: Verification, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], *,
-    terminal: bool,
+    target: Target,
 ) -> None:  # fmt: skip
     from kafkalog_cli.render.sinks import sink_of, write_summary
 
     wanted = tables or _NAMES
-    sink = sink_of(form, stream, columns, wanted, terminal=terminal)
+    sink = sink_of(form, stream, columns, wanted, terminal=target.on_terminal, csv_safe=target.csv_safe)
     if not tables:
         write_summary(sink, found.summary().row())
     for table, rows in _rows(found, wanted):

@@ -11,6 +11,7 @@ from kafkalog.log.records import ROOM
 from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog_cli.render.block_lines import BlockLines
 from kafkalog_cli.render.cells import as_csv, as_json
+from kafkalog_cli.render.escaped_csv import EscapedCsv
 from kafkalog_cli.render.row_templates import RowTemplate, csv_template, json_template, ndjson_template
 
 __all__ = ["BlockSink", "ChosenColumns", "CsvSink", "JsonSink", "NdjsonSink", "RowSink"]
@@ -210,17 +211,22 @@ class _JsonList:
 
 
 class CsvSink:
-    """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text."""
+    """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text.
+
+    With `escaped`, what acts on a terminal is escaped; `safe` is that of ``as_csv``.
+    """
 
     room = ROOM
 
-    def __init__(self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool) -> None:
+    def __init__(
+        self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool, safe: bool = False
+    ) -> None:
         self._stream = stream
         self._chosen = ChosenColumns(columns)
         self._kept = self._chosen.of(table)
         self._table = table
-        self._escaped = escaped
-        self._lines = BlockLines(stream)
+        self._safe = safe
+        self._lines = BlockLines(EscapedCsv(stream) if escaped else stream)
         self._templates = _Templates()
         self._write(table.names[i] for i in self._kept)
 
@@ -232,17 +238,16 @@ class CsvSink:
             self._write(row[i] for i in self._kept)
 
     def block(self, rows: Rows) -> None:
-        block, start, stop = rows.block, rows.start, rows.stop
-        if block.table.name != self._table.name:
+        if rows.block.table.name != self._table.name:
             return
-        if self._escaped:
-            for row in block.rows(start, stop):
+        if self._safe:
+            for row in rows.block.rows(rows.start, rows.stop):
                 self._write(row)
         else:
-            self._lines.rows(rows, self._templates.of(block, csv_template))
+            self._lines.rows(rows, self._templates.of(rows.block, csv_template))
 
     def _write(self, cells: Iterable[Any]) -> None:
-        line = ",".join(as_csv(cell, escaped=self._escaped) for cell in cells)
+        line = ",".join(as_csv(cell, safe=self._safe) for cell in cells)
         text = (line or '""') + "\r\n"  # an empty line would be no row
         self._lines.write(text.encode("utf-8", "surrogateescape"))
 

@@ -36,7 +36,15 @@ def write_summary(sink: BlockSink, row: Sequence[Any]) -> None:
         sink.head(dict(zip(SUMMARY.names, row, strict=True)))
 
 
-def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequence[str], *, terminal: bool) -> BlockSink:
+def sink_of(
+    form: str,
+    stream: BinaryIO,
+    columns: Sequence[str],
+    tables: Sequence[str],
+    *,
+    terminal: bool,
+    csv_safe: bool = False,
+) -> BlockSink:
     """Return the sink for `form` of a command that has these tables; csv, Arrow and Parquet have the first."""
     if form == "ndjson":
         return NdjsonSink(stream, columns)
@@ -47,5 +55,5 @@ def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequenc
 
         return arrow_stream(form, stream, columns, tables[0], ())
     if form == "csv":
-        return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal)
+        return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal, safe=csv_safe)
     return TableSink(stream, columns, **style(terminal))

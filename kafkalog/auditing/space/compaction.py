@@ -196,7 +196,8 @@ class _Filter:
         self.wanted = wanted
         self.limits = limits
         self.left = left
-        self.conditions = array("q", [offsets.secret, wanted.at_ms, wanted.horizon_ms, wanted.old_below, left.until])
+        numbers = (offsets.secret, wanted.at_ms, wanted.horizon_ms, wanted.old_below, left.until)
+        self.conditions = array("q", [min(number, _NEVER) for number in numbers])
         self.kept = bytearray(ROOM)
         self.share = Share()
 

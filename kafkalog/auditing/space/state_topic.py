@@ -10,9 +10,10 @@ import numpy as np
 
 from kafkalog.errors import UnreadableError
 from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.chunk import Limits
 from kafkalog.log.names import STATE_TOPIC
-from kafkalog.log.state_columns import StateColumns, read_state_columns
+from kafkalog.log.state_columns import read_state_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,6 +15,7 @@ from kafkalog.auditing.transactions.atomicity import unidentified
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.findings import Finding
+from kafkalog.format.state_columns import TOMBSTONE
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.narrowing import Narrowing, matches, nothing_matches
 from kafkalog.txn import extents
@@ -44,7 +45,7 @@ def _refuse_nothing(audit: Audit, narrowing: Narrowing) -> None:
     if not any(narrowing.log(*place) for place in places):
         numbers = (number for topic, number in places if matches(topic, narrowing.topics))
         raise nothing_matches("partition", [replace(narrowing, topics=()).words().removeprefix("partition ")], numbers)
-    names = {name for cluster in audit.clusters for name in cluster.coordinator.timelines}
+    names = {name for cluster in audit.clusters for name in cluster.coordinator.states.ids}
     if narrowing.transactional_ids and not any(matches(name, narrowing.transactional_ids) for name in names):
         raise nothing_matches("transactional id", narrowing.transactional_ids, names)
     known = {*_producers(_chosen(_logs(audit), narrowing)), *_recorded(audit.clusters, narrowing)}
@@ -74,9 +75,15 @@ def _producers(logs: Iterable[LogAudit]) -> Iterator[int]:
 def _recorded(clusters: Iterable[ClusterAudit], narrowing: Narrowing) -> Iterator[int]:
     """Yield the producers that the coordinator's records name, of the chosen ids."""
     for cluster in clusters:
-        for name, entries in cluster.coordinator.timelines.items():
-            if matches(name, narrowing.transactional_ids):
-                yield from (entry.record.producer_id for entry in entries if entry.record.state is not None)
+        states = cluster.coordinator.states
+        rows = _of_ids(cluster.coordinator, narrowing)[states.transactional_id] & (states.state != TOMBSTONE)
+        yield from np.unique(states.producer_id[rows]).tolist()
+
+
+def _of_ids(coordinator: Coordinator, narrowing: Narrowing) -> NDArray[np.bool_]:
+    """Say which ids are chosen by their names."""
+    ids = coordinator.states.ids
+    return np.fromiter((matches(name, narrowing.transactional_ids) for name in ids), bool, len(ids))
 
 
 def _of_cluster(cluster: ClusterAudit, narrowing: Narrowing) -> ClusterAudit:
@@ -98,7 +105,8 @@ def _of_cluster(cluster: ClusterAudit, narrowing: Narrowing) -> ClusterAudit:
         meant = not narrowing.of_logs or narrowing.log(finding.topic, finding.partition)
         return meant and (producers is None or finding.producer_id in producers)
 
-    logs = [replace(log, findings=[*filter(is_kept, log.findings)]) for log in logs]
+    of_producers = None if producers is None else np.array(sorted(producers), np.int64)
+    logs = [replace(log, findings=log.findings.kept(is_kept, of_producers)) for log in logs]
     nodes = [replace(node, findings=[*filter(is_kept, node.findings)]) for node in cluster.nodes]
     return replace(
         cluster, nodes=nodes, logs=logs, findings=[*filter(is_kept, cluster.findings)],
@@ -124,14 +132,19 @@ def _of_coordinator(
     coordinator: Coordinator, narrowing: Narrowing, producers: set[int] | None, logs: list[LogAudit]
 ) -> Coordinator:
     """Return the records of the chosen ids: those that are named, and of these that listed or wrote to the logs."""
-    wrote = {coordinator.name_of(producer) for producer in _producers(logs)} if narrowing.of_logs else set()
-    kept = {}
-    for name, entries in coordinator.timelines.items():
-        meant = matches(name, narrowing.transactional_ids)
-        if meant and producers is not None:
-            meant = any(entry.record.producer_id in producers for entry in entries)
-        if meant and narrowing.of_logs and name not in wrote:
-            meant = any(narrowing.log(*place) for entry in entries for place in entry.record.partitions or ())
-        if meant:
-            kept[name] = entries
-    return replace(coordinator, timelines=kept)
+    states, meant = coordinator.states, _of_ids(coordinator, narrowing)
+    if producers is not None:
+        has_one = np.zeros(len(meant), bool)
+        has_one[states.transactional_id[np.isin(states.producer_id, list(producers))]] = True
+        meant &= has_one
+    if narrowing.of_logs:
+        touches = np.zeros(len(meant), bool)
+        wrote = coordinator.names_of(np.array(list(_producers(logs)), np.int64))
+        touches[wrote[wrote >= 0]] = True
+        rows, listed = states.listed(np.arange(len(states)))
+        places = np.stack([states.listed_topic[listed], states.listed_partition[listed]])
+        distinct, of_place = np.unique(places, axis=1, return_inverse=True)
+        chosen = [narrowing.log(states.topics[topic], number) for topic, number in distinct.T.tolist()]
+        touches[states.transactional_id[rows[np.array(chosen, bool)[of_place.reshape(-1)]]]] = True
+        meant &= touches
+    return coordinator.of_ids(np.flatnonzero(meant))

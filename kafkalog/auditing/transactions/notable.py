@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.moments import Moments
+from kafkalog.auditing.transactions.moments import NEVER, Moments
 from kafkalog.tables.notable import NOTABLE
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
+from kafkalog.txn.placed import among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,11 +31,12 @@ def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
     """
     moments = Moments(log.partition)
     rows, words = log.verdicts.of_places(_places(log))
-    for row, name, state, certainty, cause in zip(
-        rows, words.transactional_id, words.state, words.certainty, words.cause, strict=True
-    ):
+    bracket = moments.bracket(rows["first_offset"])
+    for row, before, after, name, state, certainty, cause in zip(
+        rows, bracket.before.tolist(), bracket.after.tolist(), words.transactional_id, words.state, words.certainty,
+        words.cause, strict=True,
+    ):  # fmt: skip
         first = row["first_offset"]
-        bracket = None if first == NONE else moments.bracket(first)
         yield NOTABLE.of(
             log=log.partition.directory.log,
             topic=log.partition.directory.topic,
@@ -56,12 +58,9 @@ def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
             marker_timestamp_ms=_cell(row["marker_timestamp"]),
             certainty=certainty,
             cause=cause,
-            not_before_ms=None if bracket is None or bracket.before < 0 else bracket.before,
-            not_after_ms=None if bracket is None or bracket.after == _NEVER else bracket.after,
+            not_before_ms=None if first == NONE or before < 0 else before,
+            not_after_ms=None if first == NONE or after == NEVER else after,
         )
-
-
-_NEVER: Final = 2**63 - 1
 
 
 def _cell(value: int) -> int | None:
@@ -70,14 +69,13 @@ def _cell(value: int) -> int | None:
 
 def _places(log: LogAudit) -> NDArray[np.intp]:
     """Return the numbers of the notable rows, in the order of the log."""
-    chosen = [np.fromiter(log.verdicts.special, np.intp, len(log.verdicts.special))]
+    chosen = [log.verdicts.judged.places]
     aborted = np.empty((2, 0), np.int64)  # numbers, markers
-    broken = np.array(sorted(log.judged.broken), np.int64)
     start = 0
     for rows in log.verdicts.rows.blocks("first_offset", "last_offset", "marker_offset", "marker_type"):
         marker = rows["marker_offset"]
         ended = np.flatnonzero((rows["first_offset"] != NONE) & (rows["marker_type"] == extents.ABORT))
-        chosen.append(start + np.flatnonzero(np.isin(marker, broken)))
+        chosen.append(start + np.flatnonzero(among(marker, log.judged.broken)))
         aborted = np.concatenate([aborted, [start + ended, marker[ended]]], axis=1)
         aborted = aborted[:, np.argsort(aborted[1], kind="stable")[-NEWEST_ABORTED:]]
         if log.fork is not None:

@@ -13,7 +13,6 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.outcome import Outcome
 from kafkalog.tables.audit import SUMMARY
-from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 
 __all__ = ["Blocker", "LogSummary", "Summary", "count_of"]
@@ -64,21 +63,21 @@ class LogSummary:
     def of(cls, log: LogAudit) -> LogSummary:
         """Sum up a log's audit."""
         partition, directory = log.partition, log.partition.directory
-        opened = [(row, found) for row, found in log.verdicts.judged() if row["marker_type"] == extents.OPEN]
-        first = min(opened, key=lambda item: item[0]["first_offset"], default=None)
+        first = log.verdicts.first_open()
         blocker = None
         # Of a narrowed audit the first open transaction may be another one than what blocks the log.
-        if first is not None and first[0]["first_offset"] <= partition.last_stable_offset:
-            row, found = first
+        if first is not None and first.row["first_offset"] <= partition.last_stable_offset:
+            row = first.row
             since = row["min_timestamp"] if row["min_timestamp"] != NONE else row["max_timestamp"]
-            blocker = Blocker(row["first_offset"], row["producer_id"], found.transactional_id, found.state, since)
+            blocker = Blocker(row["first_offset"], row["producer_id"], first.transactional_id, first.state, since)
+        serious = sum(count for (_, severity), count in log.findings.counts().items() if severity > Severity.NOTE)
         return cls(
             directory.log, directory.topic, directory.partition, log.node.cluster_id, log.node.node_id,
             directory.topic_id, partition.log_start_offset, partition.log_end_offset,
             directory.checkpoints.get("high_watermark"), partition.last_stable_offset, len(directory.segments),
             directory.size, partition.batches, partition.records, partition.control_records, log.verdicts.counts(),
-            len(opened), Counter(gap.kind for gap in partition.gaps),
-            sum(finding.severity > Severity.NOTE for finding in log.findings), log.unidentified, log.judged.spoken_for,
+            0 if first is None else first.number, Counter(gap.kind for gap in partition.gaps),
+            serious, log.unidentified, log.judged.spoken_for,
             blocker,
         )  # fmt: skip
 
@@ -116,7 +115,12 @@ class Summary:
         summary = cls([LogSummary.of(log) for cluster in audit.clusters for log in cluster.logs])
         summary.unreadable += audit.unreadable
         summary.narrowing = audit.narrowing
-        summary.count(audit.findings())
+        for cluster in audit.clusters:
+            for node in cluster.nodes:
+                summary.count(node.findings)
+            summary.count(cluster.findings)
+            for log in cluster.logs:
+                summary.findings.update(log.findings.counts())
         return summary
 
     def count(self, findings: Iterable[Finding]) -> None:
@@ -156,7 +160,7 @@ class Summary:
         if self.unreadable:
             return f"INCOMPLETE: {count_of(len(self.unreadable), 'input')} could not be read"
         if not serious:
-            return f"OK: {self.fine()}, nothing wrong"
+            return f"OK: {self.fine()}, nothing wrong" if self.has_read else "EMPTY: the log directories have no logs"
         words = ", ".join(f"{counts[code]} {code}" for code in serious)
         return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
 
@@ -168,6 +172,11 @@ class Summary:
             complete=self.complete,
             totals=self.totals(),
         )
+
+    @property
+    def has_read(self) -> bool:
+        """Say whether there was anything to read."""
+        return bool(self.logs or self.narrowing)
 
     def fine(self) -> str:
         """Return the words of the verdict where all is in order."""

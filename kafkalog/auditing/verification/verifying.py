@@ -6,7 +6,7 @@ Hanging transactions are left to an audit, whose findings about the bytes are th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -57,6 +57,7 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
             result.unreadable.append(str(error))
     clusters, unreadable = open_clusters(places)
     result.unreadable += unreadable
+    _announce(directory for cluster in clusters for _, directory in cluster.wanted())
     for cluster in clusters:
         metadata = cluster_metadata(cluster.nodes, options.limits)
         known = len(result.logs)
@@ -67,6 +68,12 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     if options.replicas:
         _compare([node for cluster in clusters for node in cluster.nodes], options, result)
     return result
+
+
+def _announce(logs: Iterable[PartitionDirectory]) -> None:
+    """Tell who watches how much will be read."""
+    for directory in logs:
+        watch().begin(directory.size, len(directory.segments))
 
 
 def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Verification) -> None:
@@ -102,9 +109,7 @@ def _check_all(
     segments: Sequence[tuple[PartitionDirectory, Segment]], options: VerifyOptions
 ) -> dict[str, SegmentCheck]:
     """Check every segment, in parallel processes where that pays."""
-    size = sum(segment.size for _, segment in segments)
-    watch().begin(size, len(segments))
-    count = job_count(options.jobs, size)
+    count = job_count(options.jobs, sum(segment.size for _, segment in segments))
     checks = {}
     if count == 1:
         for directory, segment in segments:
@@ -257,6 +262,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
         kept = [segment for segment in directory.segments if os.path.basename(segment.path).partition(".")[0] == stem]
         directory = replace(directory, segments=tuple(kept), orphans=())
     part = Verification()
+    _announce([directory])
     checks = _check_all([(directory, segment) for segment in directory.segments], options)
     metadata = cluster_metadata([node], options.limits)
     part.logs.append(log_of(node, directory, checks, metadata, []))
