@@ -16,7 +16,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
 from kafkalog.log.rows import finding_rows
-from kafkalog.quantities import ms_of
+from kafkalog.quantities import When, time_of
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.audit import AUDIT_TABLES, FINDINGS
 from kafkalog.tables.internal import COMMITTED, GROUPS, SHARE_OFFSETS, TRANSITIONS
@@ -85,8 +85,9 @@ def audit(
 ) -> Judged:  # fmt: skip
     """Report what happened to every transaction and offset under log directories, like ``kafkalog txn-audit``.
 
-    `now` is ms since 1970 or ISO-8601. With `jobs` above 1, processes read segments; 0 stands for all processors, None
-    for the command's default. An input that could not be read is a finding, and raises nothing.
+    `now` is ms since 1970, ISO-8601, or relative to the newest time that a broker wrote: ``-1h``. With `jobs` above 1,
+    processes read segments; 0 stands for all processors, None for the command's default. An input that could not be
+    read is a finding, and raises nothing.
     """
     from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
     from kafkalog.auditing.pipeline import audit as run
@@ -187,8 +188,8 @@ def _paths(paths: Paths) -> Sequence[str | os.PathLike[str]]:
     return [paths] if isinstance(paths, str | os.PathLike) else paths
 
 
-def _ms(time: int | str | None) -> int | None:
-    return ms_of(time) if isinstance(time, str) else time
+def _ms(time: int | str | None) -> When | None:
+    return time_of(time) if isinstance(time, str) else time
 
 
 def _moment(offset: int | None, time: int | str | None) -> Moment | None:

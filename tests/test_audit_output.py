@@ -77,7 +77,7 @@ def test_the_suffix_chooses_the_format(tmp_path: Path, name: str, form: str) -> 
     table = ("--table", "transactions") if form == "csv" else ()
     ended = audited(*table, "-o", tmp_path / name)
 
-    assert (ended.status, ended.out) == (0, b"")
+    assert (ended.status, ended.out) == (0, b"WRONG: 3 transaction-hanging\n")
     assert (tmp_path / name).read_bytes() == audited("--format", form, *table).out
     assert [path.name for path in tmp_path.iterdir()] == [name]
 

@@ -54,7 +54,7 @@ def test_an_incident_of_another_partition_is_left_out(whole: dict[str, list[Row]
     rows = audited("--topic", row["topic"], "--partition", str(row["partition"]), HANGING)[1]
 
     assert [one["kind"] for one in rows["incidents"] if one["severity"] != "note"] == ["consumers-stopped"]
-    assert all(one["partitions"] == [place] for one in rows["incidents"])
+    assert all(place in one["partitions"] for one in rows["incidents"])
     assert len([one for one in whole["incidents"] if one["severity"] != "note"]) > 1
 
 
@@ -92,9 +92,11 @@ def test_blocked_consumers_are_said_only_of_who_blocks_them(whole: dict[str, lis
     others = {row["producer_id"] for row in whole["transactions"]} - guilty
 
     for producer in guilty:
-        assert "stop at offset" in kafkalog("txn-audit", "--producer-id", str(producer), HANGING).text
+        assert "stops read_committed consumers" in kafkalog("txn-audit", "--producer-id", str(producer), HANGING).text
     for producer in others:
-        assert "stop at offset" not in kafkalog("txn-audit", "--producer-id", str(producer), HANGING).text
+        assert (
+            "stops read_committed consumers" not in kafkalog("txn-audit", "--producer-id", str(producer), HANGING).text
+        )
 
 
 def test_state_table_and_columns_choose_rows_only() -> None:

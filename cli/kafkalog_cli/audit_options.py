@@ -9,7 +9,7 @@ import click
 
 from kafkalog.tables.audit import AUDIT_TABLES
 from kafkalog_cli.options import in_order, limit_options, limits_of, status_options, table_option
-from kafkalog_cli.params import Time
+from kafkalog_cli.params import TIMES, Time
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import AuditOptions
@@ -21,7 +21,8 @@ SHOWN: Final = tuple(name for name in TABLE_NAMES if name != "visible")  # visib
 
 audit_options: Final = in_order(
     table_option(TABLE_NAMES),
-    click.option("--now", type=Time(), help="Treat this time as the present.  [default: newest broker time]"),
+    click.option("--now", type=Time(), metavar="TIME",
+                 help=f"Treat this time as the present: {TIMES}  [default: newest broker time]"),
     click.option(
         "--snapshot", is_flag=True, help="The inputs show one moment: a file system snapshot, or a stopped broker."
     ),

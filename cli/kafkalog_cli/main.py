@@ -54,7 +54,7 @@ def _ended(command: click.Command | None, signals: Signals) -> int:
 def _run(command: click.Command | None, signals: Signals) -> int:
     import click
 
-    from kafkalog.errors import NothingMatchesError
+    from kafkalog.errors import NothingMatchesError, UnreadableError, UnsupportedError
     from kafkalog.escape import escape
     from kafkalog.log.watch import set_watch
     from kafkalog_cli.progress import Progress
@@ -88,11 +88,14 @@ def _run(command: click.Command | None, signals: Signals) -> int:
             raise
         sys.stdout, sys.stderr = stdout, stderr  # on a closed pipe, click wraps them and exits with 1
         return Exit.CLOSED_PIPE
-    except NothingMatchesError as error:
+    except (NothingMatchesError, UnreadableError) as error:
         from kafkalog_cli.output import say
 
         say(f"error: {error}")
         return Exit.INCOMPLETE
+    except UnsupportedError as error:
+        click.UsageError(escape(str(error))).show()
+        return Exit.USAGE
     except OutputError as error:
         print(f"kafkalog: error: {error}", file=sys.stderr)
         return Exit.OUTPUT_FAILED

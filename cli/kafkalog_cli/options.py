@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.log.names import local_path
 from kafkalog.narrowing import Narrowing
 from kafkalog.tables import Table
 from kafkalog_cli.output import Target
@@ -35,6 +37,8 @@ __all__ = [
     "topic_option",
     "transactional_id_option",
     "tz_option",
+    "unpacked",
+    "unpacked_option",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -136,6 +140,29 @@ limit_options: Final = in_order(
                  help="Largest size that a batch may decompress to."),
     max_expansion_option(),
 )  # fmt: skip
+
+_MAX_UNPACKED: Final = "kafkalog.max_unpacked_bytes"
+
+
+def _keep_max_unpacked(ctx: click.Context, _param: click.Parameter, value: int) -> None:
+    ctx.meta[_MAX_UNPACKED] = value
+
+
+unpacked_option: Final = click.option(
+    "--max-unpacked-bytes", type=Size(), default="64GiB", show_default=True, expose_value=False,
+    callback=_keep_max_unpacked, help="Most bytes that archives and compressed files are unpacked to, in TMPDIR.",
+)  # fmt: skip
+
+
+def unpacked(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths of a command, with what is in archives in their place, as long as the command runs."""
+    if not any(os.path.isfile(local_path(path.partition("!/")[0])) for path in paths):
+        return tuple(paths)
+    from kafkalog.log.unpacked import unpacked as opened
+
+    ctx = click.get_current_context()
+    return tuple(ctx.with_resource(opened(paths, ctx.meta[_MAX_UNPACKED])))
+
 
 jobs_option: Final = click.option(
     "--jobs",

@@ -6,9 +6,7 @@ Data goes to the binary stream: nothing may drop or change a byte. All else goes
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from kafkalog.escape import escape
-from kafkalog.log.names import is_remote, local_path
+from kafkalog.log.names import is_remote, local_path, unpacked_places
 from kafkalog.log.watch import watch
 from kafkalog_cli.exit import OutputError, PipeClosedError
 
@@ -185,12 +183,17 @@ class Target:
         finally:
             if old.exists() and not target.exists():
                 os.rename(old, target)
+            import shutil
+
             for left in (temporary, old):
                 shutil.rmtree(left, ignore_errors=True)
 
     def _refuse(self, output: Path) -> None:
         if self.no_clobber and os.path.lexists(output):
             raise OutputError(f"{output}: exists already (--no-clobber)")
+        for archive in (root.removesuffix("!") for root in unpacked_places()):
+            if output.exists() and output.samefile(local_path(archive)):
+                raise OutputError(f"{output}: is an input; kafkalog never writes there")
 
 
 STDOUT: Final = Target()
@@ -202,6 +205,8 @@ def _places(inputs: Sequence[str]) -> list[Path]:
 
 def write_provenance(folder: Path) -> None:
     """Write which version made a directory, of what; an audit and a verification write more."""
+    import json
+
     from kafkalog.tables import SCHEMA_VERSION
     from kafkalog.version import VERSION
 
@@ -211,6 +216,8 @@ def write_provenance(folder: Path) -> None:
 
 def _is_ours(folder: Path) -> bool:
     """Say whether kafkalog wrote a directory: it leaves its version in each."""
+    import json
+
     try:
         about = json.loads((folder / PROVENANCE).read_bytes())
     except (OSError, ValueError, RecursionError):

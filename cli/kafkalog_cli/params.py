@@ -10,12 +10,13 @@ from typing import Any, Final
 import click
 
 from kafkalog.log.moment import Moment
-from kafkalog.quantities import bytes_of, ms_of
+from kafkalog.quantities import Ago, When, bytes_of, time_of
 from kafkalog_cli.render.zone import Zone
 
 __all__ = [
     "REPORT_FORMS",
     "REPORT_SUFFIXES",
+    "TIMES",
     "At",
     "NumberRanges",
     "Offsets",
@@ -27,6 +28,10 @@ __all__ = [
 ]
 
 REPORT_FORMS: Final = ("markdown", "html", "trace", "timesketch", "prometheus", "junit")
+# What the help of an option says of the times that it takes.
+TIMES: Final = (
+    "2026-11-21T03:00:00Z (UTC without a zone), 2026-11-21, ms since 1970, or -1h, -30m, -2d before the newest."
+)
 _SUFFIXES: Final = {
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
@@ -55,15 +60,15 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run tim
 
 
 class Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A time as ms since 1970 or ISO-8601; without a zone it is UTC."""
+    """A time: ISO-8601, ms since 1970, or relative to the newest one; without a zone it is UTC."""
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> When:
+        if isinstance(value, int | Ago):
             return value
         try:
-            return ms_of(str(value))
+            return time_of(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
 

@@ -62,6 +62,11 @@ class Progress(Watch):
                 if len(self._first) < _KEPT:
                     self._first.append(finding)
 
+    def tell(self, line: str) -> None:
+        from kafkalog_cli.output import say
+
+        say(line)
+
     def _draw(self, file: str = "") -> None:
         now = time.monotonic()
         if now - self._begun < _AFTER or now - self._drawn < _BETWEEN:

@@ -24,9 +24,11 @@ from kafkalog_cli.options import (
     row_form,
     status_options,
     table_option,
+    unpacked,
+    unpacked_option,
 )
 from kafkalog_cli.output import Target, say, write_provenance
-from kafkalog_cli.params import At
+from kafkalog_cli.params import TIMES, At
 
 if TYPE_CHECKING:
     from kafkalog_cli.render.rows import RowSink
@@ -123,6 +125,7 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
             form = row_form(form, target, chosen)
             if columns and target.is_folder(form):
                 raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
+            paths = unpacked(paths)
             view = ViewOutput(
                 paths=paths, form=form, tables=chosen, columns=columns, target=target,
                 limits=Limits(max_batch_bytes, max_decompressed_bytes, max_expansion), fail_on=fail_on,
@@ -137,10 +140,16 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
     shown = ", ".join(table.name for table in default)
     options = in_order(
         click.argument("paths", nargs=-1, required=True, metavar="DIR..."),
-        click.option("--at", type=At(), help="Show the state at this offset or time; an offset applies to each log."),
+        click.option(
+            "--at",
+            type=At(),
+            metavar="OFFSET|TIME",
+            help=f"Show the state at this offset, in each log, or at this time: {TIMES}",
+        ),
         format_option(),
         table_option(tuple(by_name), f".  [default: {shown}]"),
         columns_option(tables),
+        unpacked_option,
         output_options("Write to this file; without a suffix, to this new directory with a file for each table."),
         limit_options,
         status_options(),

@@ -18,7 +18,18 @@ if cython.compiled:
 else:
     from kafkalog.format.kernel import varint
 
-__all__ = ["CODED", "CODED_COUNT", "CODED_END", "ROWS", "TEXT", "TEXT_COUNT", "TEXT_END", "gather", "headers"]
+__all__ = [
+    "CODED",
+    "CODED_COUNT",
+    "CODED_END",
+    "ROWS",
+    "TEXT",
+    "TEXT_COUNT",
+    "TEXT_END",
+    "gather",
+    "headers",
+    "list_ends",
+]
 
 # The state of a column: its rows, where the data of its two forms end, and how many rows have each form.
 ROWS, TEXT_END, CODED_END, TEXT_COUNT, CODED_COUNT = range(5)
@@ -167,6 +178,26 @@ def _coded(
     coded = binascii.b2a_base64(bytes(buf[start : start + size]), newline=False)
     data[w : w + len(coded)] = memoryview(coded)
     return w + len(coded)
+
+
+def list_ends(
+    cells: cython.const[cython.longlong][::1],
+    counts: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    offsets: cython.int[::1],
+    row: cython.Py_ssize_t,
+) -> int:
+    """Write where the lists of rows from `row` on end, after ``offsets[row]``; answer how many items they have."""
+    i: cython.Py_ssize_t
+    end: cython.longlong
+    first: cython.longlong
+    if counts < 0 or count < 0 or counts + count > len(cells) or row < 0 or row + count >= len(offsets):
+        raise IndexError
+    first = end = offsets[row]
+    for i in range(count):
+        end += cells[counts + i]
+        offsets[row + 1 + i] = end
+    return end - first
 
 
 def headers(

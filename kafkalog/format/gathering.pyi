@@ -34,6 +34,7 @@ def gather(
     text: Data,
     coded: Data,
 ) -> int: ...
+def list_ends(cells: Cells, counts: int, count: int, offsets: Offsets, row: int) -> int: ...
 def headers(
     buf: Bytes,
     cells: Cells,

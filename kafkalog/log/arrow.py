@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ARROW_ROOM", "batch_table", "record_table", "segment_as_arrow"]
 
-ARROW_ROOM: Final = 1 << 13  # records in a block: a block costs some calls for each column
+ARROW_ROOM: Final = 1 << 12  # records in a block: a block costs some calls for each column
 
 
 def batch_table(

@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkalog.format import gathering
 from kafkalog.format.columns import BY_BIT, CELL, NEVER, OF_ROW, SAME, fill
-from kafkalog.log.arrow_texts import ROOM, Headers, Texts, constant
+from kafkalog.log.arrow_texts import ROOM, Buffers, Headers, Texts, constant
 from kafkalog.log.blocks import Block, BlockColumn, Kind
 from kafkalog.tables.arrow import Cells, Lists, Strings
 
@@ -42,14 +42,15 @@ class Columns:
         self._numbers = {column.name: (number, column.words) for number, column in enumerate(numbers)}
         self._plans: dict[tuple[bool, int], array[int]] = {}
         self._scratch = np.empty(0, np.int64)
+        self._buffers = Buffers()
         self._texts: dict[str, Texts] = {}
         self._headers: dict[str, Headers] = {}
         for column in columns:
             if column.kind in _TEXTS:
-                texts = self._texts.setdefault(column.name.removesuffix(_CODED), Texts(ROOM))
+                texts = self._texts.setdefault(column.name.removesuffix(_CODED), Texts(ROOM, self._buffers))
                 texts.wanted |= gathering.CODED if column.kind is Kind.BASE64 else gathering.TEXT
             elif column.kind is Kind.HEADERS:
-                self._headers[column.name] = Headers(ROOM)
+                self._headers[column.name] = Headers(ROOM, self._buffers)
         self.begin()
 
     def begin(self) -> None:
@@ -61,7 +62,8 @@ class Columns:
         self._places, size = _laid_out(self._widths, order)
         self._plans.clear()
         self._state = np.zeros(3 * len(self._widths), np.int64)
-        self._arena = np.empty(size, np.uint8)
+        self._arena = constant(0, 0)[:0]
+        self._arena = self._buffers.take(size)
         for grown in self._grown():
             grown.begin()
 

@@ -84,6 +84,10 @@ class Chunk:
         for _ in self.records():
             pass
 
-    def records(self, room: int | None = None) -> Iterator[RecordBlock]:
-        """Decode the records of the batches that were not skipped, in order, at most `room` (1048) at a time."""
-        return Decoder(self.file, self.heads, self.limits.max_decompressed_bytes, self.expansion, room).blocks(self.buf)
+    def records(self, table: CellTable | None = None) -> Iterator[RecordBlock]:
+        """Decode the records of the batches that were not skipped, in order, as many at a time as `table` has room for.
+
+        Without a table of the caller's own, which serves many chunks, there is room for 1048.
+        """
+        limit = self.limits.max_decompressed_bytes
+        return Decoder(self.file, self.heads, limit, self.expansion, table).blocks(self.buf)

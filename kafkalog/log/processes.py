@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from kafkalog.log.names import place_unpacked, unpacked_places
 from kafkalog.log.watch import Watch, set_watch
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
     from concurrent.futures import ProcessPoolExecutor
 
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(count, initializer=_begin_work)
+    pool = ProcessPoolExecutor(count, initializer=_begin_work, initargs=(unpacked_places(),))
     wait = True
     try:
         yield pool
@@ -55,10 +56,12 @@ def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=wait, cancel_futures=True)
 
 
-def _begin_work() -> None:
-    """Leave signals and the terminal to the first process."""
+def _begin_work(places: dict[str, str]) -> None:
+    """Leave signals and the terminal to the first process, and know its archives."""
     import signal
 
+    for root, folder in places.items():
+        place_unpacked(root, folder)
     set_watch(Watch())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

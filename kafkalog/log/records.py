@@ -13,7 +13,7 @@ from kafkalog.format.compression import CODECS, DecompressionError, OverLimitErr
 from kafkalog.format.record_errors import RECORD_ERRORS
 from kafkalog.log.expansion import Expansion
 
-__all__ = ["ROOM", "Decoder", "RecordBlock", "header_at", "headers_of"]
+__all__ = ["ROOM", "Decoder", "RecordBlock", "header_at", "headers_of", "record_cells"]
 
 ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
 _ENOUGH: Final = 1 << 18  # decompressed bytes that are decoded at once
@@ -109,20 +109,27 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
             return (value >> 1) ^ -(value & 1), position
 
 
+def record_cells(room: int) -> CellTable:
+    """Return a table for so many records."""
+    return CellTable(len(kernel.RECORD_COLUMNS), room)
+
+
 class Decoder:
-    """The records of one chunk's batches, at most `room` (1048) at a time.
+    """The records of one chunk's batches, as many at a time as a table of the caller's, or one of 1048, has room for.
 
     Skips rows whose section starts below 0. A batch may decompress to `limit` bytes, and all of the file's to what
     `expansion` has left.
     """
 
-    def __init__(self, file: str, heads: CellTable, limit: int, expansion: Expansion, room: int | None = None) -> None:
-        self.room = ROOM if room is None else room
+    def __init__(
+        self, file: str, heads: CellTable, limit: int, expansion: Expansion, table: CellTable | None = None
+    ) -> None:
         self.file = file
         self.heads = heads
         self.limit = limit
         self.expansion = expansion
-        self.recs = CellTable(len(kernel.RECORD_COLUMNS), self.room)
+        self.recs = record_cells(ROOM) if table is None else table
+        self.room = self.recs.capacity
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
         """Decode every row's records."""

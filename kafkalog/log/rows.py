@@ -18,7 +18,7 @@ from kafkalog.log.blocks import Block, Rows
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.control_blocks import ControlBlocks
 from kafkalog.log.names import FileKind
-from kafkalog.log.records import ROOM, RecordBlock
+from kafkalog.log.records import ROOM, RecordBlock, record_cells
 from kafkalog.log.selection import Picks, Selection, all_rows
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
@@ -158,7 +158,7 @@ class _Segment:
         most_records: int | None,
         room: int,
     ) -> None:
-        self._room = room
+        self._cells = record_cells(room)
         self.file = file
         self.wanted = wanted
         self.selection = selection
@@ -187,7 +187,7 @@ class _Segment:
                 yield Rows(batches, 0, batches.count)
         if reads:
             newest = -1
-            for block in chunk.records(self._room):
+            for block in chunk.records(self._cells):
                 newest = yield from self._of_block(chunk, block, batches, newest)
                 yield from block.findings
 

@@ -27,6 +27,9 @@ class Watch:
     def found(self, findings: Iterable[Finding]) -> None:
         """Take notice of findings; later ones may explain them."""
 
+    def tell(self, line: str) -> None:
+        """Take notice of what was decided for the user."""
+
     def hide(self) -> None:
         """Remove what is shown; more work shows it again."""
 

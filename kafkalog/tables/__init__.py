@@ -45,7 +45,7 @@ TABLES: Final[dict[str, Table]] = {
         replicas.REPLICAS,
         salvage.STRETCHES,
         show.FIELDS,
-        space.SPACE,
+        *space.SPACE_TABLES,
         internal.TRANSITIONS,
         internal.INTERNAL,
         internal.OFFSETS,

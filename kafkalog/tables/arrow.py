@@ -206,7 +206,7 @@ def _coded(numbers: pa.Array, words: tuple[str, ...], kind: pa.DataType) -> pa.A
 
     if not words:
         return numbers
-    coded = pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()))
+    coded = pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()), safe=False)
     return coded if pa.types.is_dictionary(kind) else coded.dictionary_decode()
 
 

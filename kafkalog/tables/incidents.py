@@ -65,6 +65,12 @@ CAUSES: Final = (
     "takeover",
     "timeout",
     "client",
+    # Of retention-blocked and cleaner-stopped, as in the table `space`.
+    "cleaner-stopped",
+    "partition-uncleanable",
+    "future-timestamp",
+    "open-transaction",
+    "tiered-copy-pending",
     # Of what was given to read.
     "indexes",
     "checkpoints",

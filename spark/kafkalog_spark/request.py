@@ -16,7 +16,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.selection import Selection
 from kafkalog.log.storage_options import StorageOptions
-from kafkalog.quantities import bytes_of, ms_of
+from kafkalog.quantities import bytes_of, time_of
 from kafkalog.tables import Table
 
 __all__ = ["OPTIONS", "Request"]
@@ -137,7 +137,7 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "maxbatchbytes": bytes_of,
     "maxdecompressedbytes": bytes_of,
     "maxexpansion": bytes_of,
-    "now": ms_of,
+    "now": time_of,
     "partition": _numbers,
     "pushdown": _yes,
     "region": str,

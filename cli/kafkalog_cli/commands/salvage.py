@@ -20,6 +20,8 @@ from kafkalog_cli.options import (
     output_options,
     status_options,
     table_option,
+    unpacked,
+    unpacked_option,
 )
 from kafkalog_cli.output import STDOUT, Target, is_terminal, say
 
@@ -46,6 +48,7 @@ _NAMES: Final = ("stretches", "findings")
 @columns_option([TABLES[name] for name in _NAMES])
 @max_batch_bytes_option()
 @max_expansion_option()
+@unpacked_option
 @status_options(Severity.ERROR)
 def salvage(
     segment: str, target: Target, include: tuple[str, ...], form: str, tables: tuple[str, ...],
@@ -57,7 +60,7 @@ def salvage(
         kafkalog salvage 00000000000000000000.log -o ../salvaged/00000000000000000000.log
         kafkalog salvage --format ndjson x.log -o ../salvaged.log | jq 'select(.taken == false)'
     """
-    output = target.path
+    (segment,), output = unpacked([segment]), target.path
     if output is None:
         raise click.UsageError("salvage writes its list to standard output: name a file for the copy with -o.")
     if form == "csv" and len(tables) > 1:

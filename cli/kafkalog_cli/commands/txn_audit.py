@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Severity
+from kafkalog.format.times import iso
 from kafkalog.narrowing import Narrowing
+from kafkalog.quantities import Ago
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
@@ -25,6 +27,8 @@ from kafkalog_cli.options import (
     output_options,
     row_form,
     tz_option,
+    unpacked,
+    unpacked_option,
 )
 from kafkalog_cli.output import Target, say
 from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES
@@ -66,6 +70,7 @@ class _Filter:
 @click.option("--state", multiple=True, type=click.Choice(STATES),
               help="Show only transactions in this state; the verdict stays the same.")  # fmt: skip
 @jobs_option
+@unpacked_option
 @output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
 @click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
               help="Where the audit runs; Spark writes only Parquet.")  # fmt: skip
@@ -114,11 +119,14 @@ def txn_audit(
     from kafkalog.auditing.pipeline import audit, confirmed, provenance
     from kafkalog.auditing.transactions import Summary, narrowed
 
-    started = time.time()
+    paths, started = unpacked(paths), time.time()
     of_audit = audit_options_of(options, jobs=jobs)
     found = audit(paths, of_audit)
     if confirm is not None:
         found = confirmed(found, paths, of_audit, confirm)
+    if isinstance(of_audit.now, Ago):
+        for now in sorted({cluster.now for cluster in found.clusters}):
+            say(f"the present is {iso(now)}")
     found = narrowed(found, narrowing)
     summary = Summary.of(found)
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
@@ -148,6 +156,9 @@ def txn_audit(
             )  # fmt: skip
     else:
         with target.stream(paths) as stream:
+            if form == "table" and not tables and not everything:
+                stream.write(f"{summary.verdict()}\n\n".encode("utf-8", "surrogateescape"))
+                tables = ("transactions",)  # --state chooses some of them
             _write(found, summary, form, stream, tables, columns, chosen, terminal=target.on_terminal)
     if target.path is not None and not folder:
         print(summary.verdict())

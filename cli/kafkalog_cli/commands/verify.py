@@ -25,6 +25,8 @@ from kafkalog_cli.options import (
     status_options,
     table_option,
     tz_option,
+    unpacked,
+    unpacked_option,
 )
 from kafkalog_cli.output import Target, say
 from kafkalog_cli.render.zone import Zone
@@ -63,6 +65,7 @@ _HASHES: Final = ("sha256",)
 @columns_option(VERIFY_TABLES)
 @limit_options
 @jobs_option
+@unpacked_option
 @output_options("Write to this file; without a suffix, to this new directory with provenance.json.")
 @status_options()
 def verify(
@@ -92,7 +95,7 @@ def verify(
     recorded = _recorded(against, read_recorded)
     if recorded is not None and recorded.hashed:
         hashed = hashed or _HASHES[0]
-    started = time.time()
+    paths, started = unpacked(paths), time.time()
     limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     found = run(paths, VerifyOptions(limits, depth, hashed, jobs, replicas))
     if recorded is not None:

@@ -177,8 +177,8 @@ def _events(abort: _Abort) -> Iterator[Event]:
     for row in {_row_key(row): row for row in abort.rows}.values():
         place = f"{row['topic']}-{row['partition']}"
         what = (
-            f"{many(row['records'], 'record')} at {offsets(row['first_offset'], row['last_offset'])} of {place} were"
-            f" aborted by the marker at offset {row['marker_offset']}."
+            f"{many(row['records'], 'record')} at {offsets(row['first_offset'], row['last_offset'])} of {place}"
+            f" {'was' if row['records'] == 1 else 'were'} aborted by the marker at offset {row['marker_offset']}."
         )
         yield Event(row["marker_timestamp_ms"], "broker", row["log"], row["marker_offset"], what)
     if abort.successor is not None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.incident import Event, Since
-from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.known import Known, Row, place_of
+from kafkalog.auditing.incidents.leaders import leader_at
 from kafkalog.format.times import iso
 from kafkalog.log.names import STATE_TOPIC
 
@@ -31,16 +32,21 @@ class Decided(NamedTuple):
         """Say whether the coordinator decided to commit it."""
         return self.prepared is not None and self.prepared["state"] == "prepare_commit"
 
-    def events(self, place: str) -> Iterator[Event]:
-        """Say what the coordinator wrote."""
+    def events(self, known: Known, place: str) -> Iterator[Event]:
+        """Say what the coordinator wrote, and which one: its epoch is the leader epoch of its partition."""
         for row, what in (
             (self.begun, f"The coordinator took {place} into a transaction"),
             (self.prepared, f"The coordinator decided to {'commit' if self.committed else 'abort'} the transaction"),
-            (self.completed, "The coordinator completed the transaction: it had sent its markers"),
+            (self.completed, "The coordinator completed the transaction"),
         ):
             if row is not None:
                 whose = f"{row['transactional_id']} (producer {row['producer_id']}, epoch {row['producer_epoch']})"
-                yield Event(row["last_update_timestamp_ms"], "broker", row["log"], row["offset"], f"{what} of {whose}.")
+                time = row["last_update_timestamp_ms"]
+                led = leader_at(known.leadership.get(place_of(row["log"]), ()), time)
+                by = ""
+                if led is not None and led["leader"] is not None:
+                    by = f" It was broker {led['leader']}, coordinator epoch {led['leader_epoch']}."
+                yield Event(time, "broker", row["log"], row["offset"], f"{what} of {whose}.{by}")
 
     def said(self) -> str:
         """Say in a few words what was decided and when."""
@@ -53,9 +59,10 @@ class Decided(NamedTuple):
 
 def decided(known: Known, row: Row) -> Decided:
     """Return the coordinator's records of a transaction, a row of ``notable``; of its producer's newest one there."""
-    steps = [one for one in known.steps.get(row["transactional_id"] or "", ()) if _of(one, row)]
+    steps = known.steps.get(row["transactional_id"] or "", [])
     place = f"{row['topic']}-{row['partition']}"
-    last = next((at for at in range(len(steps) - 1, -1, -1) if _lists(steps[at], place)), None)
+    newest = range(len(steps) - 1, -1, -1)
+    last = next((at for at in newest if _lists(steps[at], place) and _of(steps[at], row)), None)
     if last is None:
         return Decided()
     begun = _begun(steps, last, place)

@@ -43,8 +43,9 @@ def elections(known: Known, pool: Pool) -> Iterator[Incident]:
     """
     losses = [loss for loss in _losses(known, pool) if loss.findings]
     groups: dict[tuple[object, ...], list[_Loss]] = {}
+    latest: dict[int, tuple[int, tuple[object, ...]]] = {}  # by the broker: its last election and that one's group
     for loss in sorted(losses, key=lambda loss: (_since(loss) or 0, loss.place)):
-        groups.setdefault(_key(loss, groups), []).append(loss)
+        groups.setdefault(_key(loss, latest), []).append(loss)
     for key, together in groups.items():
         yield _incident(known, key, together)
 
@@ -53,15 +54,16 @@ def _since(loss: _Loss) -> int | None:
     return loss.elections[0].row["since_ms"] if loss.elections else None
 
 
-def _key(loss: _Loss, groups: dict[tuple[object, ...], list[_Loss]]) -> tuple[object, ...]:
-    """Return the group of a loss: the broker that was elected, and when."""
+def _key(loss: _Loss, latest: dict[int, tuple[int, tuple[object, ...]]]) -> tuple[object, ...]:
+    """Return the group of a loss, of which none is older: the broker that was elected, and when."""
     if not loss.elections:
         return loss.place
     leader, since = loss.elections[0].leader, _since(loss) or 0
-    for key, together in groups.items():
-        if key[0] == leader and (_since(together[-1]) or 0) >= since - _TOGETHER_MS:
-            return key
-    return leader, since
+    before, key = latest.get(leader, (-1, ()))
+    if not key or before < since - _TOGETHER_MS:
+        key = (leader, since)
+    latest[leader] = since, key
+    return key
 
 
 def _losses(known: Known, pool: Pool) -> Iterator[_Loss]:
@@ -98,12 +100,8 @@ def _may_follow(row: Row, by_place: dict[Place, _Loss]) -> bool:
 def _decision(known: Known, finding: Row) -> Row | None:
     """Return the newest commit of a finding's producer that lists its partition."""
     place = f"{finding['topic']}-{finding['partition']}"
-    steps = [
-        step
-        for step in known.by_producer.get(finding["producer_id"], ())
-        if step["state"] == "prepare_commit" and place in (step["partitions"] or ())
-    ]
-    return max(steps, key=lambda step: step["last_update_timestamp_ms"], default=None)
+    steps = known.decisions.get((finding["producer_id"], "prepare_commit", place))
+    return steps[-1] if steps else None
 
 
 def _before(known: Known, prepared: Row | None, loss: _Loss) -> bool:

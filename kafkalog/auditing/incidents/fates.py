@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from shlex import quote
 
@@ -61,14 +62,13 @@ def _decision(known: Known, finding: Row, row: Row | None) -> Row | None:
     """
     place = f"{finding['topic']}-{finding['partition']}"
     state = "prepare_commit" if finding["needed"] == "committed" else "prepare_abort"
-    steps = [
-        step
-        for step in known.by_producer.get(finding["producer_id"], ())
-        if step["state"] == state and place in (step["partitions"] or ())
-    ]
+    steps = known.decisions.get((finding["producer_id"], state, place), [])
     if row is None or row["marker_timestamp_ms"] is None:
         return steps[-1] if steps else None
-    return min(steps, key=lambda step: abs(step["last_update_timestamp_ms"] - row["marker_timestamp_ms"]), default=None)
+    time = row["marker_timestamp_ms"]
+    at = bisect_left(steps, time, key=lambda step: step["last_update_timestamp_ms"])
+    near = steps[max(0, at - 1) : at + 1]
+    return min(near, key=lambda step: abs(step["last_update_timestamp_ms"] - time), default=None)
 
 
 def _decision_offset(known: Known, finding: Row, row: Row | None) -> int | None:

@@ -107,7 +107,7 @@ class Incident:
             since_clock=None if self.since is None else self.since.clock,
             until_ms=None if self.until is None else self.until.time,
             until_clock=None if self.until is None else self.until.clock,
-            title=self.title[:_TEXT],
+            title=_sentence(self.title),
             partitions=[f"{topic}-{number}" for topic, number in sorted(self.partitions)[:_LISTED]],
             partitions_total=len(self.partitions),
             transactional_ids=sorted(self.transactional_ids)[:_LISTED],
@@ -137,6 +137,12 @@ def listed(names: Iterable[str], most: int = 3) -> str:
     every = list(names)
     shown = ", ".join(every[:most])
     return shown if len(every) <= most else f"{shown} and {len(every) - most} more"
+
+
+def _sentence(text: str) -> str:
+    """Return a title of bounded size that ends as sentences do: a finding's message need not."""
+    shown = text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
+    return shown if shown.endswith((".", "…")) else f"{shown}."
 
 
 def _moment(event: Event) -> tuple[bool, int, int]:

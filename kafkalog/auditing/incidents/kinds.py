@@ -39,8 +39,8 @@ _BY_KIND: Final[dict[Kind, tuple[str, ...]]] = {
             "state-transition-illegal", "records-missing"),
     Kind("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead"),
     _DAMAGE: ("crc-mismatch", "batch-length-wrong", "magic-wrong", "batch-truncated", "bytes-unreadable", "bytes-zero",
-              "message-crc-mismatch", "stretch-isolated", "search-over-budget", "decompression-failed", "codec-unknown",
-              "batch-over-limit", "decompression-over-limit"),
+              "message-crc-mismatch", "stretch-isolated", "search-over-budget", "decompression-failed",
+              "codec-unknown"),
     _MALFORMED: ("control-record-malformed", "empty-batch-odd", "transaction-without-producer", "control-batch-odd",
                  "offset-not-increasing", "offset-outside-segment", "base-offset-wrong", "leader-epoch-wrong",
                  "leader-epoch-decreasing", "internal-record-malformed", "internal-record-odd", "key-undecodable",
@@ -56,11 +56,12 @@ _BY_KIND: Final[dict[Kind, tuple[str, ...]]] = {
                    "partition-metadata-wrong", "directory-twice", "quorum-state-wrong", "kraft-snapshot-wrong",
                    "metadata-snapshot-incomplete", "file-unknown"),
     _DIVERGED: ("replicas-fork", "state-replicas-differ", "replicas-differ", "replica-lacks", "partition-twice"),
-    _NOT_READ: ("file-unreadable", "link-leaves", "state-not-read"),
+    _NOT_READ: ("file-unreadable", "link-leaves", "state-not-read", "batch-over-limit", "decompression-over-limit",
+                "expansion-over-budget"),
     _ABSENT: ("partition-absent", "topic-missing"),
     _SKEWED: ("copy-skewed",),
     _CHANGED: ("file-added", "file-gone", "file-size-changed", "file-content-changed"),
-    _TOPIC_IDS: ("topic-id-differs",),
+    _TOPIC_IDS: ("topic-id-differs", "clusters-mixed"),
 }  # fmt: skip
 
 KIND_OF: Final[dict[str, Kind]] = {

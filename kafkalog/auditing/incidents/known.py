@@ -30,7 +30,17 @@ from kafkalog.tables.notable import NOTABLE
 from kafkalog.tables.verify import LOGS
 from kafkalog.txn.coordinator import Coordinator
 
-__all__ = ["Known", "Place", "Row", "is_lost", "known_of_audit", "known_of_files", "known_of_tables", "needed"]
+__all__ = [
+    "Known",
+    "Place",
+    "Row",
+    "is_lost",
+    "known_of_audit",
+    "known_of_files",
+    "known_of_tables",
+    "needed",
+    "place_of",
+]
 
 Row = dict[str, Any]
 Place = tuple[str, int]
@@ -40,12 +50,11 @@ Place = tuple[str, int]
 class Known:
     """What is known of one cluster.
 
-    `findings` are rows of that table, `logs` rows of ``partitions`` by their log, `transactions` rows of ``notable`` by
-    their log. `steps` are the coordinator's records by transactional id, `by_producer` by producer id, of those that
-    `transactions` and `findings` name, `aborts`
-    its decisions to abort: the record before, the decision, and the two records after it. `gaps` has the rows of that
-    table that are not legal, `leadership` has the rows of
-    the partitions that a finding is about, oldest first.
+    `findings` are rows of that table; rows of ``partitions`` are in `logs` by their log, in `replicas` by partition;
+    `transactions` are rows of ``notable`` by their log. Of the coordinator's records, `steps` are those of the ids that
+    `transactions` and `findings` are about, `decisions` these ids' decisions by producer, state and partition, `aborts`
+    every decision to abort with the record before and the two after it. `gaps` are rows of that table that are not
+    legal, `leadership` those of the partitions that a finding is about, and of the state topic's, oldest first.
     """
 
     cluster_id: str | None = None
@@ -53,11 +62,12 @@ class Known:
     logs: dict[str, Row] = field(default_factory=dict)
     transactions: dict[str, list[Row]] = field(default_factory=dict)
     steps: dict[str, list[Row]] = field(default_factory=dict)
-    by_producer: dict[int, list[Row]] = field(default_factory=dict)
+    decisions: dict[tuple[int, str, str], list[Row]] = field(default_factory=dict)
     aborts: list[tuple[Row, Row, Sequence[Row]]] = field(default_factory=list)
     gaps: dict[Place, list[Row]] = field(default_factory=dict)
     raises_epochs: bool = False  # transaction.version 2: each transaction has an epoch of its own
     leadership: dict[Place, list[Row]] = field(default_factory=dict)
+    replicas: dict[Place, list[Row]] = field(default_factory=dict)
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
 
@@ -93,7 +103,7 @@ def known_of_tables(
 ) -> Known:  # fmt: skip
     """Put one cluster's tables together: `findings`, `logs`, `notable` and `gaps` are rows of these."""
     known = Known(cluster_id, _explained(findings), now=now)
-    known.logs = {row["log"]: row for row in _named(PARTITIONS, logs)}
+    _take_logs(known, _named(PARTITIONS, logs))
     _take_gaps(known, gaps)
     for row in sorted(_named(NOTABLE, notable), key=_begins):
         known.transactions.setdefault(row["log"], []).append(row)
@@ -110,9 +120,11 @@ def known_of_tables(
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             known.steps[name] = steps
             for step in steps:
-                if step["producer_id"] is not None:
-                    known.by_producer.setdefault(step["producer_id"], []).append(step)
+                if step["state"] in _PREPARED:
+                    for place in step["partitions"] or ():
+                        known.decisions.setdefault((step["producer_id"], step["state"], place), []).append(step)
     places = {(row["topic"], row["partition"]) for row in known.findings} - {(None, None)}
+    places |= {place_of(step["log"]) for some in known.steps.values() for step in some[-1:]}
     if metadata is not None:
         homes = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
         for row in _named(LEADERSHIP, leadership_rows(metadata, next(homes, ""), places)):
@@ -131,15 +143,27 @@ def _without_old(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["state"] != "aborted" or row["cause"] or row["marker_offset"] >= oldest]
 
 
+def place_of(log: str) -> Place:
+    """Return the partition of a directory, by its name."""
+    topic, _, number = log.rstrip("/").rpartition("/")[2].rpartition("-")
+    return topic, int(number) if number.isdecimal() else -1
+
+
 def known_of_files(
     cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
     gaps: Iterable[tuple[Any, ...]],
 ) -> Known:  # fmt: skip
     """Return what a verification knows: rows of its ``findings`` and ``logs``, and of ``gaps``."""
     known = Known(cluster_id, _explained(findings))
-    known.logs = {row["log"]: row for row in _named(LOGS, logs)}
+    _take_logs(known, _named(LOGS, logs))
     _take_gaps(known, filter(is_lost, gaps))
     return known
+
+
+def _take_logs(known: Known, rows: Iterable[Row]) -> None:
+    for row in rows:
+        known.logs[row["log"]] = row
+        known.replicas.setdefault((row["topic"], row["partition"]), []).append(row)
 
 
 def is_lost(gap: tuple[Any, ...]) -> bool:
@@ -162,7 +186,9 @@ def needed(finding: tuple[Any, ...]) -> bool:
 
 _SEVERITY: Final = FINDINGS.names.index("severity")
 _CODE: Final = FINDINGS.names.index("code")
-_NOTES: Final = frozenset({"transaction-hanging", "transaction-pending", "transaction-undecided", "offsets-pending"})
+_NOTES: Final = frozenset(
+    {"clusters-mixed", "offsets-pending", "transaction-hanging", "transaction-pending", "transaction-undecided"}
+)
 
 
 def _explained(findings: Iterable[tuple[Any, ...]]) -> list[Row]:
@@ -179,6 +205,7 @@ def _named(table: Table, rows: Iterable[tuple[Any, ...]]) -> list[Row]:
 
 
 _BEGUN: Final = "ongoing"
+_PREPARED: Final = ("prepare_commit", "prepare_abort")
 
 
 def _aborts(steps: list[Row]) -> Iterator[tuple[Row, Row, Sequence[Row]]]:

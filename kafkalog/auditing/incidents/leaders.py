@@ -10,7 +10,7 @@ from kafkalog.auditing.incidents.incident import Event
 from kafkalog.auditing.incidents.known import Row
 from kafkalog.format.times import iso
 
-__all__ = ["Leaderless", "Unclean", "leaderless_at", "leaderless_now", "unclean_elections"]
+__all__ = ["Leaderless", "Unclean", "leader_at", "leaderless_at", "leaderless_now", "unclean_elections"]
 
 
 class Leaderless(NamedTuple):
@@ -50,6 +50,12 @@ class Unclean(NamedTuple):
     def last_in_sync(self) -> Row | None:
         """Return the partition's newest state with a leader before."""
         return next((row for row in self.before if row["leader"] is not None), None)
+
+
+def leader_at(rows: Sequence[Row], time: int) -> Row | None:
+    """Return the state that a partition was in at a time (ms), None where no row reaches back to it."""
+    at = bisect_right(rows, time, key=lambda row: row["since_ms"]) - 1
+    return rows[at] if at >= 0 else None
 
 
 def leaderless_at(rows: Sequence[Row], time: int) -> Leaderless | None:

@@ -208,8 +208,9 @@ def _kept(known: Known, loss: _Loss) -> Iterator[Kept]:
         return
     first, last = loss.ranges[0][0], max(last for _, last in loss.ranges)
     hurt = {row["log"] for row in loss.findings}
-    for log, row in known.logs.items():
-        if (row["topic"], row["partition"]) != loss.place or log in hurt:
+    for row in known.replicas.get(loss.place, ()):
+        log = row["log"]
+        if log in hurt:
             continue
         own = (gap for gap in known.gaps.get(loss.place, ()) if gap["log"] == log)
         whole = not any(gap["first_offset"] <= last and gap["last_offset"] >= first for gap in own)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kafkalog.auditing.incidents.incident import Event, Incident, Step, listed
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, listed
 from kafkalog.auditing.incidents.kinds import kind_of
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
+from kafkalog.catalogue.incidents import INCIDENT_KINDS
 from kafkalog.findings import CATALOGUE
 
 __all__ = ["others"]
@@ -76,6 +77,7 @@ def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Inciden
     incident.title = (
         f"{_SAID[kind]} {where}: {worst['message']}" if len(rows) == 1 else f"{_SAID[kind]} {where}: {_counted(rows)}."
     )
+    incident.consumers = Consumers(INCIDENT_KINDS[kind].consumers, INCIDENT_KINDS[kind].consumers)
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
     return incident
 

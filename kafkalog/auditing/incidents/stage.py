@@ -11,6 +11,7 @@ from kafkalog.auditing.incidents.fates import fates
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.losses import losses
+from kafkalog.auditing.incidents.mixed import mixed
 from kafkalog.auditing.incidents.others import others
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.stopped import stopped
@@ -24,9 +25,9 @@ def incidents_of(known: Iterable[Known]) -> list[Incident]:
 
     The order: errors before warnings before notes, then in the order of the kinds, then the oldest first.
     """
-    found: list[Incident] = []
-    for cluster in known:
-        pool = Pool(cluster.findings)
+    pools = [(cluster, Pool(cluster.findings)) for cluster in known]
+    found = list(mixed(pool for _, pool in pools))
+    for cluster, pool in pools:
         found += elections(cluster, pool)
         found += losses(cluster, pool)
         found += fates(cluster, pool)

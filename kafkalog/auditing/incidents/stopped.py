@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.decided import Decided, decided, since
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.pool import Pool
@@ -137,7 +137,7 @@ def stop(known: Known, pool: Pool, every: list[Open], key: tuple[object, ...]) -
     incident.certainty = every[0].finding["certainty"] or "proved"
     incident.findings = [one.finding["id"] for one in every]
     describe(known, incident, every)
-    incident.title = _title(incident, every)
+    incident.title = _title(known, incident, every)
     incident.steps = _steps(known, incident, every)
     _with_groups(incident, pool)
     return incident
@@ -161,12 +161,21 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     times = [one.since for one in every if one.since is not None]
     incident.since = min(times, default=None)
     for one in every[:_SHOWN]:
-        incident.events += one.decided.events(one.place)
+        incident.events += one.decided.events(known, one.place)
         incident.events.append(_opened(one))
         without = _leaderless(known, one)
-        if without is not None and without.event() not in incident.events:
-            incident.events.append(without.event())
+        if without is not None and not any(event[:4] == without.event()[:4] for event in incident.events):
+            incident.events.append(_lost_leader(without, one))
     incident.consumers = _consumers(known, every)
+
+
+def _lost_leader(without: Leaderless, one: Open) -> Event:
+    """Say when a partition lost its leader, and how long before the decision."""
+    event = without.event()
+    if one.decided.prepared is None:
+        return event
+    early = one.decided.prepared["last_update_timestamp_ms"] - without.since
+    return event._replace(what=f"{event.what} The decision for {one.who} came {early} ms later.")
 
 
 def _opened(one: Open) -> Event:
@@ -184,16 +193,16 @@ def _consumers(known: Known, every: list[Open]) -> Consumers:
         first = min(one.row["first_offset"], one.row["first_offset"] if stable is None else stable)
         waits = 0 if end is None else end - first
         at[one.place] = min(at.get(one.place, (first, waits)), (first, waits))
-    lines = [
-        f"{place}: nothing from offset {first} on, {many(waits, 'offset')} wait" for place, (first, waits) in at.items()
-    ]
+    lines = []
+    for place, (first, waits) in at.items():
+        wait = "1 offset waits" if waits == 1 else f"{waits} offsets wait"
+        lines.append(f"{place}: nothing from offset {first} on, {wait}")
+    shown = "; ".join(lines[:_SHOWN]) + (f"; and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else "")
     records = sum(one.row["records"] or 0 for one in every)
-    return Consumers(
-        f"{listed(lines, _SHOWN)}.", f"Everything, the {many(records, 'record')} of open transactions included."
-    )
+    return Consumers(f"{shown}.", f"Everything, {many(records, 'record')} of open transactions included.")
 
 
-def _title(incident: Incident, every: list[Open]) -> str:
+def _title(known: Known, incident: Incident, every: list[Open]) -> str:
     one, code, proved = every[0], every[0].finding["code"], incident.certainty == "proved"
     where = incident.where()
     at = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
@@ -217,7 +226,7 @@ def _title(incident: Incident, every: list[Open]) -> str:
         missing = " has no leader to take the marker" if incident.cause == "no-leader" else " does not have its marker"
         return f"{capital(who)}, which the coordinator {how}, {stops}: {where}{missing}."
     if code == "transaction-overdue":
-        return f"{capital(who)}, open for longer than the timeout allows, {stops}."
+        return f"{capital(who)}, open for longer than the timeout allows at {iso(known.now)}, {stops}."
     return f"{capital(who)} {stops}; the records of the coordinator that would say why are not in these inputs."
 
 
@@ -248,7 +257,7 @@ def one_id(every: list[Open]) -> str:
 
 
 def _pending_steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
-    where, now = incident.where(), "" if known.now < 0 else f" at {iso(known.now)}, the newest time in the files"
+    where, now = incident.where(), "" if known.now < 0 else f" at {iso(known.now)}, where the files end"
     steps = []
     if incident.cause == "no-leader":
         without = _leaderless(known, every[0])
@@ -256,8 +265,8 @@ def _pending_steps(known: Known, incident: Incident, every: list[Open]) -> list[
         steps.append(Step(f"Give {where} a leader{broker}.", None))
     steps.append(
         Step(
-            f"Let the coordinator end it: it was pending{now}, when the files end. The coordinator sends the marker"
-            " again until the partition's leader takes it. Do not abort it: it is decided."
+            f"Let the coordinator end it: it was pending{now}. The coordinator sends the marker again until the"
+            " partition's leader takes it, also after a start. Do not abort it: it is decided."
         )
     )
     if incident.certainty != "proved":
@@ -295,6 +304,10 @@ def _with_groups(incident: Incident, pool: Pool) -> None:
         "offsets-pending",
         when=lambda row: row["partition"] in numbers and row["producer_id"] in incident.producer_ids,
     )
+    if held:
+        groups = "a group" if len(held) == 1 else f"{len(held)} groups"
+        said = f"{incident.consumers.read_committed} It holds back offset commits of {groups}: see the events."
+        incident.consumers = incident.consumers._replace(read_committed=said)
     for finding in held:
         incident.findings.append(finding["id"])
         incident.events.append(

@@ -47,12 +47,13 @@ class Compaction:
         end = found.active_base
         if not self.is_keyed:
             return self._without_keys(found)
-        gain = self.left(found.first_dirty, end).gain if log.closed else 0
+        gain = self.left(found.first_dirty, end).gain if found.first_dirty < end else 0
         if gain:
             return self._closed(found, gain)
         if log.closed:
-            # Brokers before 3.1 write no horizons: they go by the times of files.
-            old = -1 if any(one.horizons is not None for one in log.segments) else found.first_dirty
+            # Brokers before 3.1 write no horizons: they go by the times of files. They seldom know topic ids either.
+            is_dated = log.directory.topic_id is not None or any(one.horizons is not None for one in log.segments)
+            old = -1 if is_dated else found.first_dirty
             past = self.left(found.first_dirty, end, at_ms=_FOREVER, old_below=old).gain
             if past:
                 return self._horizon(past)
@@ -135,6 +136,9 @@ class Compaction:
         last = max((high for _, high in horizons), default=None)
         kept = self.log.settings.delete_retention_ms
         text = f"tombstones and transaction markers stay for delete.retention.ms={kept} after they were cleaned first"
+        if last is not None and last <= self.now:
+            text += f", these until {iso(last)}; they go with the next pass, and nothing is dirty"
+            return Verdict("dirty-ratio", gain, text, "Nothing: the next pass takes them.")
         if last is not None:
             text += f", the last ones until {iso(last)}"
         return Verdict("delete-horizon", gain, text, "Wait, or lower delete.retention.ms.")

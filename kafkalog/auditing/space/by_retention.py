@@ -22,10 +22,12 @@ def due_now(log: LogSpace, now: int) -> Due:
     return max(by_time, due_by_size(log.segments, log.settings.retention_bytes))
 
 
-def by_retention(log: LogSpace, now: int, limits: Limits, compacted: int | None) -> Verdict | None:
+def by_retention(
+    log: LogSpace, now: int, limits: Limits, compacted: int | None, doubt_ms: int
+) -> Verdict | None:  # fmt: skip
     """Say what holds bytes that retention could take; None for nothing.
 
-    `compacted` is what a compaction would free, None where that is not known.
+    `compacted` is what a compaction would free, None where that is not known. `now` may be too early by `doubt_ms`.
     """
     settings = log.settings
     if not log.segments:
@@ -59,7 +61,7 @@ def by_retention(log: LogSpace, now: int, limits: Limits, compacted: int | None)
         return found
     if settings.retention_ms < 0 and settings.retention_bytes < 0:
         return _unlimited(log, compacted)
-    return _future(log, now, limits, due) or _active(log, due)
+    return _future(log, now, limits, due, doubt_ms) or _active(log, due)
 
 
 def _of(cause: str, gain: int, evidence: str, step: str | None) -> Verdict | None:
@@ -79,16 +81,16 @@ def _unlimited(log: LogSpace, compacted: int | None) -> Verdict | None:
     return _of("retention-unlimited", closed, text, "Set retention.ms or retention.bytes.")
 
 
-def _future(log: LogSpace, now: int, limits: Limits, due: Due) -> Verdict | None:
+def _future(log: LogSpace, now: int, limits: Limits, due: Due, doubt_ms: int) -> Verdict | None:
     """Look for a segment whose largest timestamp is in the future: retention by time stops there."""
-    if log.settings.retention_ms < 0 or not any(one.largest > now for one in log.segments):
+    if log.settings.retention_ms < 0 or not any(one.largest > now + doubt_ms for one in log.segments):
         return None
     times, found = [], None
     try:
         for one in log.segments:
             largest, offset, time = one.largest, None, -1
-            if largest > now:
-                largest, offset, time = future_batches(one.segment, now, limits)
+            if largest > now + doubt_ms:
+                largest, offset, time = future_batches(one.segment, now + doubt_ms, limits)
                 found = found or (None if offset is None else (offset, time, one))
             times.append(largest)
     except UnreadableError:

@@ -27,12 +27,15 @@ _NONE: Final = "nothing would go"
 _LONG_MS: Final = 60_000  # that the cleaner may leave a single partition waiting
 
 
-def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool) -> Verdict:
-    """Say what holds the most bytes of a partition's directory."""
+def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool, doubt_ms: int = 0) -> list[Verdict]:
+    """Say what holds bytes of a partition's directory; what holds the most is first, there is at least one.
+
+    `doubt_ms` is by how much `now` may be too early: nothing within it is in the future.
+    """
     if log.directory.suffix:
-        return _aside(log)
+        return [_aside(log)]
     if log.directory.topic == METADATA_TOPIC:
-        return Verdict("none", 0, "the controllers' own log: snapshots replace its segments, no cleaner")
+        return [Verdict("none", 0, "the controllers' own log: snapshots replace its segments, no cleaner")]
     compaction = Compaction(log, now, limits, is_keyed)
     found: list[Verdict] = []
     compacted = None
@@ -48,17 +51,19 @@ def judge(log: LogSpace, now: int, limits: Limits, *, is_keyed: bool) -> Verdict
     ):
         start, base = log.facts.log_start_offset, log.segments[-1].segment.base_offset
         compacted = compaction.left(start, base).gain
-    kept = by_retention(log, now, limits, compacted)
+    kept = by_retention(log, now, limits, compacted, doubt_ms)
     if kept is not None:
         found.append(_both(log, now, kept, found))
     leftovers = _left_over(log)
     pending = [one for one in found if one.is_pending]
-    if leftovers is not None:
-        if pending and not pending[0].is_damaged:
-            leftovers.bytes = (leftovers.bytes or 0) + pending[0].weight
+    if leftovers is not None and pending and pending[0].is_damaged:
+        pending[0].evidence += f"; {leftovers.evidence}"
+    elif leftovers is not None:
+        if pending:
+            leftovers.bytes = (leftovers.bytes or 0) + pending[0].weight + _merged(log)
             found = [one for one in found if not one.is_pending]
         found.append(leftovers)
-    return max(found, key=lambda one: one.weight) if found else _nothing(log, now)
+    return sorted(found, key=lambda one: -one.weight) or [_nothing(log, now)]
 
 
 def _both(log: LogSpace, now: int, kept: Verdict, others: Sequence[Verdict]) -> Verdict:
@@ -96,9 +101,19 @@ def _left_over(log: LogSpace) -> Verdict | None:
     return Verdict("leftovers", sum(sizes), text, "Wait for file.delete.delay.ms, or start the broker.")
 
 
-def settle_broker(logs: Sequence[tuple[LogSpace, Verdict]], now: int) -> None:
+def _merged(log: LogSpace) -> int:
+    """Return the bytes of the files beside closed segments that a pass makes one of: all but the first one's."""
+    stems = {os.path.basename(one.segment.path).removesuffix(".log") for one in log.closed[1:]}
+    return sum(
+        identity.size
+        for name, identity in log.directory.files.items()
+        if identity is not None and name.rpartition(".")[0] in stems and not name.endswith(".log")
+    )
+
+
+def settle_broker(logs: Sequence[tuple[LogSpace, Sequence[Verdict]]], now: int) -> None:
     """Decide what is pending on one broker: no pass came, one partition can't be cleaned, or it is simply next."""
-    pending = [(log, one) for log, one in logs if one.is_pending]
+    pending = [(log, one) for log, found in logs for one in found[:1] if one.is_pending]
     sound = [one for _, one in pending if not one.is_damaged]
     damaged = [one for _, one in pending if one.is_damaged]
     waits = max((log.broker.backoff_ms for log, _ in pending), default=0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kafkalog.auditing.space.rewritten import Rewriter
+from kafkalog.auditing.space.rewritten import Rewriter, Share
 from kafkalog.format import compaction, kernel
 from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.log.chunk import Chunk, Limits
@@ -79,22 +79,20 @@ class Left:
 
 
 class _Transactions:
-    """Which batches and markers of a log's transactions a pass drops."""
+    """Which batches and markers of a log's transactions a pass drops; aborted ones by producer, in log order."""
 
     def __init__(self, facts: PartitionAudit, oldest_producer_ms: int, *, aborts_open: bool) -> None:
-        aborted: dict[int, list[tuple[int, int]]] = {}
         empty: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+        spans: list[NDArray[np.int64]] = [np.empty((3, 0), np.int64)]
         for rows in facts.transactions.blocks("producer_id", "first_offset", "marker_type", "marker_offset", "batches"):
             ended = rows["marker_offset"] != NONE
             empty.append(rows["marker_offset"][ended & (rows["batches"] == 0)])
             dropped = (rows["batches"] > 0) & (ended & (rows["marker_type"] == _ABORT) | aborts_open & ~ended)
-            for producer, first, marker in zip(
-                *(rows[name][dropped].tolist() for name in ("producer_id", "first_offset", "marker_offset")),
-                strict=True,
-            ):
-                aborted.setdefault(producer, []).append((first, marker if marker != NONE else _NEVER))
-        self.aborted = {producer: np.array(sorted(spans), np.int64) for producer, spans in aborted.items()}
+            until = np.where(ended, rows["marker_offset"], _NEVER)
+            spans.append(np.stack([rows["producer_id"], rows["first_offset"], until])[:, dropped])
         self.empty_markers = np.sort(np.concatenate(empty))
+        joined = np.concatenate(spans, axis=1)
+        self.producers, self.firsts, self.markers = joined[:, np.lexsort((joined[1], joined[0]))]
         producers = facts.producers
         active = producers["last_timestamp"] >= oldest_producer_ms
         self.last_offsets = np.sort(producers["last_offset"][active & (producers["last_offset"] != NONE)])
@@ -102,18 +100,18 @@ class _Transactions:
     def drops(self, heads: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which data batches an ABORT marker drops."""
         dropped = np.zeros(heads.shape[1], np.bool_)
-        if not self.aborted:
+        if not len(self.producers):
             return dropped
         attributes = heads[kernel.ATTRIBUTES]
         rows = np.flatnonzero((attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL) & (heads[kernel.MAGIC] >= 2))
         producers = heads[kernel.PRODUCER_ID][rows]
         for producer in np.unique(producers).tolist():
-            spans = self.aborted.get(producer)
-            if spans is not None:
+            low, high = np.searchsorted(self.producers, [producer, producer + 1])
+            if low < high:
                 mine = rows[producers == producer]
                 offsets = heads[kernel.LAST_OFFSET][mine]
-                at = np.searchsorted(spans[:, 0], offsets, "right") - 1
-                dropped[mine] = (at >= 0) & (offsets < spans[np.maximum(at, 0), 1])
+                at = np.searchsorted(self.firsts[low:high], offsets, "right") - 1
+                dropped[mine] = (at >= 0) & (offsets < self.markers[low:high][np.maximum(at, 0)])
         return dropped
 
 
@@ -159,10 +157,11 @@ def run_pass(
             continue
         _map(segment, offsets, about, wanted, limits, left)
     left.keys = offsets.state[0]
+    rest = _Filter(offsets, about, wanted, limits, left)
     for segment in segments:
         if segment.base_offset >= wanted.until:
             break
-        _Filter(offsets, about, wanted, limits, left).segment(segment)
+        rest.segment(segment)
     return left
 
 
@@ -200,6 +199,7 @@ class _Filter:
         numbers = (offsets.secret, wanted.at_ms, wanted.horizon_ms, wanted.old_below, left.until)
         self.conditions = array("q", [min(number, _NEVER) for number in numbers])
         self.kept = bytearray(ROOM)
+        self.share = Share()
 
     def segment(self, segment: Segment) -> None:
         """Add what is left of a segment."""
@@ -233,7 +233,7 @@ class _Filter:
         skipped = heads[kernel.SECTION_START] < 0
         sums = np.zeros((len(compaction.SUMS), heads.shape[1]), np.int64)
         flat = memoryview(sums.reshape(-1))  # type: ignore[arg-type]  # a buffer; its type does not say so
-        rewriter = Rewriter(heads.shape[1])
+        rewriter = Rewriter(heads.shape[1], self.share)
         for block in chunk.records():
             self.block(block, flat, heads.shape[1])
             rewriter.take(block, self.kept)

@@ -6,6 +6,7 @@ The first megabytes that are kept are compressed with the batch's own codec; of 
 from __future__ import annotations
 
 import gzip
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,14 +18,27 @@ from kafkalog.log.records import RecordBlock
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Rewriter"]
+__all__ = ["Rewriter", "Share"]
+
 _XERIAL_CHUNK: Final = 32 << 10
+
+
+_MEASURED: Final = 8 << 20  # bytes that are compressed; of the rest the share is assumed
+
+
+@dataclass(slots=True)
+class Share:
+    """How many bytes were compressed, and to how many."""
+
+    raw: int = 0
+    packed: int = 0
 
 
 class Rewriter:
     """The compressed batches of one chunk that lose records."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, share: Share) -> None:
+        self._share = share
         self._sizes = np.full(rows, -1, np.int64)
         self._row = -1
         self._codec = 0
@@ -34,7 +48,7 @@ class Rewriter:
     def take(self, block: RecordBlock, kept: bytearray) -> None:
         """Take in which of a block's records are kept."""
         recs, heads = block.recs, block.heads
-        if block.outer is not None or not recs.count:
+        if block.outer is not None or not recs.count or self._share.raw >= _MEASURED:
             return
         batches, sizes = recs.column(kernel.BATCH), recs.column(kernel.RECORD_SIZE)
         row = batches[0]
@@ -59,12 +73,19 @@ class Rewriter:
     def finish(self) -> None:
         """Compress what is kept of the batch before."""
         if self._row >= 0 and self._lost and self._raw:
-            self._sizes[self._row] = _packed_size(self._codec, bytes(self._raw))
+            self._sizes[self._row] = size = _packed_size(self._codec, bytes(self._raw))
+            self._share.raw += len(self._raw)
+            self._share.packed += size
         self._row, self._lost, self._raw = -1, False, bytearray()
 
     def sizes(self, before: NDArray[np.int64], plain: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sizes of the records of each batch, compressed; as they are where that was not measured."""
-        return np.where(self._sizes >= 0, self._sizes, np.minimum(before, plain))
+        """Return the sizes of the records of each batch, compressed: measured, or by the share of those before.
+
+        `before` are the sizes of the batches as they are, `plain` those of the records that are kept, not compressed.
+        """
+        share = self._share.packed / self._share.raw if self._share.raw else 1.0
+        assumed = np.minimum(before, (plain * share).astype(np.int64))
+        return np.where(self._sizes >= 0, self._sizes, assumed)
 
 
 def _runs(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ _TOPIC: Final = 2  # type of a resource with settings
 _BROKER: Final = 4
 _MOST_BYTES: Final = 64 << 20  # of a file of topics' settings
 _DAY: Final = 86_400_000
-_HIGHEST: Final = 2**63 - 1
+_HIGHEST: Final = 2**62  # so that a sum with a time fits into 64 bits
 
 # Each setting: the broker's names for it, the first one counts; the factor of each; Kafka's default.
 _SETTINGS: Final[dict[str, tuple[tuple[tuple[str, int], ...], str]]] = {
@@ -109,10 +109,17 @@ class Settings:
     properties: Mapping[str, str] = field(default_factory=dict)
     topics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def of_topic(self, topic: str, node_id: str | None) -> TopicSettings:
-        """Return the settings of a topic on a broker."""
+    def of_topic(self, topic: str, node_id: str | None, *, was_cleaned: bool = False) -> TopicSettings:
+        """Return the settings of a topic on a broker.
+
+        Where nothing is known of the topic itself and it `was_cleaned`, by the cleaner's checkpoint, its policy is
+        compact: a topic that is not compacted has no such checkpoint.
+        """
         sources: dict[str, None] = {}
         own = self._own(topic, sources)
+        if was_cleaned and not sources and "cleanup.policy" not in own:
+            sources["cleaner-checkpoint"] = None
+            own = {**own, "cleanup.policy": "compact"}
         values: dict[str, str] = {}
         for name, (synonyms, default) in _SETTINGS.items():
             known = own.get(name)
@@ -212,7 +219,7 @@ def _times(value: str, factor: int) -> str:
 
 def _plain(value: str, default: Any) -> Any:
     try:
-        return max(-(2**63), min(_HIGHEST, int(value.strip())))
+        return max(-_HIGHEST, min(_HIGHEST, int(value.strip())))
     except ValueError:
         return default
 

@@ -10,7 +10,7 @@ from typing import Final
 from kafkalog.auditing.topics.group_logs import Chosen, GroupLog, Item, read_groups
 from kafkalog.auditing.topics.internal import internal_row, of_directory, split
 from kafkalog.auditing.topics.share_offsets import ShareOffsets
-from kafkalog.auditing.topics.topic_logs import TopicLog, clusters_of, places_of, topic_logs
+from kafkalog.auditing.topics.topic_logs import TopicLog, clusters_of, moment_among, places_of, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
@@ -34,7 +34,6 @@ def group_rows(
     as in ``job_count``; tables with a row for each record are made in one process. Raises NothingMatchesError after
     the findings if there is none of the groups.
     """
-    chosen = Chosen(moment or Moment(), groups, tables)
     limits = limits or Limits()
     findings: list[Finding] = []
     clusters = clusters_of(paths, findings.append)
@@ -43,6 +42,7 @@ def group_rows(
     with each_of(1 if is_streamed else job_count(jobs, size)) as each:
         offsets_logs = topic_logs(clusters, OFFSETS_TOPIC, limits, findings.append, each=each)
         share_logs = topic_logs(clusters, SHARE_TOPIC, limits, findings.append, optional=True)
+        chosen = Chosen(moment_among(moment, [*offsets_logs, *share_logs]), groups, tables)
         yield from findings
         topics: dict[str, str] = {}
         seen: set[str] = set()

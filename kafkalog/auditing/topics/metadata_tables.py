@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.auditing.topics.internal import Written, internal_row, of_directory, split, written
 from kafkalog.auditing.topics.metadata import Metadata, Partition, Span
 from kafkalog.auditing.topics.metadata_log import metadata_of
-from kafkalog.auditing.topics.topic_logs import clusters_of, topic_logs
+from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.message_json import plain
 from kafkalog.log.chunk import Limits
@@ -43,6 +43,7 @@ def metadata_view(
     limits = limits or Limits()
     findings: list[Finding] = []
     logs = topic_logs(clusters_of(paths, findings.append), METADATA_TOPIC, limits, findings.append)
+    moment = None if moment is None else moment_among(moment, logs)
     seen: set[str] = set()
     for log in logs:
         directory = log.partition.directory

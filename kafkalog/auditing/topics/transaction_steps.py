@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.topics.internal import internal_row, of_directory, split
-from kafkalog.auditing.topics.topic_logs import clusters_of, topic_logs
+from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
 from kafkalog.log.chunk import Limits
@@ -54,6 +54,7 @@ def transition_rows(
     clusters: dict[int, Coordinator] = {}
     limits = limits or Limits()
     logs = topic_logs(clusters_of(paths, report), STATE_TOPIC, limits, report)
+    moment = None if moment is None else moment_among(moment, logs)
     for log in logs:
         coordinator = clusters.setdefault(log.cluster, Coordinator())
         for scan in log.scans:
@@ -85,7 +86,7 @@ def _chosen(entries: Sequence[Entry], moment: Moment | None) -> Iterator[Step]:
             last = step
     if last is not None:
         until = moment.timestamp
-        yield last if until is None else last._replace(duration=until - _time_of(last.entry))
+        yield last if not isinstance(until, int) else last._replace(duration=until - _time_of(last.entry))
 
 
 def steps(entries: Iterable[Entry]) -> Iterator[Step]:
