@@ -75,7 +75,8 @@ def _records(path: Path) -> Work:
 
 
 def _audit(path: Path, jobs: int = 1) -> Work:
-    from kafkalog.auditing.pipeline import AuditOptions, audit
+    from kafkalog.auditing.pipeline import audit
+    from kafkalog.auditing.transactions import AuditOptions
 
     return lambda: audit([path], AuditOptions(jobs=jobs))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Bytes, Code, Severity
@@ -63,7 +63,8 @@ class Finding(NamedTuple):
     @classmethod
     def of(cls, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
         """Make a finding with the severity that the catalogue gives its code."""
-        return cls(code, CATALOGUE[code].severity, file, **{**_NOWHERE, **where}, message=message)
+        place: dict[str, Any] = {**_NOWHERE, **where}
+        return cls(code, CATALOGUE[code].severity, file, **place, message=message)
 
     @property
     def bytes(self) -> Bytes:
