@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz spark-oldest zip environment bench lock clean
+.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man zip environment bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -29,11 +29,11 @@ layers: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 tests: $(READY)
-	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive and not live"
+	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive and not live and not soak"
 
 # The same tests with what they reach of the code, which takes them twice the time.
 coverage: $(READY)
-	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive and not live" --cov --cov-report=term
+	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive and not live and not soak" --cov --cov-report=term
 
 # Every case of the corpus beside this checkout; one process, which prints how much was compared.
 corpus: $(READY)
@@ -61,7 +61,11 @@ $(OLDEST)/.ready: pyproject.toml setup.py requirements-dev.lock
 
 spark-oldest: $(OLDEST)/.ready
 	$(OLDEST)/bin/python -c "import pyspark; print('pyspark', pyspark.__version__)"
-	KAFKALOG_SPARK=required $(OLDEST)/bin/pytest -m "not corpus and not exhaustive and not live" tests/spark
+	KAFKALOG_SPARK=required $(OLDEST)/bin/pytest -m "not corpus and not exhaustive and not live and not soak" tests/spark
+
+# Man pages, made of the same texts as --help.
+man: $(READY)
+	$(BIN)/python tools/man_pages.py dist/man
 
 # What --py-files is given: pure Python, the same file from the same source.
 zip:
@@ -76,6 +80,23 @@ FUZZ_SECONDS ?= 600
 fuzz: $(READY)
 	-$(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: atheris
 	$(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS)
+
+# The kernel with AddressSanitizer and UndefinedBehaviorSanitizer over stored and changed inputs; prints how many ran.
+SANITIZED := build/sanitized
+SANITIZED_SECONDS ?= 10
+$(SANITIZED)/.ready: $(READY)
+	KAFKALOG_SANITIZE=1 $(BIN)/python setup.py -q build --build-base $(SANITIZED) --build-lib $(SANITIZED)/lib -j 2
+	touch $@
+
+sanitized: $(SANITIZED)/.ready
+	$(BIN)/python fuzz/sanitized.py $(SANITIZED)/lib --seconds $(SANITIZED_SECONDS)
+
+# What takes most of an hour: full-size bombs and big directories, ten minutes of changed directories, and ten minutes
+# for each target in the sanitized build.
+soak: $(READY)
+	$(BIN)/pytest -n 2 -m soak
+	$(BIN)/python fuzz/run.py --at-random --seconds 600 directories
+	$(MAKE) sanitized SANITIZED_SECONDS=600
 
 # Side by side with the official tool where KAFKA_TOOLS_JARS names the folder of its jars.
 bench: $(READY)

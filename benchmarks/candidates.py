@@ -74,11 +74,48 @@ def _records(path: Path) -> Work:
     return work
 
 
+def _record_table(path: Path) -> Work:
+    import kafkalog
+
+    return lambda: kafkalog.record_table(path)
+
+
+def _decoder(module: str, path: Path) -> Work:
+    """Read every record with another package's reader, as a program that uses it does: from the file's bytes."""
+    from importlib import import_module
+
+    reader = import_module(module).MemoryRecords
+
+    def work() -> None:
+        batches = reader(path.read_bytes())
+        while (batch := batches.next_batch()) is not None:
+            if not batch.validate_crc():
+                raise SystemExit(f"{module} finds a CRC wrong")
+            for record in batch:
+                _ = record.offset, record.timestamp, record.key, record.value, record.headers
+
+    return work
+
+
 def _audit(path: Path, jobs: int = 1) -> Work:
     from kafkalog.auditing.pipeline import audit
     from kafkalog.auditing.transactions import AuditOptions
 
     return lambda: audit([path], AuditOptions(jobs=jobs))
+
+
+def _states(path: Path) -> Work:
+    """Read headers and checksums of all segments, and state records into columns: no audit does less."""
+    from kafkalog.log.state_columns import read_state_columns
+
+    headers, states = _headers(path), sorted(path.glob("__transaction_state-*/*.log"))
+
+    def work() -> None:
+        headers()
+        for segment in states:
+            read_state_columns(str(segment), str(segment.parent))
+
+    return work
 
 
 def _segments(path: Path) -> list[Path]:
@@ -162,6 +199,10 @@ CANDIDATES: dict[str, Callable[[Path], Work]] = {
     "bare": _bare,
     "headers": _headers,
     "records": _records,
+    "record_table": _record_table,
+    "kafka-python": partial(_decoder, "kafka.record.memory_records"),
+    "aiokafka": partial(_decoder, "aiokafka.record.memory_records"),
+    "states": _states,
     "audit": _audit,
     "audit-2": partial(_audit, jobs=2),
 }
@@ -172,12 +213,12 @@ def main() -> None:
     prepare, path, warm = CANDIDATES[sys.argv[1]], Path(sys.argv[2]), Path(sys.argv[3])
     prepare(warm)()
     work = prepare(path)
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
     work()
-    seconds = time.perf_counter() - started
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     processes = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     peak = max(resource.getrusage(who).ru_maxrss for who in processes) * RSS_UNIT
-    print(json.dumps({"seconds": seconds, "peak_rss": peak}))
+    print(json.dumps({"seconds": seconds, "peak_rss": peak, "cpu_seconds": cpu}))
 
 
 if __name__ == "__main__":

@@ -1,19 +1,20 @@
-"""Measure the row formats of ``kafkalog dump`` beside its own text; prints a table of ratios within rounds.
-
-python benchmarks/formats.py --size 256MiB --rounds 3
-"""
+"""Row formats, Arrow and tables of the library beside our own text, and what people use instead of them."""
 
 from __future__ import annotations
 
-import argparse
+import shlex
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import median
 
 from files import Files
-from measure import CandidateError, Sample, command, rounds
-from shapes import parse_size
+from goals import ARROW_RATE, PARQUET_RATE, TABLE_TIME, TEXT_TIME, Goal
+from measure import CandidateError, Sample, Samples, command, library, per_round, rounds
+from report import Result
+from shapes import size_text
+
+__all__ = ["formats"]
 
 _KAFKALOG = (sys.executable, "-m", "kafkalog_cli", "dump")
 _BATCHES = {
@@ -28,32 +29,89 @@ _RECORDS = {
     "arrow": ("--format", "arrow", "--table", "records"),
     "parquet": ("--format", "parquet", "--table", "records"),
 }
+_RATES = {"arrow": ARROW_RATE, "parquet": PARQUET_RATE}
+_SMALL = 64 << 10
+_MB = 1_000_000
+# What a program makes of a line of the official tool's text to have a record's offset, sizes, key and value as JSON.
+_JQ = (
+    'select(startswith("| offset: ")) | capture("offset: (?<offset>-?[0-9]+) .*keySize: (?<key_size>-?[0-9]+) '
+    'valueSize: (?<value_size>-?[0-9]+)(?<rest>.*)")'
+)
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=parse_size, default="256MiB")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--data", type=Path, default=Path(__file__).parent / "data")
-    asked = parser.parse_args()
-    print("| what | batches | format | seconds | x text | peak RSS |\n| --- | --- | --- | --- | --- | --- |")
+def formats(files: Files, size: int, tool_size: int, number: int, tool: list[str] | str) -> list[Result]:
+    """Measure files of `size` bytes; those of `tool_size` for what is slow. `tool` is the official tool, or why not."""
+    results = []
     for shape in ("155B", "16KiB"):
-        path = Files(asked.data).segment(shape, "none", asked.size)
-        for what, formats in (("batches", _BATCHES), ("records", _RECORDS)):
-            runs = {name: partial(command, (*_KAFKALOG, *options, path)) for name, options in formats.items()}
-            samples = rounds(runs, asked.rounds)
-            for name, taken in samples.items():
-                print(f"| {what} | {shape} | {name} | {_cells(taken, samples['text'])} |")
+        path, small = (files.segment(shape, "none", some) for some in (size, _SMALL))
+        where = f"{shape}; {size_text(size)}"
+        for what, forms in (("batches", _BATCHES), ("records", _RECORDS)):
+            results += _dumps(what, forms, path, small, where, number)
+        runs = {name: partial(library, name, path, small) for name in ("record_table", "records")}
+        samples = rounds(runs, number)
+        ratio = _measured(samples, ["record_table", "records"], lambda table, records: table / records)
+        results.append(_result("record_table", ratio, TABLE_TIME.unit, TABLE_TIME, where, samples["record_table"]))
+        few = files.segment(shape, "none", tool_size)
+        results += _instead(few, small, f"{shape}; {size_text(tool_size)}", number, tool)
+    return results
 
 
-def _cells(taken: list[Sample] | CandidateError, text: list[Sample] | CandidateError) -> str:
-    if isinstance(taken, CandidateError) or isinstance(text, CandidateError):
-        return f"{taken} | | "
-    ratio = median(one.seconds / other.seconds for one, other in zip(taken, text, strict=True))
-    peak = max(one.peak_rss for one in taken) >> 20
-    return f"{median(one.seconds for one in taken):.2f} | {ratio:.2f} | {peak} MiB"
+def _dumps(
+    what: str, forms: Mapping[str, Sequence[str]], path: Path, small: Path, where: str, number: int
+) -> list[Result]:
+    runs: dict[str, Callable[[], Sample]] = {}
+    for name, options in forms.items():
+        runs[name] = partial(command, (*_KAFKALOG, *options, path))
+        if name in _RATES:
+            runs[f"start of {name}"] = partial(command, (*_KAFKALOG, *options, small))
+    samples = rounds(runs, number)
+    results = []
+    for name in forms:
+        if name in _RATES:
+            goal, least = _RATES[name], path.stat().st_size / _MB
+            rate = _measured(
+                samples, [name, f"start of {name}"], lambda took, start, least=least: least / (took - start)
+            )
+            results.append(_result(f"dump of {what}: {name}", rate, goal.unit, goal, where, samples[name]))
+        else:
+            goal = None if name == "text" else TEXT_TIME
+            ratio = _measured(samples, [name, "text"], lambda took, text: took / text)
+            results.append(_result(f"dump of {what}: {name}", ratio, TEXT_TIME.unit, goal, where, samples[name]))
+    return results
 
 
-if __name__ == "__main__":
-    main()
+def _instead(path: Path, small: Path, where: str, number: int, tool: list[str] | str) -> list[Result]:
+    """Measure readers of records in Python beside `record_table`, and the official tool with jq beside ndjson."""
+    names = ("record_table", "kafka-python", "aiokafka")
+    samples = rounds({name: partial(library, name, path, small) for name in names}, number)
+    results = []
+    for name in names[1:]:
+        ratio = _measured(samples, [name, "record_table"], lambda theirs, ours: theirs / ours)
+        results.append(_result(f"records read by {name}", ratio, "x record_table", None, where, samples[name]))
+    what = "records as JSON by kafka-dump-log and jq"
+    if isinstance(tool, str):
+        return [*results, Result(what, tool, "x ndjson", None, where)]
+    line = f"{shlex.join([*tool, *_RECORDS['text'], '--files', str(path)])} | jq -Rc {shlex.quote(_JQ)}"
+    runs = {
+        "ndjson": partial(command, (*_KAFKALOG, *_RECORDS["ndjson"], path)),
+        "jq": partial(command, ("bash", "-o", "pipefail", "-c", line)),
+    }
+    taken = rounds(runs, number)
+    ratio = _measured(taken, ["jq", "ndjson"], lambda theirs, ours: theirs / ours)
+    return [*results, _result(what, ratio, "x ndjson", None, where, taken["jq"])]
+
+
+def _measured(samples: Samples, names: Sequence[str], measure: Callable[..., float]) -> float | str:
+    try:
+        return per_round(samples, names, measure, of_cpu=True)
+    except CandidateError as error:
+        return str(error)
+
+
+def _result(
+    what: str, measured: float | str, unit: str, goal: Goal | None, where: str, taken: list[Sample] | CandidateError
+) -> Result:
+    if isinstance(taken, CandidateError):
+        return Result(what, measured, unit, goal, where)
+    seconds = sorted(sample.cpu_seconds for sample in taken)[len(taken) // 2]
+    return Result(what, measured, unit, goal, where, seconds, None, max(sample.peak_rss for sample in taken))

@@ -8,6 +8,7 @@ from enum import Enum
 from shapes import CODECS, SHAPES, Layout
 
 __all__ = [
+    "ARROW_RATE",
     "AUDIT_GROWTH",
     "AUDIT_MEMORY",
     "AUDIT_TIME",
@@ -15,14 +16,19 @@ __all__ = [
     "BULK_LAYOUTS",
     "BULK_SHAPES",
     "BULK_TIME",
+    "GROUPS_MEMORY",
+    "GROUPS_TIME",
     "GROWTH",
     "LAYOUTS",
     "MEMORY",
+    "PARQUET_RATE",
     "ROWS",
     "SMALL_SEGMENTS",
     "SMALL_SIZE",
     "START",
     "START_OF_COMMAND",
+    "TABLE_TIME",
+    "TEXT_TIME",
     "Against",
     "Goal",
     "Row",
@@ -129,9 +135,17 @@ ROWS = (
     ),
 )
 
+# Of row formats and tables; rates are of a segment's bytes, without the start of the command.
+TEXT_TIME = Goal(2, "x our text's time")
+ARROW_RATE = Goal(1000, "MB/s", at_least=True)
+PARQUET_RATE = Goal(200, "MB/s", at_least=True)
+TABLE_TIME = Goal(1.5, "x every record decoded")
+
 MEMORY = Goal(100, "MiB")
 GROWTH = Goal(1.1, "x that of the smaller file")  # four times as big, and some noise
 AUDIT_MEMORY = Goal(300, "MiB")
+GROUPS_TIME = Goal(10, "s")  # of 1 GiB in 50 partitions, on two cores
+GROUPS_MEMORY = Goal(512, "MiB")  # of all processes
 AUDIT_TIMES = 8  # as big is the directory that growth is seen in
 AUDIT_GROWTH = Goal(64, "bytes a transaction")
 AUDIT_TIME = Goal(1.15, "x the time per GiB of the smaller directory")  # linear, and some noise

@@ -36,6 +36,7 @@ class Sample:
 
     seconds: float
     peak_rss: int  # bytes
+    cpu_seconds: float = 0.0  # of the whole process, or of a library's work; a busy machine changes them less
 
 
 # By candidate, one sample a round; a candidate that failed has its failure instead.
@@ -65,7 +66,7 @@ def command(argv: Sequence[str | Path], output: Path | None = None) -> Sample:
         if process.returncode:
             errors.seek(0)
             raise CandidateError(_last_line(errors.read().decode(errors="replace"), process.returncode))
-    return Sample(seconds, usage.ru_maxrss * RSS_UNIT)
+    return Sample(seconds, usage.ru_maxrss * RSS_UNIT, usage.ru_utime + usage.ru_stime)
 
 
 def rounds(candidates: Mapping[str, Callable[[], Sample]], number: int) -> Samples:
@@ -86,8 +87,10 @@ def rounds(candidates: Mapping[str, Callable[[], Sample]], number: int) -> Sampl
     return samples
 
 
-def per_round(samples: Samples, names: Sequence[str], measure: Callable[..., float]) -> float:
+def per_round(samples: Samples, names: Sequence[str], measure: Callable[..., float], *, of_cpu: bool = False) -> float:
     """Return the median over rounds of what `measure` makes of the seconds of `names` in that round.
+
+    With `of_cpu` these are CPU seconds.
 
     Raises the CandidateError of any of them.
     """
@@ -96,7 +99,7 @@ def per_round(samples: Samples, names: Sequence[str], measure: Callable[..., flo
         taken = samples[name]
         if isinstance(taken, CandidateError):
             raise taken
-        columns.append([sample.seconds for sample in taken])
+        columns.append([sample.cpu_seconds if of_cpu else sample.seconds for sample in taken])
     return median(measure(*seconds) for seconds in zip(*columns, strict=True))
 
 

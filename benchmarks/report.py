@@ -60,6 +60,7 @@ def page(
     speed: Sequence[Result],
     others: Sequence[Result],
     outputs: Sequence[tuple[str, str]],
+    formats: Sequence[Result],
 ) -> str:
     """Put the whole page together; a part that was not requested is left out."""
     parts = ["# Benchmark results\n", table(("", ""), machine), explanation]
@@ -71,6 +72,10 @@ def page(
         parts += ["## Memory, growth and start-up\n", table(("", "file", "measured", "goal", ""), lines)]
     if outputs:
         parts += ["## Output beside kafka-dump-log's\n", table(("", ""), outputs)]
+    if formats:
+        head = ("", "batches", "CPU", "measured", "goal", "", "peak RSS")
+        lines = ((line[0], line[1], line[2], *line[4:]) for line in map(_speed_line, formats))
+        parts += ["## Row formats, tables, and what is used instead\n", table(head, lines)]
     return "\n".join(parts)
 
 

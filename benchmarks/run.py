@@ -25,6 +25,7 @@ from pathlib import Path
 from bulk import bulk
 from candidates import CANDIDATES
 from files import Files, written
+from formats import formats
 from goals import (
     AUDIT_GROWTH,
     AUDIT_MEMORY,
@@ -39,11 +40,13 @@ from goals import (
     Against,
     Row,
 )
+from groups import groups
 from kafka_tool import NoJarsError, dump_command, same_output
 from measure import CandidateError, Sample, Samples, command, library, per_round, rounds
 from offsets import offsets
 from report import Result, facts, page
 from shapes import CODECS, Layout, parse_size, size_text
+from transaction_rows import transactions
 
 HERE = Path(__file__).parent
 SMALL = 64 << 10
@@ -60,6 +63,8 @@ LIMIT is the time to read the file in pieces of 1 MiB into a fixed buffer and co
 Every ratio is the median of the ratios within the rounds; seconds are medians of the rounds. Library rows are timed
 inside a process that is already warm; command rows are whole processes. Files are in the page cache. Peak RSS is the
 highest of the rounds, of the largest process. Bare decompression has the compressed record sections in memory.
+Row formats are measured by CPU seconds; rates of Arrow and Parquet are of the segment's bytes, without the command's
+start.
 Audits read log directories with segments of 128 MiB and a marker after every ten batches of a producer; for them,
 headers + CRC and LIMIT are those of all segments. Before an audit is timed, its result is compared with what was
 written.
@@ -165,6 +170,22 @@ class Bench:
         _say(f"__consumer_offsets {size_text(self._offsets_size)}")
         return offsets(self._data, self._offsets_size, self._rounds, self._tool)
 
+    def groups(self) -> list[Result]:
+        """Measure the groups of a topic of four times that size."""
+        size = 4 * self._offsets_size
+        _say(f"groups {size_text(size)}")
+        return groups(self._data, size, self._rounds)
+
+    def formats(self) -> list[Result]:
+        """Measure row formats, tables of the library, and what is used instead of them."""
+        _say(f"formats {size_text(self._size)}")
+        return formats(self._files, self._size, self._tool_size, self._rounds, self._tool)
+
+    def transactions(self) -> list[Result]:
+        """Measure audits of more and more transactions."""
+        _say("transactions")
+        return list(transactions(self._data, self._rounds))
+
     def _check(self, directory: Path) -> int:
         """Compare an audit's result with what was written; return how many transactions it has.
 
@@ -269,7 +290,10 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=parse_size, default="256MiB", help="of each file (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
-    only = "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets"
+    only = (
+        "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets, groups, formats,"
+        " transactions"
+    )
     parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
     parser.add_argument("--kafka-tools", type=Path, metavar="DIR", help="jars of kafka-dump-log, or KAFKA_TOOLS_JARS")
@@ -313,11 +337,14 @@ def main() -> None:
             "audit: memory and growth": bench.growth,
             "bulk": bench.bulk,
             "offsets": bench.offsets,
+            "groups": bench.groups,
+            "transactions": bench.transactions,
         }
         others = [result for name, measure in parts.items() if wanted(name) for result in measure()]
         outputs = bench.outputs() if wanted("output") else []
+        rows = bench.formats() if wanted("formats") else []
     machine = [*facts(release), ("rounds", str(asked.rounds))]
-    text = page(machine, EXPLANATION, speed, others, outputs)
+    text = page(machine, EXPLANATION, speed, others, outputs, rows)
     asked.output.write_text(text, encoding="utf-8")
     print(text, end="")
 

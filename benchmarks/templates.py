@@ -18,7 +18,7 @@ import zstandard
 
 from shapes import Shape
 
-__all__ = ["HEADER_SIZE", "MARKERS", "Template", "templates"]
+__all__ = ["HEADER_SIZE", "MARKERS", "Template", "field", "templates", "varint"]
 
 HEADER_SIZE = 61
 SNAPPY_BLOCK = 32 << 10  # what the Java client compresses at a time
@@ -66,18 +66,18 @@ def _record(rng: Random, size: int, offset_delta: int, timestamp_delta: int) -> 
     """Encode one record of about `size` bytes: 1 in 16 has no key, 1 in 32 no value, 1 in 8 has headers."""
     key = None if rng.randrange(16) == 0 else b"key-%08d" % rng.randrange(10**8)
     headers = b"".join(_headers(rng, rng.randint(1, 2))) if rng.randrange(8) == 0 else b"\0"
-    head = b"\0" + _varint(timestamp_delta) + _varint(offset_delta) + _field(key)
+    head = b"\0" + varint(timestamp_delta) + varint(offset_delta) + field(key)
     room = size - len(head) - len(headers) - 4  # 4: the lengths of the record and of the value
     value = None if rng.randrange(32) == 0 else _text(rng, max(room, 0))
-    body = head + _field(value) + headers
-    return _varint(len(body)) + body
+    body = head + field(value) + headers
+    return varint(len(body)) + body
 
 
 def _headers(rng: Random, count: int) -> Iterator[bytes]:
-    yield _varint(count)
-    yield _field(b"trace-id") + _field(b"%016x" % rng.getrandbits(64))
+    yield varint(count)
+    yield field(b"trace-id") + field(b"%016x" % rng.getrandbits(64))
     if count == 2:
-        yield _field(b"source") + _field(None if rng.randrange(4) == 0 else b"eu-1")
+        yield field(b"source") + field(None if rng.randrange(4) == 0 else b"eu-1")
 
 
 def _text(rng: Random, size: int) -> bytes:
@@ -93,7 +93,8 @@ def _text(rng: Random, size: int) -> bytes:
     return "".join(parts)[:size].encode()
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """Encode a number as Kafka's records do: zigzag, then seven bits a byte."""
     zigzag = (number << 1) ^ (number >> 63)
     out = bytearray()
     while zigzag > 0x7F:
@@ -103,8 +104,9 @@ def _varint(number: int) -> bytes:
     return bytes(out)
 
 
-def _field(data: bytes | None) -> bytes:
-    return _varint(-1) if data is None else _varint(len(data)) + data
+def field(data: bytes | None) -> bytes:
+    """Encode bytes after their length, null as -1."""
+    return varint(-1) if data is None else varint(len(data)) + data
 
 
 def _gzip(section: bytes) -> bytes:

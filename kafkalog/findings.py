@@ -63,8 +63,8 @@ class Finding(NamedTuple):
     @classmethod
     def of(cls, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
         """Make a finding with the severity that the catalogue gives its code."""
-        place: dict[str, Any] = {**_NOWHERE, **where}
-        return cls(code, CATALOGUE[code].severity, file, **place, message=message)
+        fields: dict[str, Any] = {**_NOWHERE, **where}
+        return cls(code, CATALOGUE[code].severity, file, **fields, message=message)
 
     @property
     def bytes(self) -> Bytes:

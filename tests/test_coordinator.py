@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 import struct
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -18,7 +20,9 @@ from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState, partition_of, state_record
-from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
+from kafkalog.format.state_columns import STATE_TYPES, StateColumns
+from kafkalog.txn.columns import NONE
+from kafkalog.txn.coordinator import Coordinator, StateRows
 from official import FIXTURES, materialize
 from plain import Batch, Row, table
 from state_topic import T, value, write_state
@@ -182,26 +186,90 @@ def test_the_partition_is_that_of_javas_hash(name: str, partitions: int) -> None
 # Timelines.
 
 
+class Entry(NamedTuple):
+    """A record of a timeline: its state partition, its offset, its time (ms) and what it says."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    record: StateRecord
+
+
 def entry(
     state: TransactionState | None, offset: int, *, name: str = "tx-1", producer: int = 1000, epoch: int = 0,
     partitions: tuple[tuple[str, int], ...] | None = (("t", 0),), partition: int = 0, start: int | None = None,
     **more: int,
 ) -> Entry:  # fmt: skip
-    """An entry of a timeline, written a second behind the one before; a tombstone has but its id."""
+    """An entry of a timeline, written a second after the one before; a tombstone has but its id."""
     time = T + 1000 * offset
     record = StateRecord(name, None)
     if state is not None:
         record = StateRecord(
             name, state, producer, epoch, 60_000, partitions, time, time if start is None else start, **more
         )
-    return Entry(f"__transaction_state-{partition}", partition, offset, time, record)
+    return Entry(partition, offset, time, record)
+
+
+def columns(entries: Sequence[Entry]) -> StateColumns:
+    """The same as columns."""
+    records = [one.record for one in entries]
+    ids, topics = (
+        list(dict.fromkeys(names))
+        for names in (
+            (record.transactional_id for record in records),
+            (topic for record in records for topic, _ in record.partitions or ()),
+        )
+    )
+    listed = [pair for record in records for pair in record.partitions or ()]
+    apart = {
+        "offset": [one.offset for one in entries], "timestamp": [one.timestamp for one in entries],
+        "transactional_id": [ids.index(record.transactional_id) for record in records],
+        "state": [-1 if record.state is None else record.state for record in records],
+        "partitions_count": [-1 if record.partitions is None else len(record.partitions) for record in records],
+        "listed_topic": [topics.index(topic) for topic, _ in listed], "listed_partition": [pair[1] for pair in listed],
+    }  # fmt: skip
+    cells = {name: apart.get(name) or [getattr(record, name) for record in records] for name in STATE_TYPES
+             if name in apart or hasattr(StateRecord, name)}  # fmt: skip
+    return StateColumns.of({name: [np.array(cells[name], np.int64)] for name in cells}, ids, topics)
 
 
 def coordinator(*entries: Entry) -> Coordinator:
-    """A coordinator that has read these."""
-    found = Coordinator()
-    found.add(entries)
-    return found
+    """A coordinator that has read these, partition by partition."""
+    partitions = dict.fromkeys(one.partition for one in entries)
+    return Coordinator(
+        StateRows(f"s-{number}", number, columns([one for one in entries if one.partition == number]))
+        for number in partitions
+    )
+
+
+def illegal(entries: Sequence[Entry], clean_from: int = -1) -> list[int]:
+    """The offsets of the records of an id that may not follow the ones before them."""
+    found = coordinator(*entries)
+    return found.states.offset[found.illegal(dict.fromkeys(found.logs, clean_from))].tolist()
+
+
+def decisions(*entries: Entry) -> list[dict[str, int]]:
+    """What was decided, id by id, in the order of the log."""
+    found = coordinator(*entries)
+    return list(found.decisions(np.flatnonzero(np.isin(found.states.state, [S.PREPARE_COMMIT, S.PREPARE_ABORT]))))
+
+
+def last(found: Coordinator, producer: int) -> int | None:
+    """The offset of the newest last record of an id that has the producer id as its own."""
+    row = int(found.last_of(np.array([producer]))[0])
+    return None if row < 0 else int(found.states.offset[row])
+
+
+def name_of(found: Coordinator, producer: int) -> str | None:
+    """The id that first named a producer id."""
+    number = int(found.names_of(np.array([producer]))[0])
+    return None if number < 0 else found.states.ids[number]
+
+
+def goes_on_past(found: Coordinator, name: str | None, timestamp: int) -> bool:
+    """Whether the state partition of an id, or all of them, have a newer record."""
+    number = -1 if name is None else found.states.ids.index(name)
+    return bool(found.go_on_past(np.array([number]), np.array([timestamp]))[0])
 
 
 PERSISTED = [S.EMPTY, S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT, S.COMPLETE_COMMIT, S.COMPLETE_ABORT]
@@ -218,41 +286,39 @@ MAY_FOLLOW = {
 @pytest.mark.parametrize(("old", "new"), product(PERSISTED, PERSISTED), ids=lambda state: state.word)
 def test_which_states_may_follow_one_another(old: TransactionState, new: TransactionState) -> None:
     """A transition is illegal exactly where a coordinator would never write it."""
-    entries = [entry(old, 0), entry(new, 1)]
-
-    assert list(illegal_transitions(entries, -1)) == ([] if new in MAY_FOLLOW[old] else [tuple(entries)])
+    assert illegal([entry(old, 0), entry(new, 1)]) == ([] if new in MAY_FOLLOW[old] else [1])
 
 
 @pytest.mark.parametrize("new", [S.DEAD, S.PREPARE_EPOCH_FENCE], ids=lambda state: state.word)
 @pytest.mark.parametrize("old", PERSISTED, ids=lambda state: state.word)
 def test_states_of_memory_are_never_written(old: TransactionState, new: TransactionState) -> None:
     """Dead and PrepareEpochFence live in a coordinator's memory only: on disk they are illegal behind any state."""
-    assert len(list(illegal_transitions([entry(old, 0), entry(new, 1)], -1))) == 1
+    assert illegal([entry(old, 0), entry(new, 1)]) == [1]
 
 
 @pytest.mark.parametrize("state", [S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT], ids=lambda state: state.word)
 def test_an_id_may_be_forgotten_between_transactions(state: TransactionState) -> None:
     """A tombstone may follow Empty and Complete states, and Empty may follow it."""
-    assert list(illegal_transitions([entry(state, 0), entry(None, 1), entry(S.EMPTY, 2)], -1)) == []
+    assert illegal([entry(state, 0), entry(None, 1), entry(S.EMPTY, 2)]) == []
 
 
 @pytest.mark.parametrize("state", [S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT], ids=lambda state: state.word)
 def test_an_id_is_not_forgotten_inside_a_transaction(state: TransactionState) -> None:
     """A tombstone behind a state with a transaction is one that no coordinator writes (Dead follows Empty, Complete*)."""
-    assert len(list(illegal_transitions([entry(state, 0), entry(None, 1)], -1))) == 1
+    assert illegal([entry(state, 0), entry(None, 1)]) == [1]
 
 
 def test_behind_a_tombstone_an_id_begins_again() -> None:
     """What follows a tombstone is Empty: an id that was forgotten has no transaction to complete."""
-    assert len(list(illegal_transitions([entry(None, 0), entry(S.COMPLETE_COMMIT, 1)], -1))) == 1
+    assert illegal([entry(None, 0), entry(S.COMPLETE_COMMIT, 1)]) == [1]
 
 
 def test_where_records_may_be_gone_nothing_is_judged() -> None:
     """Below the end of what was cleaned, records between may be missing; above, they may not."""
     entries = [entry(S.ONGOING, 0), entry(S.COMPLETE_COMMIT, 1), entry(S.COMPLETE_COMMIT, 2)]
 
-    assert list(illegal_transitions(entries, 1)) == [(entries[1], entries[2])]
-    assert list(illegal_transitions(entries, 2)) == []
+    assert illegal(entries, 1) == [2]
+    assert illegal(entries, 2) == []
 
 
 def test_only_neighbours_are_judged() -> None:
@@ -268,7 +334,7 @@ def test_only_neighbours_are_judged() -> None:
         S.COMPLETE_ABORT,
     ]
 
-    assert list(illegal_transitions([entry(state, at) for at, state in enumerate(states)], -1)) == []
+    assert illegal([entry(state, at) for at, state in enumerate(states)]) == []
 
 
 # Decisions.
@@ -276,77 +342,80 @@ def test_only_neighbours_are_judged() -> None:
 
 def test_a_decision_with_all_that_surrounds_it() -> None:
     """A Prepare record is a decision: its epochs, when it began and was taken, what follows it."""
-    found = coordinator(
+    entries = (
         entry(S.ONGOING, 1, epoch=4),
         entry(S.PREPARE_COMMIT, 2, epoch=5, partitions=(("t", 0), ("u", 1)), start=T + 1000),
         entry(S.COMPLETE_COMMIT, 3, epoch=5, partitions=()),
         entry(S.ONGOING, 4, epoch=5),
     )
+    found = coordinator(*entries)
 
-    assert list(found.decisions()) == [
-        Decision(
-            "tx-1", 1000, 4, 5, True, T + 1000, T + 2000, T + 4000, (("t", 0), ("u", 1)), True, 2, T + 4000, T + 3000
-        )
-    ]
+    assert decisions(*entries) == [
+        {
+            "transactional_id": 0, "producer_id": 1000, "data_epoch": 4, "epoch": 5, "committed": 1,
+            "started": T + 1000, "decided": T + 2000, "until": T + 4000, "offset": 2, "known_until": T + 4000,
+            "completed": T + 3000,
+        }
+    ]  # fmt: skip
+    assert [found.listing(*listed).tolist() for listed in (("t", 0), ("u", 1), ("t", 1))] == [[1], [1], []]
 
 
 def test_a_pending_decision() -> None:
     """Without a Complete record behind it a decision is not complete, and nothing says until when it holds."""
-    (found,) = coordinator(entry(S.ONGOING, 1), entry(S.PREPARE_ABORT, 2)).decisions()
+    (found,) = decisions(entry(S.ONGOING, 1), entry(S.PREPARE_ABORT, 2))
 
-    assert (found.committed, found.complete, found.until, found.known_until) == (False, False, None, T + 2000)
+    assert (found["committed"], found["completed"], found["until"], found["known_until"]) == (0, -1, NONE, T + 2000)
 
 
 def test_only_a_complete_record_completes_a_decision() -> None:
     """Where the record behind a decision is another transaction's, nothing says that the first one was completed."""
-    (found,) = coordinator(entry(S.ONGOING, 1), entry(S.PREPARE_ABORT, 2), entry(S.ONGOING, 3)).decisions()
+    (found,) = decisions(entry(S.ONGOING, 1), entry(S.PREPARE_ABORT, 2), entry(S.ONGOING, 3))
 
-    assert (found.complete, found.until) == (False, T + 3000)
+    assert (found["completed"], found["until"]) == (-1, T + 3000)
 
 
 def test_a_decision_whose_beginning_is_gone() -> None:
     """Where the Ongoing record was cleaned away, the epoch of the data is not known."""
-    (found,) = coordinator(entry(S.PREPARE_COMMIT, 2, epoch=5)).decisions()
+    (found,) = decisions(entry(S.PREPARE_COMMIT, 2, epoch=5))
 
-    assert (found.data_epoch, found.epoch) == (None, 5)
+    assert (found["data_epoch"], found["epoch"]) == (NONE, 5)
 
 
 def test_each_transaction_of_an_id_is_a_decision() -> None:
     """Decisions come in the order of the log, each until the next transaction's start."""
     states = [S.ONGOING, S.PREPARE_COMMIT, S.COMPLETE_COMMIT, S.ONGOING, S.PREPARE_ABORT, S.COMPLETE_ABORT]
-    found = list(coordinator(*(entry(state, at) for at, state in enumerate(states))).decisions())
+    found = decisions(*(entry(state, at) for at, state in enumerate(states)))
 
-    assert [(each.offset, each.committed, each.until) for each in found] == [(1, True, T + 3000), (4, False, None)]
+    assert [(each["offset"], each["committed"], each["until"]) for each in found] == [(1, 1, T + 3000), (4, 0, NONE)]
 
 
 def test_an_abort_without_partitions_is_a_decision_about_nothing() -> None:
     """Under transaction.version 2 an abort may come from Empty: it lists no partition, and ended no data's epoch."""
-    (found,) = coordinator(
-        entry(S.EMPTY, 0), entry(S.PREPARE_ABORT, 1, partitions=()), entry(S.COMPLETE_ABORT, 2)
-    ).decisions()
+    entries = (entry(S.EMPTY, 0), entry(S.PREPARE_ABORT, 1, partitions=()), entry(S.COMPLETE_ABORT, 2))
+    (found,) = decisions(*entries)
 
-    assert (found.partitions, found.data_epoch) == ((), None)
+    assert found["data_epoch"] == NONE
+    assert not len(coordinator(*entries).listing("t", 0))
 
 
 def test_ids_do_not_mix() -> None:
     """What surrounds a decision is what was written for the same id."""
-    found = coordinator(
+    (decision,) = decisions(
         entry(S.ONGOING, 0, epoch=3),
         entry(S.ONGOING, 1, name="tx-2", producer=7),
         entry(S.PREPARE_COMMIT, 2, epoch=3),
         entry(S.ONGOING, 3, name="tx-2", producer=7),
     )
-    (decision,) = found.decisions()
 
-    assert (decision.data_epoch, decision.complete, decision.until) == (3, False, None)
+    assert (decision["data_epoch"], decision["completed"], decision["until"]) == (3, -1, NONE)
 
 
 def test_a_tombstone_has_no_time_of_its_own() -> None:
     """An id that was forgotten later: its last decision does not end before it began (a tombstone's times are absent)."""
     states = [S.ONGOING, S.PREPARE_ABORT, S.COMPLETE_ABORT, None]
-    (found,) = coordinator(*(entry(state, at) for at, state in enumerate(states))).decisions()
+    (found,) = decisions(*(entry(state, at) for at, state in enumerate(states)))
 
-    assert found.until is None or found.until >= found.decided
+    assert found["until"] == NONE or found["until"] >= found["decided"]
 
 
 # Who is who.
@@ -356,7 +425,7 @@ def test_the_last_record_of_an_id_speaks_for_its_producer() -> None:
     """The newest record that names a producer id as its id's own is the one to go by."""
     entries = [entry(S.EMPTY, 0), entry(S.ONGOING, 1)]
 
-    assert coordinator(*entries).last(1000) == entries[1]
+    assert last(coordinator(*entries), 1000) == 1
 
 
 def test_a_producer_id_that_was_replaced_has_no_last_record() -> None:
@@ -367,25 +436,26 @@ def test_a_producer_id_that_was_replaced_has_no_last_record() -> None:
         entry(S.COMPLETE_COMMIT, 2, producer=2000, previous_producer_id=1000),
     )
 
-    assert found.last(1000) is None
-    assert found.name_of(1000) == "tx-1"
-    last = found.last(2000)
-    assert last is not None
-    assert last.offset == 2
+    assert last(found, 1000) is None
+    assert name_of(found, 1000) == "tx-1"
+    assert last(found, 2000) == 2
 
 
 def test_a_producer_id_is_known_by_the_record_before() -> None:
     """The previous producer id of a record names it too, where its own records are gone."""
     found = coordinator(entry(S.COMPLETE_COMMIT, 2, producer=2000, previous_producer_id=1000))
 
-    assert found.name_of(1000) == "tx-1"
-    assert found.name_of(3000) is None
+    assert name_of(found, 1000) == "tx-1"
+    assert name_of(found, 3000) is None
 
 
 @pytest.mark.parametrize(("known", "total", "complete"), [({0, 1}, 2, True), ({0}, 2, False), ({0, 1}, None, False)])
 def test_when_all_state_partitions_are_at_hand(known: set[int], total: int | None, *, complete: bool) -> None:
     """All are at hand where every number below their total was read; without a total nobody knows."""
-    assert Coordinator(known=known, total=total).complete is complete
+    found = Coordinator(total=total)
+    found.known = known
+
+    assert found.complete is complete
 
 
 def test_what_goes_on_past_a_time() -> None:
@@ -393,13 +463,13 @@ def test_what_goes_on_past_a_time() -> None:
     entries = [entry(S.EMPTY, 5), entry(S.EMPTY, 9, name="tx-2", partition=1)]
     found = coordinator(*entries)
 
-    assert found.goes_on_past("tx-1", T + 4999)
-    assert not found.goes_on_past("tx-1", T + 5000)
-    assert found.goes_on_past("tx-2", T + 5000)
-    assert not found.goes_on_past(None, T + 5000)
-    assert not coordinator(*reversed(entries)).goes_on_past(None, T + 5000)
-    assert found.goes_on_past(None, T + 4999)
-    assert not Coordinator().goes_on_past(None, 0)
+    assert goes_on_past(found, "tx-1", T + 4999)
+    assert not goes_on_past(found, "tx-1", T + 5000)
+    assert goes_on_past(found, "tx-2", T + 5000)
+    assert not goes_on_past(found, None, T + 5000)
+    assert not goes_on_past(coordinator(*reversed(entries)), None, T + 5000)
+    assert goes_on_past(found, None, T + 4999)
+    assert not goes_on_past(Coordinator(), None, 0)
 
 
 # State partitions as files.

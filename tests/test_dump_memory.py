@@ -63,3 +63,41 @@ def test_text_takes_at_most_512_mib(form: str, segment: Path) -> None:
 def test_columns_take_at_most_1_gib(form: str, segment: Path) -> None:
     """Row groups end by their bytes, too."""
     assert _peak(form, segment) <= 1024
+
+
+TABLE: Final = """
+import re, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+import kafkalog
+table = kafkalog.record_table(sys.argv[1], columns=sys.argv[2].split(","))
+seen = {part.address: part.size for column in table.columns for chunk in column.chunks for part in chunk.buffers() if part}
+print(sum(seen.values()) >> 20, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+@pytest.mark.parametrize("columns", ["offset,value", "offset,headers"])
+def test_a_table_takes_its_own_size_and_half_of_it(columns: str, segment: Path) -> None:
+    """And 512 MiB: whatever is in the file."""
+    command = [sys.executable, "-c", TABLE, str(segment), columns]
+    ended = subprocess.run(command, capture_output=True, timeout=300, check=False, text=True)
+    assert ended.returncode == 0, ended.stderr
+    size, peak = map(int, ended.stdout.split())
+    assert peak <= 1.5 * size + 512
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a segment of ordinary batches, larger than any buffer."""
+    path = tmp_path_factory.mktemp("ordinary") / f"{0:020}.log"
+    records = [build.record(b"v" * 900, b"key", [(b"h", b"1")], delta=delta) for delta in range(18)]
+    one = build.batch(*records, base_offset=0)
+    with path.open("wb") as file:
+        for at in range(0, 18 * 2000, 18):
+            file.write(at.to_bytes(8, "big") + one[8:])  # no checksum covers the base offset
+    return path
+
+
+@pytest.mark.parametrize("form", TEXTS)
+def test_an_ordinary_file_takes_at_most_100_mib(form: str, ordinary: Path) -> None:
+    """As text; the file has a third of that already."""
+    assert _peak(form, ordinary) <= 100

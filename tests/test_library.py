@@ -33,8 +33,9 @@ def test_rows_are_the_command_s(name: str, home: Path) -> None:
     found = CALLS[name](home)
 
     assert printed.rows
-    assert {row["table"] for row in printed.rows} <= set(found.tables)
-    for table in {row["table"] for row in printed.rows}:
+    tables = {row["table"] for row in printed.rows} - {"summary"}
+    assert tables <= set(found.tables)
+    for table in tables:
         rows = json.loads(json.dumps(list(found.rows(table))))
         assert rows == printed.table(table)
         assert list(rows[0]) == list(TABLES[table].names)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.txn import extents
 from kafkalog.txn.columns import Columns
-from kafkalog.txn.coordinator import Decision
+from kafkalog.txn.coordinator import DECISION_COLUMNS
 from metadata_topic import write_leader
 from plain import Batch, table
 from state_topic import T, value, write_state
@@ -261,21 +262,19 @@ def test_each_decision_has_the_marker_that_its_coordinator_wrote(ended: list[End
         if one.aborted_late:
             rows.append((extents.ABORT, now))
             now += 1
-        listed = (("t", 0),)
-        decisions.append(
-            Decision("x", 1, 0, 0, one.committed, started, taken, now + 1, listed, True, number, 10**6, taken)
-        )  # fmt: skip
+        decisions.append((0, 1, 0, 0, one.committed, started, taken, now + 1, number, 10**6, taken))
     log = mock.Mock()
     log.transactions.blocks = lambda *_: [_columns(rows)]
-    markers = OwnMarkers(log, decisions)
+    cells = np.array(decisions, np.int64).reshape(-1, len(DECISION_COLUMNS)).T
+    coordinator = mock.Mock()
+    coordinator.decisions = lambda _: Columns(dict(zip(DECISION_COLUMNS, cells, strict=True)))
+    markers = OwnMarkers(log, coordinator, np.arange(len(decisions)))
 
     assert markers.answered.own.tolist() == own
     assert markers.offsets.tolist() == [10 * number for number in own]
 
 
 def _columns(rows: list[tuple[int, int]]) -> Columns:
-    import numpy as np
-
     kinds, times = (np.array([row[at] for row in rows], np.int64) for at in (0, 1))
     zeros = np.zeros(len(rows), np.int64)
     return Columns(

@@ -40,7 +40,7 @@ def test_a_scan_crosses_unchanged() -> None:
             assert all(np.array_equal(whole[name], again[name]) for name in whole.names)
             found.stretch.finished = whole
             assert found == scan
-            seen += bool(scan.findings) + bool(scan.entries) + bool(len(whole)) + bool(scan.damaged)
+            seen += bool(scan.findings) + bool(len(scan.states)) + bool(len(whole)) + bool(scan.damaged)
     assert seen > 100
 
 

@@ -15,8 +15,9 @@ from kafkalog.format.definitions import message
 from kafkalog.format.message import MalformedError
 from kafkalog.format.message_writer import encode
 from kafkalog.format.records.transaction_state import StateRecord, state_record
+from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.readers import records
-from kafkalog.log.state_columns import StateColumns, read_state_columns
+from kafkalog.log.state_columns import read_state_columns
 from messages import messages
 from official import FIXTURES
 
@@ -101,20 +102,30 @@ def test_columns_have_what_each_record_is(
 
 
 def test_columns_have_what_brokers_wrote() -> None:
-    """Every state segment of the fixtures; a row takes no more than 82 bytes, and a listed partition 8."""
+    """Every state segment of the fixtures; a row takes no more than 78 bytes, and a listed partition 8."""
     paths = sorted(FIXTURES.glob("[kv]*/data*/__transaction_state-*/*.log"))
     parts = [read_state_columns(str(path), "log") for path in paths]
-    whole = StateColumns.concat(parts)
     found = [alone(path)[0] for path in paths]
 
-    assert len(whole) > 100
     assert [rows(part) for part in parts] == found
+    whole = StateColumns.concat(parts)
+    assert len(whole) > 100
     assert rows(whole) == [one for part in found for one in part]
     arrays = [getattr(whole, name) for name in whole.__slots__ if isinstance(getattr(whole, name), np.ndarray)]
-    assert sum(one.nbytes for one in arrays) <= 82 * len(whole) + 8 * len(whole.listed_topic)
+    assert sum(one.nbytes for one in arrays) <= 78 * (len(whole) + 1) + 8 * len(whole.listed_topic)
     assert len(set(whole.ids)) == len(whole.ids)
 
 
 def test_no_segments_are_no_rows() -> None:
     """A log without segments has columns, too."""
     assert rows(StateColumns.concat([])) == []
+
+
+def test_ids_that_read_the_same_are_one_id(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 are escaped: a text with a backslash may be the same."""
+    path = tmp_path / f"{0:020}.log"
+    keys = [b"\0\0" + len(name).to_bytes(2, "big") + name for name in (b"\xff", b"\\xff", b"a")]
+    path.write_bytes(build.batch(*(build.record(None, key, delta=at) for at, key in enumerate(keys))))
+    columns = read_state_columns(str(path), "log")
+
+    assert (columns.ids, columns.transactional_id.tolist()) == (["\\xff", "a"], [0, 0, 1])

@@ -13,7 +13,8 @@ from kafkalog_cli.version import version_line
 __all__ = ["cli"]
 
 _COMMANDS: Final = (
-    "dump", "txn-audit", "verify", "salvage", "show", "transactions", "groups", "metadata", "explain", "schema",
+    "dump", "txn-audit", "verify", "salvage", "show", "transactions", "groups", "metadata", "space", "timeline",
+    "report", "explain", "schema", "completion",
 )  # fmt: skip
 
 
@@ -40,6 +41,8 @@ class _LazyGroup(click.Group):
 
             close = difflib.get_close_matches(name, _COMMANDS, 1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
+            if name == "help":
+                hint = f" Did you mean `kafkalog {' '.join([*args[1:2], '--help'])}`?"
             if os.path.exists(name):
                 hint = f" Did you mean `kafkalog {'txn-audit' if os.path.isdir(name) else 'dump'} {name}`?"
             ctx.fail(f"The command {name!r} does not exist.{hint}")
@@ -53,12 +56,22 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     ctx.exit()
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+_STATUS: Final = (
+    "Exit status: 0 nothing at or above --fail-on, 1 findings, 2 wrong usage, 3 not all could be read or nothing"
+    " matches, 4 the output failed, 130 interrupted."
+)
+
+
+@click.group(
+    cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True,
+    no_args_is_help=False, epilog=_STATUS,
+)  # fmt: skip
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
     help="Show the version and whether the kernel is compiled, then exit.",
 )  # fmt: skip
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Read Kafka's log directories from the files alone: no broker, no JVM, nothing written to the evidence.
 
     \b
@@ -66,3 +79,5 @@ def cli() -> None:
         kafkalog dump 00000000000000000000.log
         kafkalog dump --format ndjson 00000000000000000000.log | jq .producer_id
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

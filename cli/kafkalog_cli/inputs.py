@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +13,9 @@ from typing import Final
 import kafkalog
 from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
 from kafkalog.log.files import open_source
-from kafkalog.log.names import sibling
+from kafkalog.log.names import local_path, sibling
 
-__all__ = ["STDIN", "check_segment", "check_side_file", "check_unknown", "chunks_of", "name_of"]
+__all__ = ["STDIN", "check_segment", "check_side_file", "check_unknown", "chunks_of", "known_size", "name_of"]
 
 STDIN: Final = "-"
 _HEAD: Final = 512
@@ -30,6 +32,15 @@ _LOOKS: Final = (
 def name_of(file: str) -> FileName:
     """Say what a file is by its name; standard input is a segment."""
     return FileName(FileKind.LOG) if file == STDIN else kafkalog.parse_name(Path(file).name)
+
+
+def known_size(file: str) -> int | None:
+    """Return a local file's size, None for anything else and where it is not there."""
+    try:
+        status = os.stat(local_path(file))
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def chunks_of(
@@ -95,7 +106,7 @@ def _head(file: str) -> bytes:
             raise
         import shlex
 
-        words = f"{file}: a directory: did you mean `kafkalog txn-audit {shlex.quote(file)}`?"
+        words = f"{file}: a directory: did you mean `kafkalog txn-audit {shlex.quote(file.removesuffix('!'))}`?"
         raise UnreadableError(words) from None
 
 

@@ -125,11 +125,11 @@ FILES: Final[dict[str, Code]] = {
     ),
     "file-name-odd": Code(
         NOTE,
-        "A file in a partition's directory has the suffix of a segment, an index or a snapshot, but its name holds no"
-        " offset that Kafka's 64 bits can hold.",
+        "A file has the suffix of a segment, an index or a snapshot, but its name holds no offset that Kafka's 64 bits"
+        " can hold; or a directory's name ends in a partition that 32 bits cannot hold.",
         "Certain: no broker writes such a name.",
-        "The broker fails to load the partition, or ignores the file.",
-        "Find out what wrote the file. The other files of the partition were read.",
+        "The broker fails to load the partition or the log directory, or ignores the file.",
+        "Find out what wrote it. All other files were read.",
     ),
     "file-unknown": Code(
         WARNING,
@@ -143,7 +143,8 @@ FILES: Final[dict[str, Code]] = {
         "Segments of two partitions hold the same batches, byte for byte, and no other file shows where they belong.",
         "Certain that they are the same; producers' timestamps and CRCs make a coincidence almost impossible.",
         "A broker reads both: consumers get the records twice, and miss what was there before.",
-        "One of the two is a copy. Compare both partitions with another replica.",
+        "One of the two is a copy. Compare both partitions with another replica. A note if both have indexes of their"
+        " own and their partitions have one number: a Streams application writes the same to several topics.",
     ),
     "file-added": Code(
         WARNING,
@@ -180,12 +181,27 @@ FILES: Final[dict[str, Code]] = {
         "The broker follows it.",
         "Give its target as an argument of its own if it belongs to the evidence.",
     ),
+    "clusters-mixed": Code(
+        WARNING,
+        "Directories with one cluster id are of several clusters: their topics have other ids under the same names. A"
+        " note if the cluster ids differ.",
+        "Certain that the ids differ; clusters that were made from one example file share its cluster id.",
+        "A broker refuses a directory of another cluster id; it can't see that a cluster id was copied.",
+        "Each cluster was read alone. Give the directories of one cluster if you meant only one.",
+    ),
     "log-directories-below": Code(
         NOTE,
         "A path that is no log directory stands for the log directories below it, which the message names.",
         "By what is in them: meta.properties, a checkpoint file, or directories of partitions.",
         "Brokers know their log.dirs by name only.",
         "Name one of them to read it alone.",
+    ),
+    "partition-of-file": Code(
+        NOTE,
+        "A partition's file was given where a directory is needed: the whole partition was read.",
+        "By the file's name, and by what is in its directory.",
+        "A broker reads all of a partition's files together.",
+        "Use kafkalog dump or kafkalog verify to read the file alone.",
     ),
     "log-directory-inside": Code(
         NOTE,

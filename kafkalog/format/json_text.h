@@ -33,26 +33,42 @@ static inline unsigned kafkalog_unprintable(__m128i bytes) {
 }
 #endif
 
-/* How many bytes from the first on are ASCII that JSON writes as it is. */
-static inline size_t kafkalog_plain(const uint8_t *in, size_t size) {
-    size_t i = 0;
-#ifdef __SSE2__
-    while (i + 16 <= size) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(in + i));
-        unsigned others = kafkalog_marks(bytes) | kafkalog_unprintable(bytes);
-        if (others) return i + (size_t)__builtin_ctz(others);
-        i += 16;
-        if (size >= 16 && size - i < 16 && i < size) i = size - 16; /* the last ones twice rather than one by one */
-    }
-#endif
-    while (i < size && kafkalog_is_plain(in[i])) i++;
-    return i;
-}
-
 /* 1: ASCII that JSON writes as it is; 2: other UTF-8; 3: not UTF-8. */
 static inline int kafkalog_kind(const uint8_t *in, size_t size) {
-    size_t i = kafkalog_plain(in, size);
+    size_t i = 0;
+#ifdef __SSE2__
+    /* All of it without a branch: texts with quotes have many. The last bytes are looked at twice rather than alone. */
+    unsigned others = 0, high = 0;
+    __m128i bytes;
+    if (size >= 16) {
+        for (; i + 16 <= size; i += 16) {
+            bytes = _mm_loadu_si128((const __m128i *)(in + i));
+            others |= kafkalog_marks(bytes) | kafkalog_unprintable(bytes);
+            high |= (unsigned)_mm_movemask_epi8(bytes);
+        }
+        bytes = _mm_loadu_si128((const __m128i *)(in + size - 16));
+    } else if (size >= 8) {
+        bytes = _mm_unpacklo_epi64(
+            _mm_loadl_epi64((const __m128i *)in), _mm_loadl_epi64((const __m128i *)(in + size - 8))
+        );
+    } else if (size >= 4) {
+        uint32_t first, last;
+        memcpy(&first, in, 4);
+        memcpy(&last, in + size - 4, 4);
+        bytes = _mm_set1_epi64x((long long)((uint64_t)last << 32 | first));
+    } else {
+        if (!size) return 1;
+        bytes = _mm_set1_epi32((int)(0x61000000u | in[0] | (unsigned)in[size / 2] << 8 | (unsigned)in[size - 1] << 16));
+    }
+    others |= kafkalog_marks(bytes) | kafkalog_unprintable(bytes);
+    high |= (unsigned)_mm_movemask_epi8(bytes);
+    if (!others) return 1;
+    if (!high) return 2;
+    i = 0;
+#else
+    while (i < size && kafkalog_is_plain(in[i])) i++;
     if (i == size) return 1;
+#endif
     while (i < size) {
         uint64_t word;
         while (size - i >= 8 && (memcpy(&word, in + i, 8), !(word & 0x8080808080808080u))) i += 8;

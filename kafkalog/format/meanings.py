@@ -9,7 +9,7 @@ from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEN
 from kafkalog.format.batch_start import LOG_OVERHEAD
 from kafkalog.format.compression import CODECS
 from kafkalog.format.control import ControlType
-from kafkalog.format.times import iso
+from kafkalog.format.times import iso_marked
 
 __all__ = ["meaning"]
 
@@ -31,7 +31,7 @@ def _null(value: int, _: Mapping[str, Any]) -> str:
 
 
 def _time(value: int, _: Mapping[str, Any]) -> str:
-    return "none" if value == -1 else iso(value)
+    return "none" if value == -1 else iso_marked(value)
 
 
 def _magic(value: int, _: Mapping[str, Any]) -> str:

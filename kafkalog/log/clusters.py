@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
 from kafkalog.log.left_over import put_aside
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
-from kafkalog.log.names import local_path
+from kafkalog.log.mixed import apart, tell_mixed
+from kafkalog.log.names import FileKind, is_remote, is_virtual, local_path, parse_name
+from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.search import search
 from kafkalog.log.storage import open_tree
+from kafkalog.log.unpacked import is_archive
+from kafkalog.log.watch import watch
 
 __all__ = ["Cluster", "open_clusters"]
+
+
+_OTHER_ARCHIVES: Final = (".xz", ".bz2", ".7z", ".rar", ".Z", ".br")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +42,8 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
     """List log directories, or partitions' directories, by cluster; and what could not be read.
 
     Any other path means the log directories below it (`kafkalog.log.search`). Directories with the same node id belong
-    to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once.
+    to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once. Directories
+    with one cluster id whose topics have other ids are of several clusters, too: people make clusters from one example.
     """
     unreadable = []
     by_cluster: dict[str, Cluster] = {}
@@ -49,7 +60,9 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
             for directory in node.partitions:
                 if directory.suffix:
                     node.findings.append(put_aside(directory))
-    return list(by_cluster.values()), unreadable
+    clusters = [Cluster(cluster.cluster_id, nodes) for cluster in by_cluster.values() for nodes in apart(cluster.nodes)]
+    tell_mixed([cluster.nodes for cluster in clusters])
+    return clusters, unreadable
 
 
 def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
@@ -57,16 +70,51 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
 
     Raises UnreadableError if there is none, or the path can't be listed.
     """
+    if not is_remote(path) and os.path.isfile(local_path(path)):
+        home, finding = _home_of_file(path)
+        nodes = _log_directories(home, met)
+        if nodes:
+            nodes[0].findings.insert(0, finding)
+            watch().tell(f"{path}: {finding.message}")
+        return nodes
     if _is_met(path, met):
         return []
     tree = open_tree(path)
     found = search(tree, path)
     if not found.places:
         raise UnreadableError(found.message)
+    if found.places != [path]:
+        which = "log directory" if len(found.places) == 1 else f"{len(found.places)} log directories"
+        watch().tell(f"{path}: the {which} below it: {', '.join(found.places)}")
     nodes = [open_log_directory(place, tree) for place in found.places if place == path or not _is_met(place, met)]
+    for node in nodes:
+        if not node.partitions:
+            watch().tell(f"{node.path}: a log directory without partitions, as on an empty disk or a new broker")
     if nodes:
         nodes[0].findings[:0] = found.findings
     return nodes
+
+
+def _home_of_file(path: str) -> tuple[str, Finding]:
+    """Return the partition's directory of a file, and the note that says so.
+
+    Raises UnreadableError, with what to do, for any other file.
+    """
+    home, name = os.path.split(path)
+    home = home or os.curdir
+    shown = shlex.quote(path.partition("!/")[0] if is_virtual(path) else path)
+    if parse_name(name).kind is FileKind.UNKNOWN:
+        if is_archive(path) or name.endswith(_OTHER_ARCHIVES):
+            raise UnreadableError(f"{path}: an archive or a compressed file: unpack it first")
+        raise UnreadableError(f"{path}: not a directory, and not a file of Kafka's by its name")
+    tree = open_tree(home)
+    own_name = os.path.basename(home if is_virtual(home) else os.path.abspath(local_path(home)))
+    if recognized(tree, own_name, tree.entries(home)) is not DirectoryKind.PARTITION:
+        raise UnreadableError(
+            f"{path}: a file in no partition's directory, which is named TOPIC-PARTITION: read it alone with"
+            f" `kafkalog dump {shown}` or `kafkalog verify {shown}`"
+        )
+    return home, Finding.of("partition-of-file", path, f"the whole partition in {home} was read")
 
 
 def _is_met(path: str, met: set[str]) -> bool:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.log.names import is_remote, local_path
+from kafkalog.log.names import is_remote, is_virtual, local_path
 from kafkalog.log.partition import Home, PartitionDirectory, Segment, is_inside, list_partition, nested, read_small_file
 from kafkalog.log.readers import read_checkpoint, read_properties
 from kafkalog.log.recognition import CHECKPOINTS, DirectoryKind, partition_name, recognized
@@ -141,7 +141,7 @@ def _names(path: str, findings: list[Finding]) -> set[str]:
 
 
 def _absolute(path: str) -> str:
-    return path.rstrip("/") if is_remote(path) else os.path.abspath(local_path(path))
+    return path.rstrip("/") if is_virtual(path) else os.path.abspath(local_path(path))
 
 
 def _is_directory(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:

@@ -195,7 +195,12 @@ TRANSITIONS: Final = Table(
         Column("timestamp_ms", "int64", "when the step was made", "ms"),
         Column("state", "string", "the state after this step", words=TRANSITION_STATES),
         Column("step", "string", "what happened", words=STEPS),
-        Column("duration_ms", "int64", "the time until the next step, or until --at; null if there is neither", "ms"),
+        Column(
+            "duration_ms",
+            "int64",
+            "the time until the next step, or until --at; null if there is neither, or a time outside of 2010 to 2040",
+            "ms",
+        ),
         Column("producer_id", "int64", "the producer id after this step; null in a tombstone"),
         Column("producer_epoch", "int16", "the producer epoch after this step; null in a tombstone"),
         Column("previous_producer_id", "int64", "the old producer id, if this step replaced it; otherwise null"),

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kafkalog.format.kernel import NONE
+from kafkalog.format.narrow import narrowed, widened
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["NONE", "Columns", "Packed"]
 
-NONE: Final = -(2**63)  # a cell that has no value
 _NO_CELLS: Final = np.empty(0, np.int64)
 
 
@@ -75,7 +77,11 @@ class Columns:
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Columns:
         """Return the rows at these places, in that order."""
-        return Columns({name: column[rows] for name, column in self._columns.items()})
+        return self.chosen(rows, self.names)
+
+    def chosen(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice, names: Iterable[str]) -> Columns:
+        """Return the rows at these places with the columns of these names."""
+        return Columns({name: self._columns[name][rows] for name in names})
 
 
 class Packed:
@@ -137,32 +143,22 @@ class Packed:
             else:
                 other._blocks.append(block)
 
-    def take(self, places: NDArray[np.intp]) -> Columns:
-        """Return the rows at these places, in that order."""
+    def take(self, places: NDArray[np.intp], *names: str) -> Columns:
+        """Return the rows at these places, in that order, with the columns of these names, or all columns."""
+        names = names or self.names
         if not len(places):
-            return Columns.empty(self.names)
+            return Columns.empty(names)
         starts = np.array([0, *accumulate(map(len, self._blocks))], np.intp)
         numbers = np.searchsorted(starts, places, "right") - 1
         order = np.argsort(numbers, kind="stable")
         needed, firsts = np.unique(numbers[order], return_index=True)
         found = [
-            self._blocks[number].rows(self.names).take(places[of_block] - starts[number])
+            self._blocks[number].rows(names).chosen(places[of_block] - starts[number], names)
             for number, of_block in zip(needed.tolist(), np.split(order, firsts[1:]), strict=True)
         ]
         back = np.empty(len(places), np.intp)
         back[order] = np.arange(len(places))
-        return Columns.concat(found, self.names).take(back)
-
-    def reordered(self, order: NDArray[np.intp]) -> Packed:
-        """Return the rows in another order, unpacking one column at a time."""
-        starts = range(0, len(order), _AT_ONCE)
-        blocks: list[dict[str, tuple[int, NDArray[Any] | None]]] = [{} for _ in starts]
-        for name in self.names:
-            column = self[name][order]
-            for columns, start in zip(blocks, starts, strict=True):
-                columns[name] = _packed(column[start : start + _AT_ONCE])
-        lengths = (min(_AT_ONCE, len(order) - start) for start in starts)
-        return Packed(self.names, (_Block.of_cells(of, length) for of, length in zip(blocks, lengths, strict=True)))
+        return Columns.concat(found, names).take(back)
 
     def parts(self) -> list[bytes]:
         """Return the rows as bytes: of each block its length, each column's least value and width, and the cells."""
@@ -208,7 +204,7 @@ class _Block:
     def __init__(self, rows: Columns, names: tuple[str, ...]) -> None:
         self._length = len(rows)
         self._few = rows if len(rows) < _FEW else None
-        self._columns = {} if self._few is not None else {name: _packed(rows[name]) for name in names}
+        self._columns = {} if self._few is not None else {name: narrowed(rows[name]) for name in names}
 
     def __len__(self) -> int:
         return self._length
@@ -233,12 +229,10 @@ class _Block:
         """Return the rows with these columns, or more."""
         if self._few is not None:
             return self._few
-        return Columns({name: _unpacked(*self._columns[name], self._length) for name in names})
+        return Columns({name: widened(*self._columns[name], self._length) for name in names})
 
 
-_AT_ONCE: Final = 4096  # rows of a block that is made of others
 _FEW: Final = 100  # fewer rows are not worth packing
-_NARROW: Final = tuple((narrow, np.iinfo(narrow).max) for narrow in (np.uint8, np.uint16, np.uint32))
 _MOST_ROWS: Final = 1 << 24  # of a block that is read; folds make blocks of some thousand rows
 _WIRE: Final = np.dtype("<i8")
 _WIDTHS: Final[dict[int, np.dtype[Any]]] = {
@@ -248,35 +242,3 @@ _WIDTHS: Final[dict[int, np.dtype[Any]]] = {
     4: np.dtype("<u4"),
     8: np.dtype("<i8"),
 }
-_TOP: Final = {np.dtype(narrow): top for narrow, top in _NARROW}
-
-
-def _packed(column: NDArray[np.int64]) -> tuple[int, NDArray[Any] | None]:
-    """Return a column as a number and its cells' differences from it; the highest difference means no value."""
-    low, high = int(column.min()), int(column.max())
-    if low == high:
-        return low, None
-    absent = None
-    if low == NONE:
-        absent = column == NONE
-        low = int(column[~absent].min())
-    for narrow, top in _NARROW:
-        if high - low < top:
-            above = (column - low).astype(narrow)
-            if absent is not None:
-                above[absent] = top
-            return low, above
-    return 0, column.copy()
-
-
-def _unpacked(low: int, above: NDArray[Any] | None, length: int) -> NDArray[np.int64]:
-    if above is None:
-        return np.full(length, low, np.int64)
-    if above.dtype == np.int64:
-        return above
-    column = above.astype(np.int64)
-    column += low
-    absent = above == _TOP[above.dtype]
-    if absent.any():
-        column[absent] = NONE
-    return column

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.format import kernel
+from kafkalog.format.narrow import one_cell
 from kafkalog.txn import loops
 from kafkalog.txn.columns import NONE, Columns, Packed
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS, STATE_SIZE
@@ -30,6 +31,7 @@ GAP_COLUMNS: Final = ("first_offset", "last_offset", "position")
 
 _ROOM: Final = 264  # finished rows until they are packed, at first
 _MOST_ROOM: Final = 4104
+_FEW: Final = 100  # rows whose columns need not be kept small
 _EVENT_ROOM: Final = 256
 _FIRST_BITS: Final = 7  # half as many states as slots
 _IS_OPEN: Final = len(EXTENT_COLUMNS)
@@ -264,4 +266,6 @@ def _zeros(cells: int) -> array[int]:
 
 
 def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:
-    return Columns(dict(zip(names, rows.copy(), strict=True)))
+    if rows.shape[1] < _FEW:
+        return Columns(dict(zip(names, rows.copy(), strict=True)))
+    return Columns({name: one_cell(column.copy()) for name, column in zip(names, rows, strict=True)})

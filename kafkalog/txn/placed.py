@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Placed", "running_max"]
+__all__ = ["Placed", "among", "running_max"]
 
 
 class Placed:
@@ -52,12 +52,19 @@ class Placed:
         return self._time[np.clip(place, 0, len(self._time) - 1)]
 
 
-def _found(among: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _found(known: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each value is among sorted ones, -1 where it is not."""
-    at = np.searchsorted(among, values)
-    there = at < len(among)
-    there &= among[np.minimum(at, len(among) - 1)] == values
+    if not len(known):
+        return np.full(len(values), -1)
+    at = np.searchsorted(known, values)
+    there = at < len(known)
+    there &= known[np.minimum(at, len(known) - 1)] == values
     return np.where(there, at, -1)
+
+
+def among(values: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which values are among sorted ones; cheap for few values, however many are known."""
+    return _found(known, values) >= 0
 
 
 def running_max(keys: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:

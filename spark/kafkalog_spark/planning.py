@@ -41,13 +41,14 @@ class Task(InputPartition):
 def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[str]]:
     """List the paths, patterns expanded, without the partitions that are not requested.
 
-    Raises UnreadableError if `strict` is set and none of the paths can be listed.
+    Raises UnreadableError if `strict` is set and a path can't be listed, or none where these are to be ignored.
     """
     set_storage_options(request.storage)
     paths = [path for pattern in request.paths for path in expand(pattern)]
     clusters, unreadable = open_clusters(paths)
-    if strict and unreadable and not clusters:
-        raise UnreadableError("; ".join(unreadable))
+    if strict and unreadable and not (request.ignore_missing and clusters):
+        hint = " (the option ignoreMissing leaves out such paths)" if clusters else ""
+        raise UnreadableError("; ".join(unreadable) + hint)
     return clusters, unreadable
 
 

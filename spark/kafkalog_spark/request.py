@@ -16,7 +16,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.selection import Selection
 from kafkalog.log.storage_options import StorageOptions
-from kafkalog.quantities import bytes_of, ms_of
+from kafkalog.quantities import bytes_of, time_of
 from kafkalog.tables import Table
 
 __all__ = ["OPTIONS", "Request"]
@@ -30,6 +30,7 @@ class Request:
 
     `split_bytes` is a task's share; at most `state_bytes` of the state topic and the metadata log are read. `topic` is
     a pattern. `topics`, `partitions` and `selection` are what filters leave; Spark applies the filters again.
+    With `ignore_missing`, paths that can't be listed are left out.
     """
 
     view: str
@@ -43,6 +44,7 @@ class Request:
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
     pushdown: bool = False
+    ignore_missing: bool = False
     selection: Selection = field(default_factory=Selection)
 
     @classmethod
@@ -61,7 +63,12 @@ class Request:
         view = told.get("view", "transactions")
         if view not in views:
             raise UnsupportedError(f"view {view!r} does not exist: the views are {', '.join(views)}")
-        limits = Limits(**_named(told, max_batch_bytes="maxbatchbytes", max_decompressed_bytes="maxdecompressedbytes"))
+        limits = Limits(
+            **_named(
+                told, max_batch_bytes="maxbatchbytes", max_decompressed_bytes="maxdecompressedbytes",
+                max_expansion="maxexpansion",
+            )
+        )  # fmt: skip
         audit = AuditOptions(
             limits,
             **_named(
@@ -74,18 +81,22 @@ class Request:
             storage=StorageOptions(**_named(told, endpoint="endpoint", region="region", anonymous="anonymous")),
             **_named(
                 told, columns="columns", split_bytes="splitbytes", state_bytes="statebytes", topic="topic",
-                partitions="partition", pushdown="pushdown",
+                partitions="partition", pushdown="pushdown", ignore_missing="ignoremissing",
             ),
         )  # fmt: skip
 
     def names(self, table: Table) -> tuple[str, ...]:
-        """Return the requested columns. Raises UnsupportedError for one that the table does not have."""
+        """Return the requested columns as the table names them; case does not matter, as elsewhere in Spark.
+
+        Raises UnsupportedError for one that the table does not have.
+        """
+        known = {name.lower(): name for name in table.names}
         for name in self.columns:
-            if name not in table.names:
-                close = difflib.get_close_matches(name, table.names, 3)
+            if name.lower() not in known:
+                close = difflib.get_close_matches(name.lower(), table.names, 3)
                 hint = f"did you mean {' or '.join(close)}?" if close else f"its columns are {', '.join(table.names)}"
                 raise UnsupportedError(f"{self.view} has no column {name!r}: {hint}")
-        return self.columns or table.names
+        return tuple(dict.fromkeys(known[name.lower()] for name in self.columns)) or table.names
 
     def wants(self, directory: PartitionDirectory) -> bool:
         """Say whether a partition is requested."""
@@ -129,9 +140,11 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "columns": _list,
     "copyminutes": _minutes,
     "endpoint": str,
+    "ignoremissing": _yes,
     "maxbatchbytes": bytes_of,
     "maxdecompressedbytes": bytes_of,
-    "now": ms_of,
+    "maxexpansion": bytes_of,
+    "now": time_of,
     "partition": _numbers,
     "pushdown": _yes,
     "region": str,

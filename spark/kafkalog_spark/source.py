@@ -6,15 +6,18 @@ pickled here.
 
 from __future__ import annotations
 
+import os
 import pickle
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
+from kafkalog.errors import KafkaLogError, UnsupportedError
 from kafkalog_spark.request import Request
 
 if TYPE_CHECKING:
@@ -36,19 +39,52 @@ class KafkalogSource(DataSource):
         from kafkalog.tables.arrow import spark_schema
         from kafkalog_spark.views import VIEWS
 
-        request = Request.of(self.options, tuple(VIEWS))
-        table = VIEWS[request.view].table
-        fields = {field["name"]: field for field in spark_schema(table)["fields"]}
-        chosen = [fields[name] for name in request.names(table)]
+        with _in_words():
+            request = Request.of(self.options, tuple(VIEWS))
+            table = VIEWS[request.view].table
+            fields = {field["name"]: field for field in spark_schema(table)["fields"]}
+            chosen = [fields[name] for name in request.names(table)]
         return StructType.fromJson({"type": "struct", "fields": chosen})
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from kafkalog_spark.views import VIEWS
 
-        request = replace(Request.of(self.options, tuple(VIEWS)), columns=tuple(schema.fieldNames()))
-        request.names(VIEWS[request.view].table)
+        with _in_words():
+            request = replace(Request.of(self.options, tuple(VIEWS)), columns=tuple(schema.fieldNames()))
+            if len(request.names(VIEWS[request.view].table)) < len(request.columns):
+                raise UnsupportedError("the schema names a column twice")
         # A session that does not allow filters refuses a reader that accepts them, so that one is used only on request.
         return _PushingReader(request) if request.pushdown else _Reader(request)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802  # Spark's names
+        return _NoStream()
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Let Spark show an error that says what is wrong without Python's trace. The process ends with the error."""
+    try:
+        yield
+    except KafkaLogError:
+        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise
+
+
+class _NoStream(DataSourceStreamReader):
+    """Refuses to be read as a stream: Spark reports only what a reader that exists raises."""
+
+    def initialOffset(self) -> NoReturn:  # noqa: N802  # Spark's name
+        with _in_words():
+            raise UnsupportedError("kafkalog reads directories as they are: spark.read, not spark.readStream")
+
+    def latestOffset(self, *_: Any) -> NoReturn:  # noqa: N802  # ditto
+        self.initialOffset()
+
+    def partitions(self, *_: Any) -> NoReturn:
+        self.initialOffset()
+
+    def read(self, *_: Any) -> NoReturn:
+        self.initialOffset()
 
 
 class _Reader(DataSourceReader):
@@ -62,16 +98,20 @@ class _Reader(DataSourceReader):
         from kafkalog_spark.views import VIEWS
 
         request = self.request
-        clusters, unreadable = open_all(request, strict=request.view != "findings")
-        if VIEWS[request.view].of_logs is None:
-            return [*segment_tasks(request, clusters)]
-        return [*log_tasks(request, clusters, unreadable)]
+        with _in_words():
+            clusters, unreadable = open_all(request, strict=request.view != "findings")
+            if VIEWS[request.view].of_logs is None:
+                return [*segment_tasks(request, clusters)]
+            return [*log_tasks(request, clusters, unreadable)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from kafkalog_spark.planning import Task
 
         if isinstance(partition, Task):  # if there are no tasks, Spark makes one of its own
-            yield from _read(partition, self.request)
+            with _in_words():
+                for batch in _read(partition, self.request):
+                    # Spark compares them with the names of the schema that it was given, whose case may differ.
+                    yield batch.rename_columns(list(self.request.columns))
 
 
 def _read(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
@@ -81,7 +121,7 @@ def _read(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
 
     set_storage_options(request.storage)
     view = VIEWS[request.view]
-    schema = schema_of(view, request.columns)
+    schema = schema_of(view, request.names(view.table))
     if request.view == "findings":
         yield from told_batches(view, task.rows, schema)
     yield from gathered(batch for piece in task.pieces for batch in segment_batches(view, piece, schema, request))

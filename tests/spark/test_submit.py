@@ -151,7 +151,7 @@ def test_a_packed_environment(elsewhere: Elsewhere) -> None:
 
 
 def test_an_output_that_is_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """--overwrite replaces it, with all that was in it."""
+    """--overwrite replaces it, with all that was in it, if kafkalog wrote it; a directory of somebody else never."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine").write_text("mine")
@@ -159,8 +159,12 @@ def test_an_output_that_is_there_is_refused(spark: SparkSession, tmp_path: Path)
     refused = kafkalog(*arguments, command=bulk_audit)
     assert refused.status == Exit.OUTPUT_FAILED
     assert "--overwrite" in refused.err
+    not_ours = kafkalog(*arguments, "--overwrite", command=bulk_audit)
+    assert not_ours.status == Exit.OUTPUT_FAILED
+    assert "kafkalog did not write it" in not_ours.err
     assert [path.name for path in out.iterdir()] == ["mine"]
 
+    (out / "provenance.json").write_text('{"kafkalog": "0.1.0"}')
     assert kafkalog(*arguments, "--overwrite", command=bulk_audit).status == Exit.FINE
     assert not (out / "mine").exists()
     assert (out / "_SUCCESS").exists()

@@ -8,11 +8,12 @@ import sys
 import click
 
 from kafkalog.tables import SCHEMA_VERSION, TABLES
+from kafkalog_cli.help import GroupedCommand
 
 __all__ = ["schema"]
 
 
-@click.command("schema")
+@click.command("schema", cls=GroupedCommand)
 @click.argument("tables", nargs=-1, metavar="[TABLE]...", type=click.Choice(tuple(TABLES)))
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def schema(tables: tuple[str, ...], form: str) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkalog.format import columns, row_lines
 from kafkalog.log.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.log.records import header_at
 from kafkalog_cli.render.cells import as_csv, as_json
 from kafkalog_cli.render.row_templates import RowTemplate
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 __all__ = ["BlockLines"]
 
@@ -18,7 +21,7 @@ _OUT: Final = 1 << 18
 class BlockLines:
     """Writes lines to `out`: of rows of blocks by the kernel, and any others; a big row in pieces."""
 
-    def __init__(self, out: BinaryIO) -> None:
+    def __init__(self, out: SupportsWrite[memoryview | bytes]) -> None:
         self._out = out
         self._buffer = bytearray(_OUT)
         self._used = 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from kafkalog_cli.escape import escape
-
 __all__ = ["as_csv", "as_json"]
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # dumps makes one for every call
@@ -17,8 +15,16 @@ def as_json(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def as_csv(value: Any, *, escaped: bool = False) -> str:
-    """Write a value as RFC 4180 has it: null is empty, an empty string quoted, a list or object its JSON."""
+# What makes a cell a formula to a spreadsheet, and the mark itself: who removes one from each cell gets the text back.
+_MARK: Final = "'"
+_MARKED: Final = ("=", "+", "-", "@", "\t", "\r", _MARK)
+
+
+def as_csv(value: Any, *, safe: bool = False) -> str:
+    """Write a value as RFC 4180 has it: null is empty, an empty string quoted, a list or object its JSON.
+
+    With `safe` a text that a spreadsheet would take for a formula begins with a mark.
+    """
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -26,8 +32,8 @@ def as_csv(value: Any, *, escaped: bool = False) -> str:
     if isinstance(value, int):
         return str(value)
     text = value if isinstance(value, str) else as_json(value)
-    if escaped:
-        text = escape(text)
+    if safe and text.startswith(_MARKED):
+        text = _MARK + text
     if text and not any(character in text for character in ',"\r\n') and text == text.strip():
         return text
     return '"' + text.replace('"', '""') + '"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol
 
 from kafkalog.log.blocks import Block, Rows
@@ -11,6 +11,7 @@ from kafkalog.log.records import ROOM
 from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog_cli.render.block_lines import BlockLines
 from kafkalog_cli.render.cells import as_csv, as_json
+from kafkalog_cli.render.escaped_csv import EscapedCsv
 from kafkalog_cli.render.row_templates import RowTemplate, csv_template, json_template, ndjson_template
 
 __all__ = ["BlockSink", "ChosenColumns", "CsvSink", "JsonSink", "NdjsonSink", "RowSink"]
@@ -120,20 +121,36 @@ class JsonSink:
         self._columns = ChosenColumns(columns)
         self._lists: dict[str, _JsonList] = {}
         self._begun = ""
-        for name in expected:
-            self._list_of(name)
+        self._expected = list(expected)
+        self._is_started = False
+
+    def head(self, cells: Mapping[str, Any]) -> None:
+        """Write cells of the object before its tables."""
+        self._start()
+        for name, cell in cells.items():
+            self._stream.write(f',\n "{name}": {as_json(cell)}'.encode())
+
+    def _start(self) -> None:
+        if not self._is_started:
+            self._stream.write(f'{{"schema_version": {SCHEMA_VERSION}'.encode())
+        self._is_started = True
 
     def _list_of(self, name: str) -> _JsonList:
-        known = self._lists.get(name)
-        if known is None:
-            if not self._lists:
-                self._begun = name
-                self._stream.write(f'{{"schema_version": {SCHEMA_VERSION},\n "{name}": ['.encode())
-                known = _JsonList(self._stream)
-            else:
-                known = _JsonList(tempfile.TemporaryFile())  # noqa: SIM115  # closed by `close`
-            self._lists[name] = known
-        return known
+        while self._expected:
+            expected, *self._expected = self._expected
+            self._add_list(expected)
+        return self._lists[name] if name in self._lists else self._add_list(name)
+
+    def _add_list(self, name: str) -> _JsonList:
+        if self._lists:
+            made = _JsonList(tempfile.TemporaryFile())  # noqa: SIM115  # closed by `close`
+        else:
+            self._begun = name
+            self._start()
+            self._stream.write(f',\n "{name}": ['.encode())
+            made = _JsonList(self._stream)
+        self._lists[name] = made
+        return made
 
     def names(self, table: Table) -> Sequence[str]:
         return self._columns.names_of(table)
@@ -149,8 +166,9 @@ class JsonSink:
     def flush(self) -> None: ...
 
     def close(self) -> None:
-        if not self._lists:
-            self._stream.write(f'{{"schema_version": {SCHEMA_VERSION}'.encode())
+        self._start()
+        while self._expected:
+            self._list_of(self._expected[0])
         for name, rows in self._lists.items():
             rows.flush()
             if name != self._begun:
@@ -193,17 +211,22 @@ class _JsonList:
 
 
 class CsvSink:
-    """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text."""
+    """One table as RFC 4180; null is an empty field, an empty string a quoted one, JSON columns are JSON text.
+
+    With `escaped`, what acts on a terminal is escaped; `safe` is that of ``as_csv``.
+    """
 
     room = ROOM
 
-    def __init__(self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool) -> None:
+    def __init__(
+        self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool, safe: bool = False
+    ) -> None:
         self._stream = stream
         self._chosen = ChosenColumns(columns)
         self._kept = self._chosen.of(table)
         self._table = table
-        self._escaped = escaped
-        self._lines = BlockLines(stream)
+        self._safe = safe
+        self._lines = BlockLines(EscapedCsv(stream) if escaped else stream)
         self._templates = _Templates()
         self._write(table.names[i] for i in self._kept)
 
@@ -215,17 +238,16 @@ class CsvSink:
             self._write(row[i] for i in self._kept)
 
     def block(self, rows: Rows) -> None:
-        block, start, stop = rows.block, rows.start, rows.stop
-        if block.table.name != self._table.name:
+        if rows.block.table.name != self._table.name:
             return
-        if self._escaped:
-            for row in block.rows(start, stop):
+        if self._safe:
+            for row in rows.block.rows(rows.start, rows.stop):
                 self._write(row)
         else:
-            self._lines.rows(rows, self._templates.of(block, csv_template))
+            self._lines.rows(rows, self._templates.of(rows.block, csv_template))
 
     def _write(self, cells: Iterable[Any]) -> None:
-        line = ",".join(as_csv(cell, escaped=self._escaped) for cell in cells)
+        line = ",".join(as_csv(cell, safe=self._safe) for cell in cells)
         text = (line or '""') + "\r\n"  # an empty line would be no row
         self._lines.write(text.encode("utf-8", "surrogateescape"))
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
     from kafkalog.auditing.partition.gaps import Gap
     from kafkalog.auditing.partition.scan import DamagedBytes
@@ -24,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["PartitionAudit"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PartitionAudit:
     """What a partition's files say on their own. Offsets are log offsets, times are in ms, -1 where there is none.
 
@@ -57,15 +52,3 @@ class PartitionAudit:
     findings: tuple[Finding, ...] = ()
     of_producers: tuple[Finding, ...] = ()
     txn_entries: Mapping[int, list[AbortedTransaction]] = field(default_factory=dict)
-
-    @cached_property
-    def _by_producer(self) -> tuple[NDArray[np.int64], Packed]:
-        producers = self.transactions["producer_id"]
-        order = np.argsort(producers, kind="stable")
-        return producers[order], self.transactions.reordered(order)
-
-    def of_producer(self, producer_id: int) -> Columns:
-        """Return a producer's transactions in log order."""
-        producers, rows = self._by_producer
-        low, high = np.searchsorted(producers, [producer_id, producer_id + 1])
-        return rows.take(np.arange(low, high))

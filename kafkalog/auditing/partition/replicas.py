@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.findings import located
 from kafkalog.findings import Finding
 from kafkalog.log.names import STATE_TOPIC
-from kafkalog.txn.coordinator import Entry
+from kafkalog.txn.coordinator import StateRows
 
 __all__ = ["fork_of", "reach", "replica_forks", "state_differences"]
 
@@ -61,20 +63,28 @@ def _epoch_at(partition: PartitionAudit, offset: int) -> int | None:
     return next((epoch for epoch, first in reversed(partition.epochs) if first <= offset), None)
 
 
-def state_differences(taken: Sequence[Entry], other: Sequence[Entry]) -> Iterator[Finding]:
+def state_differences(taken: StateRows, other: StateRows) -> Iterator[Finding]:
     """Yield a finding where two replicas of a state partition have different records at the same offset."""
-    by_offset = {entry.offset: entry for entry in taken}
-    for entry in other:
-        mine = by_offset.get(entry.offset)
-        if mine is not None and mine.record != entry.record:
-            yield Finding.of(
-                "state-replicas-differ",
-                entry.log,
-                f"at offset {entry.offset} this replica has another record than the replica that was used: of"
-                f" {entry.record.transactional_id} here, of {mine.record.transactional_id} there",
-                offset=entry.offset,
-                log=entry.log,
-                topic=STATE_TOPIC,
-                partition=entry.partition,
-            )
-            return
+    mine, theirs = taken.rows, other.rows
+    if not len(mine):
+        return
+    offsets, at = np.unique(mine.offset[::-1], return_index=True)  # the last of several at one offset counts
+    found = np.minimum(np.searchsorted(offsets, theirs.offset), len(offsets) - 1)
+    rows = np.flatnonzero(offsets[found] == theirs.offset)
+    places = len(mine) - 1 - at[found[rows]]
+    different = np.flatnonzero(theirs.differ(rows, mine, places))
+    if len(different):
+        first = different[0]
+        here, there = (
+            states.ids[states.transactional_id[row]] for states, row in ((theirs, rows[first]), (mine, places[first]))
+        )
+        yield Finding.of(
+            "state-replicas-differ",
+            other.log,
+            f"at offset {theirs.offset[rows[first]]} this replica has another record than the replica that was used:"
+            f" of {here} here, of {there} there",
+            offset=int(theirs.offset[rows[first]]),
+            log=other.log,
+            topic=STATE_TOPIC,
+            partition=other.partition,
+        )

@@ -11,13 +11,13 @@ from typing import Final, NamedTuple, Protocol
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import kernel, markers
+from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.folded import FileFindings, is_extent
 from kafkalog.log.logdir import Segment
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.state_columns import read_state_columns
-from kafkalog.txn.coordinator import Entry
 from kafkalog.txn.fold import Fold, FoldedLog
 
 __all__ = ["DamagedBytes", "SegmentScan", "scan_segment"]
@@ -49,7 +49,7 @@ class SegmentScan:
 
     `damaged` are the extents that no whole batch covers. `zero_tail` is the finding about zeros up to the file's end.
     `transactions` counts those with a part here, `oldest` (ms) is the first time of a producer's batch or a marker, -1
-    for none. `entries` are the records of a segment of the state topic.
+    for none. `states` are the records of a segment of the state topic.
     """
 
     segment: Segment
@@ -59,7 +59,7 @@ class SegmentScan:
     findings: list[Finding] = field(default_factory=list)
     transactions: int = 0
     oldest: int = -1
-    entries: list[Entry] = field(default_factory=list)
+    states: StateColumns = field(default_factory=StateColumns)
 
     def share(self, number: int, of: int) -> SegmentScan:
         """Return the scan with the transactions of every `of`-th producer id alone, and all else."""
@@ -102,7 +102,7 @@ def scan_segment(
         len(stretch.finished) + len(stretch.opened), _oldest(stretch),
     )  # fmt: skip
     if log.topic == STATE_TOPIC:
-        _read_entries(log, scan, limits)
+        _read_states(log, scan, limits)
     return scan
 
 
@@ -116,14 +116,14 @@ def _oldest(stretch: FoldedLog) -> int:
     return min((int(known.min()) for known in (column[column >= 0] for column in columns) if len(known)), default=-1)
 
 
-def _read_entries(log: LogName, scan: SegmentScan, limits: Limits | None) -> None:
+def _read_states(log: LogName, scan: SegmentScan, limits: Limits | None) -> None:
     """Read a coordinator's records."""
     path = scan.segment.path
     try:
         states = read_state_columns(path, log.log, limits=limits, max_bytes=scan.segment.size)
         scan.findings += states.findings
-        about = zip(states.offset.tolist(), states.timestamp.tolist(), states.records(), strict=True)
-        scan.entries += (Entry(log.log, log.partition, *one) for one in about)
+        states.findings = []
+        scan.states = states
     except UnreadableError as error:
         if not any(finding.code == "file-unreadable" for finding in scan.findings):  # it vanished since the first read
             scan.findings.append(Finding.of("file-unreadable", path, str(error)))

@@ -6,30 +6,33 @@ The many finished transactions may follow in messages of their own, so that no m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
 from kafkalog.findings import Finding, Severity
-from kafkalog.format.records.transaction_state import StateRecord, TransactionState
+from kafkalog.format.state_columns import STATE_TYPES, StateColumns
 from kafkalog.log.logdir import Segment
-from kafkalog.txn.columns import Packed
-from kafkalog.txn.coordinator import Entry
+from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.fold import GAP_COLUMNS, Break, FoldedLog
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = ["SCAN_VERSION", "read_extents", "read_scan", "scan_messages"]
 
-SCAN_VERSION: Final = 1
+SCAN_VERSION: Final = 2
 
 _COUNTS: Final = ("batches", "records", "control_records", "first_offset", "last_offset", "first_position", "newest",
                   "newest_broker", "cleaned")  # fmt: skip
 _FINDING_NUMBERS: Final = ("severity", "position", "length", "offset", "partition", "producer_id", "last_offset",
                            "leader", "needed_number", "found_number")  # fmt: skip
 _FINDING_TEXTS: Final = ("code", "file", "message", "needed", "found", "certainty", "log", "topic", "remedy")
-_RECORD_NUMBERS: Final = tuple(
-    name for name in StateRecord._fields if name not in ("transactional_id", "state", "partitions")
-)
+_LISTED: Final = tuple(name for name in STATE_TYPES if name.startswith("listed"))
+_OF_STATES: Final = tuple(name for name in STATE_TYPES if name not in _LISTED)
 _SCAN: Final = Schema(
     "segment-scan",
     SCAN_VERSION,
@@ -43,14 +46,13 @@ _SCAN: Final = Schema(
         WireTable("unreadable_markers", ("offset", "position", "size")),
         WireTable("damaged", ("position", "length", "last_offset")),
         WireTable("findings", ("is_zero_tail", *_FINDING_NUMBERS), _FINDING_TEXTS),
-        WireTable(
-            "state_records",
-            ("log_partition", "offset", "timestamp", "state", "listed", *_RECORD_NUMBERS),
-            ("transactional_id", "log"),
-        ),
-        WireTable("listed_partitions", ("partition",), ("topic",)),
+        WireTable("state_records", _OF_STATES),
+        WireTable("listed_partitions", _LISTED),
+        WireTable("transactional_ids", (), ("name",)),
+        WireTable("listed_topics", (), ("name",)),
     ),
 )
+_AT_ONCE: Final = 1 << 14  # state records that are packed together
 _EXTENTS: Final = Schema("extents", SCAN_VERSION, (WireTable("finished", EXTENT_COLUMNS),))
 
 
@@ -84,10 +86,10 @@ def _head(scan: SegmentScan) -> bytes:
             "unreadable_markers": stretch.unreadable_markers,
             "damaged": [(extent.position, extent.length, extent.last_offset) for extent in scan.damaged],
             "findings": findings,
-            "state_records": map(_entry_row, scan.entries),
-            "listed_partitions": (
-                (number, topic) for entry in scan.entries for topic, number in entry.record.partitions or ()
-            ),
+            "state_records": _packed(scan.states, _OF_STATES),
+            "listed_partitions": _packed(scan.states, _LISTED),
+            "transactional_ids": [(name,) for name in scan.states.ids],
+            "listed_topics": [(name,) for name in scan.states.topics],
         },
     )
 
@@ -106,8 +108,9 @@ def read_scan(data: bytes) -> SegmentScan:
     *others, cleaned = counts
     damaged = [DamagedBytes(path, *row) for row in message.rows("damaged")]
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
-    records = message.rows("state_records")
-    listed = iter(message.rows("listed_partitions"))
+    states = {name: [column] for name, column in _unpacked(message.packed("state_records"))}
+    states |= {name: [column] for name, column in _unpacked(message.packed("listed_partitions"))}
+    ids, topics = ([name for (name,) in message.rows(table)] for table in ("transactional_ids", "listed_topics"))
     about = dict(zip(_COUNTS, (*others, bool(cleaned)), strict=True))
     stretch = FoldedLog(
         finished=Packed(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,
@@ -121,7 +124,7 @@ def read_scan(data: bytes) -> SegmentScan:
         [finding for is_tail, finding in findings if not is_tail],
         transactions,
         oldest,
-        [_entry(row, listed) for row in records],
+        StateColumns.of(states, ids, topics),
     )
 
 
@@ -146,22 +149,15 @@ def _finding(row: list[Any]) -> Finding:
     return Finding(**cells | {"severity": Severity(cells["severity"])})
 
 
-def _entry_row(entry: Entry) -> tuple[Any, ...]:
-    record = entry.record
-    return (
-        entry.partition, entry.offset, entry.timestamp, record.state,
-        None if record.partitions is None else len(record.partitions),
-        *(getattr(record, name) for name in _RECORD_NUMBERS), record.transactional_id, entry.log,
-    )  # fmt: skip
+def _packed(states: StateColumns, names: tuple[str, ...]) -> Packed:
+    packed = Packed(names)
+    for start in range(0, len(getattr(states, names[0])), _AT_ONCE):
+        some = {name: getattr(states, name)[start : start + _AT_ONCE].astype(np.int64) for name in names}
+        packed.append(Columns(some))
+    return packed
 
 
-def _entry(row: tuple[Any, ...], listed: Iterator[tuple[Any, ...]]) -> Entry:
-    partition, offset, timestamp, state, count, *numbers, transactional_id, log = row
-    partitions = None
-    if count is not None:
-        partitions = tuple((topic, number) for number, topic in (next(listed) for _ in range(count)))
-    record = StateRecord(
-        transactional_id=transactional_id, state=None if state is None else TransactionState(state),
-        partitions=partitions, **dict(zip(_RECORD_NUMBERS, numbers, strict=True)),
-    )  # fmt: skip
-    return Entry(log, partition, offset, timestamp, record)
+def _unpacked(packed: Packed) -> Iterator[tuple[str, NDArray[Any]]]:
+    for name in packed.names:
+        pieces = [rows[name].astype(STATE_TYPES[name]) for rows in packed.blocks(name)]
+        yield name, np.concatenate([np.empty(0, STATE_TYPES[name]), *pieces])

@@ -11,27 +11,34 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
 
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import (
+    OF_VERDICTS,
     Audit,
     AuditOptions,
     ClusterAudit,
     Deadlines,
     LogAudit,
-    Verdict,
-    producer_findings,
+    Reported,
+    TransactionFindings,
 )
+from kafkalog.findings import Finding
 from kafkalog.log.names import STATE_TOPIC
+from kafkalog.quantities import at_newest
+from kafkalog.tables.audit import CERTAINTIES
 from kafkalog.txn import extents
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["confirmed"]
 
-_OF_VERDICTS: Final = frozenset(
-    {"transaction-hanging", "transaction-undecided", "transaction-pending", "transaction-overdue"}
-)
-_SURE: Final = ("proved", "damage-between")  # a second reading adds nothing
+_UNSURE: Final = CERTAINTIES.index("unless-copied-while-running")  # a second reading adds nothing to the others
+_NONE: Final = np.empty(0, np.intp)
 _Row = tuple[int, int, int]
 
 
@@ -43,7 +50,7 @@ def confirmed(
         log.partition.directory.log
         for cluster in found.clusters
         for log in cluster.logs
-        if any(verdict.certainty not in _SURE for _, verdict in _open(log).values())
+        if (_open(log).certainty == _UNSURE).any()
     }
     if not doubtful:
         return found
@@ -63,7 +70,7 @@ def confirmed(
 
 
 def _key(cluster: ClusterAudit) -> str:
-    return cluster.cluster_id or cluster.nodes[0].path
+    return cluster.nodes[0].path
 
 
 def _by_cluster(found: Audit) -> dict[str, ClusterAudit]:
@@ -74,13 +81,21 @@ def _by_log(cluster: ClusterAudit) -> dict[str, LogAudit]:
     return {log.partition.directory.log: log for log in cluster.logs}
 
 
-def _open(log: LogAudit) -> dict[_Row, tuple[int, Verdict]]:
-    """Return the numbers of open transactions and the verdicts on them, by producer, first and last offset."""
-    return {
-        (row["producer_id"], row["first_offset"], row["last_offset"]): (number, verdict)
-        for number, (row, verdict) in zip(sorted(log.verdicts.special), log.verdicts.judged(), strict=True)
-        if row["marker_type"] == extents.OPEN
-    }
+class _Open(NamedTuple):
+    """The open transactions of a log: their numbers among what is judged, who and where they are, their certainty."""
+
+    numbers: NDArray[np.intp]
+    rows: list[_Row]
+    certainty: NDArray[np.int8]
+
+
+def _open(log: LogAudit) -> _Open:
+    judged = log.verdicts.judged
+    names = ("producer_id", "first_offset", "last_offset", "marker_type")
+    rows = log.verdicts.rows.take(judged.places, *names)
+    numbers = np.flatnonzero(rows["marker_type"] == extents.OPEN)
+    columns = (rows[name][numbers].tolist() for name in names[:3])
+    return _Open(numbers, list(zip(*columns, strict=True)), judged.certainty[numbers])
 
 
 def _merged(
@@ -110,20 +125,29 @@ def _merged(
 
 def _prove(log: LogAudit, later: LogAudit, sure: LogAudit, cluster: ClusterAudit, options: AuditOptions) -> None:
     """Take the verdicts of one moment on what is open in all readings, unchanged."""
-    known, certain = _open(log), _open(sure)
-    for row, (number, verdict) in _open(later).items():
-        if row in known and row in certain and verdict.certainty not in _SURE:
-            later.verdicts.special[number] = certain[row][1]
+    known, certain, now_open = set(_open(log).rows), _open(sure), _open(later)
+    places = dict(zip(certain.rows, certain.numbers.tolist(), strict=True))
+    pairs = [
+        (number, places[row])
+        for number, row, certainty in zip(*now_open, strict=True)
+        if row in known and row in places and certainty == _UNSURE
+    ]
+    mine, theirs = (np.array(numbers, np.intp) for numbers in zip(*pairs, strict=True)) if pairs else (_NONE, _NONE)
+    for name in ("state", "cause", "certainty", "recent", "committed"):
+        getattr(later.verdicts.judged, name)[mine] = getattr(sure.verdicts.judged, name)[theirs]
     if later.judged.spoken_for:
         return  # another replica's findings are about these transactions
     coordinator = cluster.coordinator
-    now = max([later.partition.newest_broker, *coordinator.newest.values()]) if options.now is None else options.now
+    now = at_newest(options.now, max([later.partition.newest_broker, *coordinator.newest.values()]))
     deadlines = Deadlines(now, 0, options.max_timeout_ms)
     leaders = {(finding.code, finding.offset): finding.leader for finding in later.findings}
-    fresh = producer_findings(later.partition, later.verdicts, coordinator, deadlines)
-    kept = [finding for finding in later.findings if finding.code not in _OF_VERDICTS]
-    later.findings = kept + [
-        finding._replace(leader=leaders.get((finding.code, finding.offset)))
-        for finding in fresh
-        if finding.code in _OF_VERDICTS
-    ]
+
+    def finish(finding: Finding) -> Finding:
+        return finding._replace(leader=leaders.get((finding.code, finding.offset)))
+
+    left = np.setdiff1d(np.arange(len(later.verdicts.judged.places)), mine)
+    later.findings = Reported(
+        [finding for finding in later.findings if finding.code not in OF_VERDICTS],
+        TransactionFindings(later.partition, later.verdicts, deadlines, finish=finish, only=left),
+        TransactionFindings(later.partition, sure.verdicts, deadlines, finish=finish, only=theirs),
+    )

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from kafkalog.auditing.partition import SegmentScan, scan_segment, settled, steady_findings
 from kafkalog.auditing.pipeline.places import LogPlace, SegmentPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
-from kafkalog.auditing.transactions import AuditOptions, Judgement, StateLog, Surroundings, judge
+from kafkalog.auditing.transactions import AuditOptions, Judgement, Reported, StateLog, Surroundings, judge
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster
+from kafkalog.quantities import LAST_MS
 
 __all__ = ["Clock", "judge_partition", "scan_place", "surround"]
 
@@ -26,7 +27,8 @@ class Clock(NamedTuple):
     newest_broker: int = -1
 
     def with_scan(self, newest: int, newest_broker: int) -> Clock:
-        """Return the clock after one more segment."""
+        """Return the clock after one more segment; times after 2040 are a wrong clock's, and pass no deadline."""
+        newest, newest_broker = (time if time < LAST_MS else -1 for time in (newest, newest_broker))
         return Clock(max(self.newest, newest), max(self.newest_broker, newest_broker))
 
 
@@ -76,8 +78,9 @@ def judge_partition(
                 for other in one.earlier
             ]
             log = judged.logs[number]
-            others = [other.logs[number].findings for other in earlier]
-            log.findings = steady_findings(log.findings, others, one.partition.directory, one.moved)
+            others = [list(other.logs[number].findings) for other in earlier]
+            steady = steady_findings(list(log.findings), others, one.partition.directory, one.moved)
+            log.findings = Reported(steady)
     return judged
 
 

@@ -5,9 +5,17 @@ It answers: does a file beside the log contradict the log.
 
 from __future__ import annotations
 
-from kafkalog.auditing.side_files.copy_skew import settle_copy
+from kafkalog.auditing.side_files.copy_skew import explains_transactions, settle_copy
 from kafkalog.auditing.side_files.of_node import compare_cluster, compare_node
 from kafkalog.auditing.side_files.of_partition import check_partition, compare_partition
 from kafkalog.auditing.side_files.rebuilt import SideFiles
 
-__all__ = ["SideFiles", "check_partition", "compare_cluster", "compare_node", "compare_partition", "settle_copy"]
+__all__ = [
+    "SideFiles",
+    "check_partition",
+    "compare_cluster",
+    "compare_node",
+    "compare_partition",
+    "explains_transactions",
+    "settle_copy",
+]

@@ -24,7 +24,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.log.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.log.storage import open_tree
 
-__all__ = ["SKEWED", "settle_copy"]
+__all__ = ["SKEWED", "explains_transactions", "settle_copy"]
 
 SKEWED: Final = "unless-copied-while-running"
 _SHOWN: Final = 5  # findings that a message names
@@ -53,6 +53,12 @@ def settle_copy(
     if not joined:
         return settled
     return [_joined(audit, [finding for finding, found in pairs if found is not None], max(worst)), *settled]
+
+
+def explains_transactions(audit: PartitionAudit) -> bool:
+    """Say whether a skewed copy may explain findings about a log's transactions at all."""
+    twice = any(finding.code == "offset-not-increasing" for finding in audit.findings)
+    return audit.directory.running and (twice or any(gap.kind == "damage" for gap in audit.gaps))
 
 
 def _joined(audit: PartitionAudit, follow: Sequence[Finding], severity: Severity) -> Finding:

@@ -162,10 +162,11 @@ class SegmentIndexes:
             return
         offset, suffix = max(known)
         last = coverage.reached
+        ends = "is empty" if coverage.last_offset is None else f"ends at offset {last}"
         finding = self._place.finding(
             "log-cut-short",
             ".log",
-            f"the segment ends at offset {last}, but its {suffix} has offset {offset}",
+            f"the segment {ends}, but its {suffix} has offset {offset}",
             position=coverage.end,
             offset=last + 1,
             last_offset=offset,

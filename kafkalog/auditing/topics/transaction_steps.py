@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.topics.internal import internal_row, of_directory, split
-from kafkalog.auditing.topics.topic_logs import clusters_of, topic_logs
+from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
+from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import STATE_TOPIC
+from kafkalog.narrowing import matches, nothing_matches
+from kafkalog.quantities import plausible
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITIONS
-from kafkalog.txn.coordinator import Coordinator, Entry
+from kafkalog.txn.coordinator import Coordinator, StateRows
 
-__all__ = ["Step", "steps", "transition_rows"]
+__all__ = ["Entry", "Step", "steps", "transition_rows"]
 
 _S = TransactionState
 _NAMES: Final = {
@@ -26,6 +31,16 @@ _NAMES: Final = {
     _S.COMPLETE_COMMIT: "committed",
     _S.COMPLETE_ABORT: "aborted",
 }
+
+
+class Entry(NamedTuple):
+    """A record of the state topic: its position, when it was written (ms), and what it says."""
+
+    log: str
+    partition: int
+    offset: int
+    timestamp: int
+    record: StateRecord
 
 
 class Step(NamedTuple):
@@ -41,32 +56,49 @@ class Step(NamedTuple):
 
 def transition_rows(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
-    tables: Container[str] = (TRANSITIONS.name,),
+    tables: Container[str] = (TRANSITIONS.name,), ids: Collection[str] = (),
 ) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
     """Yield each step of each transactional id as a row, ids in order, and every finding.
 
-    With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records.
+    With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records. `ids` are
+    names or patterns of those that are wanted. Raises NothingMatchesError after the findings if there is none of them.
     """
     findings: list[Finding] = []
     report = findings.append
-    clusters: dict[int, Coordinator] = {}
+    clusters: dict[int, list[StateRows]] = {}
     limits = limits or Limits()
     logs = topic_logs(clusters_of(paths, report), STATE_TOPIC, limits, report)
+    moment = None if moment is None else moment_among(moment, logs)
     for log in logs:
-        coordinator = clusters.setdefault(log.cluster, Coordinator())
-        for scan in log.scans:
-            coordinator.add(scan.entries)
+        directory = log.partition.directory
+        rows = StateColumns.concat([scan.states for scan in log.scans])
+        clusters.setdefault(log.cluster, []).append(StateRows(directory.log, directory.partition, rows))
     yield from findings
+    coordinators = [Coordinator(rows_of_logs) for rows_of_logs in clusters.values()]
+    known = [name for coordinator in coordinators for name in coordinator.states.ids]
+    if logs and ids and not any(matches(name, ids) for name in known):
+        raise nothing_matches("transactional id", ids, known)
     for directory in (log.partition.directory for log in logs if INTERNAL.name in tables):
         for record in split(of_directory(directory, limits), []):
-            if moment is None or moment.holds(record.offset, record.timestamp):
+            key = (None if record.content is None else record.content.key) or {}
+            is_meant = matches(key.get("transactionalId"), ids)
+            if is_meant and (moment is None or moment.holds(record.offset, record.timestamp)):
                 yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
-    for coordinator in clusters.values():
-        for _, entries in sorted(coordinator.timelines.items()):
-            yield from ((TRANSITIONS, _row(step)) for step in _chosen(entries, moment))
+    for coordinator in coordinators:
+        for name, of_id in groupby(_entries(coordinator), key=lambda entry: entry.record.transactional_id):
+            if matches(name, ids):
+                yield from ((TRANSITIONS, _row(step)) for step in _chosen(of_id, moment))
 
 
-def _chosen(entries: Sequence[Entry], moment: Moment | None) -> Iterator[Step]:
+def _entries(coordinator: Coordinator) -> Iterator[Entry]:
+    """Yield all records, ids in order."""
+    for rows, states in coordinator.by_name():
+        logs = [(coordinator.logs[log], coordinator.partitions[log]) for log in coordinator.of_log[rows].tolist()]
+        about = zip(logs, states.offset.tolist(), states.timestamp.tolist(), states.records(), strict=True)
+        yield from (Entry(*log, *one) for log, *one in about)
+
+
+def _chosen(entries: Iterable[Entry], moment: Moment | None) -> Iterator[Step]:
     """Yield all steps, or the one that the id was in at a moment."""
     if moment is None:
         yield from steps(entries)
@@ -77,25 +109,33 @@ def _chosen(entries: Sequence[Entry], moment: Moment | None) -> Iterator[Step]:
             last = step
     if last is not None:
         until = moment.timestamp
-        yield last if until is None else last._replace(duration=until - _time_of(last.entry))
+        yield last if not isinstance(until, int) else last._replace(duration=_between(_time_of(last.entry), until))
 
 
 def steps(entries: Iterable[Entry]) -> Iterator[Step]:
     """Yield the step of each record of one transactional id, in log order."""
-    entries = list(entries)
-    for number, entry in enumerate(entries):
-        before = entries[number - 1].record if number else None
-        after = [later.record for later in entries[number + 1 : number + 3]]
-        record = entry.record
+    entries = iter(entries)
+    before: StateRecord | None = None
+    ahead = deque(islice(entries, 3))
+    while ahead:
+        entry = ahead.popleft()
+        record, after = entry.record, [later.record for later in ahead]
         decided_by = _decided_by(before, record, after)
         yield Step(
             entry,
             _name(before, record),
-            _time_of(entries[number + 1]) - _time_of(entry) if after else None,
+            _between(_time_of(entry), _time_of(ahead[0])) if ahead else None,
             _replaced(before, record),
             decided_by,
             _fenced(before, record, decided_by),
         )
+        before = record
+        ahead.extend(islice(entries, 1))
+
+
+def _between(start: int, end: int) -> int | None:
+    """Return how long it was, None where a clock was wrong."""
+    return end - start if plausible(start) and plausible(end) else None
 
 
 def _time_of(entry: Entry) -> int:

@@ -17,6 +17,7 @@ from kafkalog.findings import Finding
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.placed import among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,15 +35,15 @@ __all__ = [
 
 
 class AtomicityCheck(NamedTuple):
-    """A log, its findings about atomicity, and the markers whose transactions a decision identifies.
+    """A log, its findings about atomicity, and the offsets of the markers whose transactions a decision identifies.
 
     `spoken_for` says that another replica speaks for the partition: only one is compared with other partitions.
     """
 
     audit: PartitionAudit
     findings: list[Finding]
-    identified: set[int]
-    broken: set[int]
+    identified: NDArray[np.int64]
+    broken: NDArray[np.int64]
     spoken_for: bool = False
 
 
@@ -93,14 +94,13 @@ def own_epoch_keys(judged: AtomicityCheck, log: int, share: int = 0, of: int = 1
     """Yield the columns of a log's transactions for `conflicts`, of every `of`-th producer id. `log` is its number."""
     if judged.spoken_for:
         return
-    told = np.array(sorted(judged.broken), np.int64)
     for rows in judged.audit.transactions.blocks(*_KEYS):
         chosen = _of_own_epoch(rows)
         if of > 1:
             chosen &= rows["producer_id"] % of == share
         own = rows.take(chosen)
         if len(own):
-            new = {"log": np.full(len(own), log), "told": np.isin(own["marker_offset"], told).astype(np.int64)}
+            new = {"log": np.full(len(own), log), "told": among(own["marker_offset"], judged.broken).astype(np.int64)}
             yield Columns({name: new[name] if name in new else own[name] for name in KEY_COLUMNS})
 
 
@@ -153,7 +153,5 @@ def unidentified(judged: AtomicityCheck) -> int:
         own = _of_own_epoch(rows)
         counts["ended"] += int(((rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE)).sum())
         counts["own"] += int(own.sum())
-        if judged.identified:
-            others = rows["marker_offset"][~own]
-            counts["own"] += int(np.isin(others, list(judged.identified)).sum())
+        counts["own"] += int(among(rows["marker_offset"][~own], judged.identified).sum())
     return counts["ended"] - counts["own"]

@@ -6,25 +6,29 @@ not held to the decision; an ABORT of what the coordinator decided to abort agre
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit, located
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, differs
-from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers, is_sole, kept_by
-from kafkalog.auditing.transactions.verdicts import Context
+from kafkalog.auditing.transactions.context import Context
+from kafkalog.auditing.transactions.ended import LATEST, is_sole, kinds
+from kafkalog.auditing.transactions.kept_markers import KeptMarkers
+from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.coordinator import Decision
+from kafkalog.txn.placed import Placed, among
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["against_coordinator"]
 
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
+_SEVERITIES: Final = (Severity.NOTE, Severity.WARNING, Severity.ERROR)
 
 
 def against_coordinator(
@@ -35,104 +39,87 @@ def against_coordinator(
     A marker that is missing is only reported of the replica that speaks for the partition: others may end earlier.
     """
     found = own_markers.answered
-    judged = AtomicityCheck(audit, [], _identified(found), set(), spoken_for)
-    answered = _compare(judged, found, context, LostOffsets(audit.gaps))
-    if spoken_for or not _must_have_markers(audit):
-        return judged
-    elsewhere: dict[int, _Elsewhere] = {}
-    for number in np.flatnonzero(found.own < 0).tolist():
-        decision = found.decisions[number]
-        if number in answered or not decision.committed:
-            continue  # what was aborted and is lost, nobody misses
-        known = _lacks_marker(audit, decision, context)
-        if known is None:
-            continue
-        producer = decision.producer_id
-        if producer not in elsewhere:
-            elsewhere[producer] = _Elsewhere(audit.of_producer(producer))
-        if decision not in elsewhere[producer]:
-            judged.findings.append(_missing(audit, decision, *known, context.replicas))
-    return judged
+    compared = _Compared(audit, found, context)
+    findings = compared.findings
+    if not spoken_for and _must_have_markers(audit):
+        findings += _missing(audit, found, compared.answered, context)
+    identified = np.array([*_identified(found).tolist(), *compared.identified], np.int64)
+    broken = np.unique(np.array(compared.broken, np.int64))
+    return AtomicityCheck(audit, findings, np.unique(identified), broken, spoken_for)
 
 
-def _identified(found: Answered) -> set[int]:
+def _identified(found: Answered) -> NDArray[np.int64]:
     """Return the markers of the rows that are decisions' own, where the data has the decision's epoch."""
     numbers = np.flatnonzero(found.own >= 0)
     rows = found.rows.take(found.own[numbers])
-    epochs = [found.decisions[number].data_epoch for number in numbers.tolist()]
+    epochs = found.decisions["data_epoch"][numbers]
     certain = (
         (rows["first_offset"] != NONE)
         & (rows["epoch_changes"] == 0)
-        & (rows["last_epoch"] == np.array([-1 if epoch is None else epoch for epoch in epochs], np.int64))
+        & (rows["last_epoch"] == np.where(epochs == NONE, -1, epochs))
     )
-    return set(rows["marker_offset"][certain].tolist())
+    offsets: NDArray[np.int64] = rows["marker_offset"][certain]
+    return offsets
 
 
-def _compare(judged: AtomicityCheck, found: Answered, context: Context, lost: LostOffsets) -> set[int]:
-    """Compare data that a foreign marker ended with its decision; return the decisions so answered.
+class _Compared:
+    """Data that a foreign marker ended compared with its decision, and the decisions that are so `answered`.
 
     It belongs to the decision's transaction up to the decision's own marker. Where the log has lost that one, it is the
     data up to the first marker after the decision.
     """
-    answered: set[int] = set()
-    foreign = found.held >= 0
-    foreign[found.own[found.own >= 0]] = False
-    places = np.flatnonzero(foreign)
-    own = found.own[found.held[places]]
-    places = places[(own < 0) | (places < own)]
-    for place, row in zip(places.tolist(), found.rows.take(places), strict=True):
-        number = int(found.held[place])
-        decision = found.decisions[number]
-        if number in answered:
-            continue
-        if found.own[number] < 0:
-            if not _in_time(row, decision, context) or _own_may_be_lost(judged.audit, found, place, decision, lost):
-                continue
-            if row["marker_timestamp"] >= decision.decided:
-                answered.add(number)
-        judged.identified.add(row["marker_offset"])
-        if decision.committed != (row["marker_type"] == extents.COMMIT):
-            judged.broken.add(row["marker_offset"])
-            judged.findings.append(_broken(judged.audit, row, decision))
-    return answered
+
+    def __init__(self, audit: PartitionAudit, found: Answered, context: Context) -> None:
+        self.findings: list[Finding] = []
+        self.identified: list[int] = []
+        self.broken: list[int] = []
+        self.answered = np.zeros(len(found.decisions), bool)
+        self._audit = audit
+        self._found = found
+        self._lost = LostOffsets(audit.gaps)
+        foreign = found.held >= 0
+        foreign[found.own[found.own >= 0]] = False
+        places = np.flatnonzero(foreign)
+        own = found.own[found.held[places]]
+        places = places[(own < 0) | (places < own)]
+        rows, decisions = found.rows.take(places), found.decisions.take(found.held[places])
+        sole, own = is_sole(decisions), found.own[found.held[places]]
+        certain = (own >= 0) | sole | _in_time(rows, decisions, context)
+        about = (places[certain].tolist(), rows.take(certain), decisions.take(certain))
+        for place, row, decision, has_own, is_alone in zip(
+            *about, (own[certain] >= 0).tolist(), sole[certain].tolist(), strict=True
+        ):
+            self._compare(place, row, decision, own=has_own, sole=is_alone)
+
+    def _compare(self, place: int, row: dict[str, int], decision: dict[str, int], *, own: bool, sole: bool) -> None:
+        number = int(self._found.held[place])
+        if self.answered[number]:
+            return
+        if not own:
+            if self._own_may_be_lost(place, decision):
+                return
+            self.answered[number] = row["marker_timestamp"] >= decision["decided"]
+        self.identified.append(row["marker_offset"])
+        if decision["committed"] != (row["marker_type"] == extents.COMMIT):
+            self.broken.append(row["marker_offset"])
+            self.findings.append(_broken(self._audit, row, decision, self._found.name(number), sole=sole))
+
+    def _own_may_be_lost(self, place: int, decision: dict[str, int]) -> bool:
+        """Say whether the decision's own marker may have been before this row: where offsets are missing, trimmed."""
+        rows, audit = self._found.rows, self._audit
+        lost, before = self._lost.end_before(int(rows["first_offset"][place])), self._found.before(place)
+        if before is None:
+            return lost > 0 or (audit.log_start_offset > 0 and not 0 <= audit.oldest < decision["started"])
+        return lost > int(rows["marker_offset"][before])
 
 
-def _in_time(row: dict[str, int], decision: Decision, context: Context) -> bool:
+def _in_time(rows: Columns, decisions: Columns, context: Context) -> NDArray[np.bool_]:
     """Say whether data of a decision's epoch is its transaction's for certain, whatever marker ended it."""
-    if is_sole(decision):
-        return True
-    if decision.until is None:  # the marker may be of a transaction that is not in this copy of the state topic
-        return context.one_moment or row["marker_timestamp"] < decision.known_until
-    return row["marker_timestamp"] < decision.until
-
-
-def _own_may_be_lost(audit: PartitionAudit, found: Answered, place: int, decision: Decision, lost: LostOffsets) -> bool:
-    """Say whether the decision's own marker may have been before this row: where offsets are missing, or trimmed."""
-    first, before = int(found.rows["first_offset"][place]), found.before(place)
-    if before is None:
-        return lost.end_before(first) > 0 or (audit.log_start_offset > 0 and not 0 <= audit.oldest < decision.started)
-    return lost.end_before(first) > int(found.rows["marker_offset"][before])
-
-
-class _Elsewhere:
-    """The data of a producer that is reported otherwise: it is open, or it was ended with later data.
-
-    A transaction whose marker is missing is then no finding of its own, unless the later marker's kind differs.
-    """
-
-    def __init__(self, rows: Columns) -> None:
-        self._until: dict[tuple[int, bool], int] = {}  # by epoch and kind: the newest marker that ended such data
-        for row in rows.take((rows["epoch_changes"] != 0) | (rows["marker_type"] == extents.OPEN)):
-            is_open = row["marker_type"] == extents.OPEN
-            for epoch in (row["first_epoch"], row["last_epoch"]):
-                for committed in (True, False) if is_open else (row["marker_type"] == extents.COMMIT,):
-                    time = sys.maxsize if is_open else row["marker_timestamp"]
-                    self._until[epoch, committed] = max(time, self._until.get((epoch, committed), -1))
-
-    def __contains__(self, decision: Decision) -> bool:
-        if decision.data_epoch is None:
-            return False
-        return self._until.get((decision.data_epoch, decision.committed), -1) >= decision.started
+    times, until = rows["marker_timestamp"], decisions["until"]
+    # Without a next transaction the marker may be of one that is not in this copy of the state topic.
+    known = (times < decisions["known_until"]) | context.one_moment
+    in_time: NDArray[np.bool_] = np.where(until == NONE, known, times < until)
+    return in_time
 
 
 def _must_have_markers(audit: PartitionAudit) -> bool:
@@ -140,47 +127,99 @@ def _must_have_markers(audit: PartitionAudit) -> bool:
     return not (audit.log_start_offset or audit.cleaned_to >= 0 or audit.damaged or audit.gaps) and audit.oldest >= 0
 
 
-def _lacks_marker(audit: PartitionAudit, decision: Decision, context: Context) -> tuple[str, Severity] | None:
-    """Return how certain it is that the marker of a completed decision is missing in a log that must have it.
+def _missing(
+    audit: PartitionAudit, found: Answered, answered: NDArray[np.bool_], context: Context
+) -> list[Finding]:  # fmt: skip
+    """Report the decisions to commit whose markers are missing; what was aborted and is lost, nobody misses."""
+    left = np.flatnonzero((found.own < 0) & ~answered & (found.decisions["committed"] != 0))
+    left = left[~_elsewhere(audit, found.decisions.take(left))]
+    lacks = _lack_marker(audit, found.decisions.take(left), context)
+    left, lacks = left[lacks >= 0], lacks[lacks >= 0]
+    decisions = found.decisions.take(left)
+    kept = KeptMarkers.of(context.replicas, decisions)
+    return [
+        _without_marker(
+            audit, decision, found.name(int(left[number])), kept.words(number, committed=True), _SEVERITIES[lack]
+        )
+        for number, (decision, lack) in enumerate(zip(decisions, lacks.tolist(), strict=True))
+    ]
+
+
+def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
+    """Say whose data is reported otherwise: it is open, or it was ended with later data, by a marker of the same kind.
+
+    A transaction whose marker is missing is then no finding of its own.
+    """
+    names = ("producer_id", "first_epoch", "last_epoch", "epoch_changes", "marker_type", "marker_timestamp")
+    producers = np.unique(decisions["producer_id"])
+    parts = [
+        rows.take(
+            ((rows["epoch_changes"] != 0) | (rows["marker_type"] == extents.OPEN))
+            & among(rows["producer_id"], producers)
+        )
+        for rows in (audit.transactions.blocks(*names) if len(producers) else ())
+    ]
+    rows = Columns.concat(parts, names)
+    if not len(rows):
+        return np.zeros(len(decisions), bool)
+    is_open = rows["marker_type"] == extents.OPEN
+    times = np.where(is_open, LATEST, np.clip(rows["marker_timestamp"], -LATEST, LATEST))
+    which, keys, until = [], [], []
+    for epoch in ("first_epoch", "last_epoch"):
+        for committed in (False, True):
+            fits = is_open | ((rows["marker_type"] == extents.COMMIT) == committed)
+            which.append(rows["producer_id"][fits])
+            keys.append(kinds(rows[epoch], np.full(len(rows), committed))[fits])
+            until.append(times[fits])
+    placed = Placed((np.concatenate(which), np.concatenate(keys)), np.concatenate(until))
+    known = decisions["data_epoch"] != NONE
+    wanted = kinds(np.where(known, decisions["data_epoch"], -1), decisions["committed"])
+    group = placed.groups(decisions["producer_id"], wanted)
+    at = placed.first(group, np.clip(decisions["started"], -LATEST, LATEST))
+    found: NDArray[np.bool_] = placed.holds(at, group) & known
+    return found
+
+
+def _lack_marker(audit: PartitionAudit, decisions: Columns, context: Context) -> NDArray[np.int64]:
+    """Say how bad it is that the markers of completed decisions are missing in a log that must have them, -1 for none.
 
     Nothing is claimed where the marker may not have been copied yet, or where the partition is younger than the
     decision. When a transaction is completed, its markers were written: the log must go on past that time, by the clock
     of brokers. Producers' clocks may be fast: they prove nothing of a copy.
     """
-    completed = decision.completed
-    if completed < 0 or audit.oldest >= decision.started:
-        return None
-    if audit.newest_broker > completed or (context.one_moment and not context.several_nodes):
-        return "proved", Severity.ERROR
-    if context.one_moment and audit.newest > completed:
-        return "proved", Severity.ERROR
-    for after, severity in ((context.copy_ms, Severity.WARNING), (0, Severity.NOTE)):
-        if audit.newest > completed + after + _CLOCKS_MS:
-            return "unless-copied-while-running", severity
-    return None
+    completed = np.clip(decisions["completed"], -1, LATEST)
+    proved = audit.newest_broker > completed
+    if context.one_moment:
+        proved |= (audit.newest > completed) | (not context.several_nodes)
+    bad = np.select(
+        [proved, audit.newest > completed + context.copy_ms + _CLOCKS_MS, audit.newest > completed + _CLOCKS_MS],
+        [_SEVERITIES.index(one) for one in (Severity.ERROR, Severity.WARNING, Severity.NOTE)],
+        -1,
+    )
+    return np.where((completed < 0) | (audit.oldest >= decisions["started"]), -1, bad)
 
 
-def _missing(
-    audit: PartitionAudit, decision: Decision, certainty: str, severity: Severity, replicas: Sequence[PartitionAudit]
+def _without_marker(
+    audit: PartitionAudit, decision: dict[str, int], name: str, kept: str, severity: Severity
 ) -> Finding:
     finding = Finding.of(
         "atomicity-broken",
         audit.directory.log,
-        f"The coordinator committed and completed a transaction of {decision.transactional_id} (record at offset"
-        f" {decision.offset} of {STATE_TOPIC}). Its record lists this partition, but the log has no marker with epoch"
-        f" {decision.epoch}.{kept_by(replicas, decision)}",
+        f"The coordinator committed and completed a transaction of {name} (record at offset {decision['offset']} of"
+        f" {STATE_TOPIC}). Its record lists this partition, but the log has no marker with epoch"
+        f" {decision['epoch']}.{kept}",
         offset=audit.log_end_offset,
-        producer_id=decision.producer_id,
+        producer_id=decision["producer_id"],
         needed="committed",
         found="no marker",
-        certainty=certainty,
+        certainty="proved" if severity is Severity.ERROR else "unless-copied-while-running",
     )
     return located(finding._replace(severity=severity), audit.directory)
 
 
-def _broken(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> Finding:
-    said = "committed" if decision.committed else "aborted"
-    proof = f"the coordinator {said} the transaction (record at offset {decision.offset} of {STATE_TOPIC})"
-    if is_sole(decision) and row["marker_epoch"] != decision.epoch:
-        proof += f"; the coordinator's marker would have epoch {decision.epoch}, this one has {row['marker_epoch']}"
-    return differs(audit.directory, row, f"transactional id {decision.transactional_id}", said, proof)
+def _broken(audit: PartitionAudit, row: dict[str, int], decision: dict[str, int], name: str, *, sole: bool) -> Finding:
+    said = "committed" if decision["committed"] else "aborted"
+    proof = f"the coordinator {said} the transaction (record at offset {decision['offset']} of {STATE_TOPIC})"
+    if sole and row["marker_epoch"] != decision["epoch"]:
+        proof += f"; the coordinator's marker would have epoch {decision['epoch']}, this one has {row['marker_epoch']}"
+    return differs(audit.directory, row, f"transactional id {name}", said, proof)

@@ -5,31 +5,44 @@ A message names the transaction and its partition, then the cause with its word 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, file_of, located
-from kafkalog.auditing.transactions.own_markers import kept_by
-from kafkalog.auditing.transactions.verdicts import Verdict, Verdicts, markers_since
-from kafkalog.findings import Finding, Severity
+from kafkalog.auditing.transactions.judged_rows import JudgedRows
+from kafkalog.auditing.transactions.kept_markers import KeptMarkers
+from kafkalog.auditing.transactions.verdicts import Verdicts
+from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE
+from kafkalog.findings import CATALOGUE, Finding, Severity
 from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.times import iso
+from kafkalog.format.times import iso_marked
 from kafkalog.log.names import STATE_TOPIC
+from kafkalog.tables.audit import CERTAINTIES, STATES
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
-from kafkalog.txn.coordinator import Coordinator, Decision
+from kafkalog.txn.coordinator import Coordinator
+from kafkalog.txn.placed import among
 
-__all__ = ["Deadlines", "producer_findings"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["OF_VERDICTS", "Deadlines", "TransactionFindings"]
 
 _SCAN_MS: Final = 10_000  # how often the coordinator looks for timeouts
 _SHOWN: Final = 5  # partitions that a message names
-_CODES: Final = {
-    "hanging": "transaction-hanging",
-    "undecided": "transaction-undecided",
-    "commit-pending": "transaction-pending",
-    "abort-pending": "transaction-pending",
-}
+_AT_ONCE: Final = 4096  # findings that are made together
+_LATEST: Final = 2**62  # ms
+_NO_TIMEOUT: Final = 2**31 - 1
+_CODES: Final = (
+    "transaction-hanging", "transaction-undecided", "transaction-pending", "transaction-overdue", "late-data-adopted",
+)  # fmt: skip
+OF_VERDICTS: Final = frozenset(_CODES[:4])  # about what is open
+_HANGING, _UNDECIDED, _PENDING, _OVERDUE, _ADOPTED = range(len(_CODES))
 _WHY: Final = {
     "partition-not-registered": "the partition was never added to the transaction at the coordinator",
     "marker-missing": "the coordinator completed the transaction, but its marker is not in this log",
@@ -38,6 +51,7 @@ _WHY: Final = {
     "producer-replaced": "the transactional id now has another producer id",
     "producer-unknown": f"all partitions of {STATE_TOPIC} are available, and none names this producer",
 }
+_CAUSES: Final = {number: word for word, number in CAUSE.items()}
 
 
 class Deadlines(NamedTuple):
@@ -51,148 +65,235 @@ class Deadlines(NamedTuple):
     copy_ms: int
     max_timeout_ms: int
 
-    def passed(self, verdict: Verdict, coordinator: Coordinator) -> bool:
-        """Say whether the coordinator, or a marker, is later than it may be."""
-        if verdict.entry is None or verdict.cause == "replica-behind":
-            return False
-        now = self.now
+    def passed(self, judged: JudgedRows, coordinator: Coordinator) -> NDArray[np.bool_]:
+        """Say for which transactions the coordinator, or a marker, is later than it may be."""
+        passed: NDArray[np.bool_] = (judged.entry >= 0) & (judged.cause != CAUSE["replica-behind"])
+        states, entry = coordinator.states, judged.entry[passed]
+        now = np.full(len(entry), self.now)
         if self.copy_ms:
-            now = min(now, max(coordinator.newest[verdict.entry.partition], now - self.copy_ms))
-        record = verdict.entry.record
-        if record.state is TransactionState.ONGOING:
-            return now > record.start_timestamp + record.timeout_ms + _SCAN_MS and record.timeout_ms != 2**31 - 1
-        return now > record.last_update_timestamp + self.max_timeout_ms
+            now = np.minimum(now, np.maximum(coordinator.newest_of(entry), self.now - self.copy_ms))
+        started, updated = (
+            np.clip(column[entry], -_LATEST, _LATEST)
+            for column in (states.start_timestamp, states.last_update_timestamp)
+        )
+        timeout = states.timeout_ms[entry].astype(np.int64)
+        overdue = (now > started + timeout + _SCAN_MS) & (timeout != _NO_TIMEOUT)
+        ongoing = states.state[entry] == TransactionState.ONGOING
+        passed[passed] = np.where(ongoing, overdue, now > updated + self.max_timeout_ms)
+        return passed
 
 
-def producer_findings(
-    audit: PartitionAudit, verdicts: Verdicts, coordinator: Coordinator, deadlines: Deadlines,
-    replicas: Sequence[PartitionAudit] = (),
-) -> list[Finding]:  # fmt: skip
-    """Return the findings about the producers in a log, and about their transactions.
+class TransactionFindings:
+    """The findings about the transactions of a log: counted as columns, each made when it is asked for.
 
-    `replicas` are the partition's other logs: one may still have a marker that this one has lost.
+    `replicas` are the partition's other logs: one may still have a marker that this one has lost. `finish` gets each
+    finding, and returns the one that is reported. With `only` they are those about some open ones among what is judged.
     """
-    found = list(audit.of_producers)
-    for row, verdict in verdicts.judged():
-        is_lost = verdict.state == "hanging" and verdict.cause == "marker-missing"
-        kept = kept_by(replicas, verdict.decision) if is_lost and verdict.decision is not None else ""
-        found += (
-            finding._replace(message=finding.message + kept)
-            for finding in _of_transaction(audit, row, verdict, coordinator, deadlines)
+
+    def __init__(
+        self, audit: PartitionAudit, verdicts: Verdicts, deadlines: Deadlines,
+        replicas: Sequence[PartitionAudit] = (), finish: Callable[[Finding], Finding] = lambda finding: finding,
+        only: NDArray[np.intp] | None = None,
+    ) -> None:  # fmt: skip
+        self._audit = audit
+        self._verdicts = verdicts
+        self._coordinator = verdicts.coordinator
+        self._replicas = replicas
+        self._finish = finish
+        judged = verdicts.judged
+        overdue = deadlines.passed(judged, self._coordinator)
+        codes, severities = _codes(judged, overdue), _severities(judged, overdue)
+        self._numbers = np.flatnonzero(codes >= 0)
+        if only is not None:
+            self._numbers = np.intersect1d(only, self._numbers[codes[self._numbers] != _ADOPTED])
+        self._codes = codes[self._numbers]
+        usual = np.array([CATALOGUE[code].severity for code in _CODES], np.int8)[self._codes]
+        own = severities[self._numbers]
+        self._severities = np.where(own < 0, usual, own)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def counts(self) -> Counter[tuple[str, Severity]]:
+        """Count the findings by code and severity."""
+        counts = np.bincount(self._codes * len(Severity) + self._severities)
+        pairs = (divmod(number, len(Severity)) for number in range(len(counts)))
+        return Counter(
+            {
+                (_CODES[code], Severity(severity)): count
+                for (code, severity), count in zip(pairs, counts.tolist(), strict=True)
+                if count
+            }
         )
-    return [located(finding, audit.directory) for finding in found]
+
+    def of_producers(self, producers: NDArray[np.int64]) -> TransactionFindings:
+        """Return the findings about the transactions of some producers."""
+        places = self._verdicts.judged.places[self._numbers]
+        kept = among(self._verdicts.rows.take(places, "producer_id")["producer_id"], producers)
+        found = copy(self)
+        found._numbers, found._codes = self._numbers[kept], self._codes[kept]
+        found._severities = self._severities[kept]
+        return found
+
+    def __iter__(self) -> Iterator[Finding]:
+        for start in range(0, len(self), _AT_ONCE):
+            yield from map(self._finish, self._some(slice(start, start + _AT_ONCE)))
+
+    def _some(self, some: slice) -> Iterator[Finding]:
+        judged = self._verdicts.judged.take(self._numbers[some])
+        rows = self._verdicts.rows.take(judged.places)
+        names = self._verdicts.names(judged.name)
+        decisions = self._coordinator.decisions(judged.decision[judged.decision >= 0])
+        kept = KeptMarkers.of(self._replicas, decisions)
+        decided, number = iter(decisions), -1
+        codes, severities = self._codes[some].tolist(), self._severities[some].tolist()
+        verdicts = zip(*(column.tolist() for column in judged[1:]), strict=True)
+        for code, severity, row, name, verdict in zip(codes, severities, rows, names, verdicts, strict=True):
+            state, cause, certainty, _, entry, decision, _, committed = verdict
+            by = None
+            if decision >= 0:
+                by, number = next(decided), number + 1
+            one = _One(
+                self._audit, self._coordinator, row, name, STATES[state], _CAUSES[cause], CERTAINTIES[certainty], entry,
+                by, committed,
+            )  # fmt: skip
+            lost = code == _HANGING and cause == CAUSE["marker-missing"] and by is not None
+            words = kept.words(number, committed=bool(by and by["committed"])) if lost else ""
+            yield one.finding(_CODES[code], Severity(severity), words)
 
 
-def _of_transaction(
-    audit: PartitionAudit, row: dict[str, int], verdict: Verdict, coordinator: Coordinator, deadlines: Deadlines
-) -> Iterator[Finding]:
-    code = _CODES.get(verdict.state)
-    if verdict.cause == "late-data-adopted":
-        code = "late-data-adopted"
-    overdue = deadlines.passed(verdict, coordinator)
-    if verdict.state == "ongoing" and overdue:
-        code = "transaction-overdue"
-    if code is None:
-        return
-    severity = None
-    remedy = None
-    if code == "transaction-hanging" and verdict.certainty == "proved":
-        remedy = (
-            f"kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic {audit.directory.topic}"
-            f" --partition {audit.directory.partition} --start-offset {row['first_offset']}"
-        )
-    elif code == "transaction-hanging":
-        young = verdict.recent and verdict.certainty == "unless-copied-while-running"
-        severity = Severity.NOTE if young else Severity.WARNING
-    elif code == "transaction-undecided" and verdict.cause == "copied-while-running":
-        severity = Severity.NOTE
-    elif code == "transaction-pending" and overdue:
-        severity = Severity.WARNING
-    finding = Finding.of(
-        code,
-        file_of(audit.directory, row["first_offset"]),
-        _message(code, audit, row, verdict, coordinator),
-        position=None if row["position"] == NONE else row["position"],
-        offset=row["first_offset"],
-        last_offset=row["last_offset"],
-        producer_id=row["producer_id"],
-        certainty=verdict.certainty,
-        remedy=remedy,
-    )
-    yield finding if severity is None else finding._replace(severity=severity)
+def _codes(judged: JudgedRows, overdue: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Return the number of each transaction's code, -1 for none."""
+    state = judged.state
+    return np.select(
+        [
+            judged.cause == CAUSE["late-data-adopted"], state == STATE["hanging"], state == STATE["undecided"],
+            (state == STATE["commit-pending"]) | (state == STATE["abort-pending"]),
+            (state == STATE["ongoing"]) & overdue,
+        ],
+        [_ADOPTED, _HANGING, _UNDECIDED, _PENDING, _OVERDUE],
+        -1,
+    ).astype(np.int8)  # fmt: skip
 
 
-def _message(code: str, audit: PartitionAudit, row: dict[str, int], verdict: Verdict, coordinator: Coordinator) -> str:
-    name, producer, first = verdict.transactional_id, row["producer_id"], row["first_offset"]
-    if code == "late-data-adopted":
-        who = f"Producer {producer}" if name is None else f"{name} (producer {producer})"
-        ended = "COMMIT" if row["marker_type"] == extents.COMMIT else "ABORT"
-        return (
-            f"{who} left data of epoch {row['first_epoch']} open from offset {first} on. The {ended} marker of epoch"
-            f" {row['marker_epoch']} at offset {row['marker_offset']} ended it with a later transaction."
-        )
-    who = (
-        f"A transaction of producer {producer} (epoch {row['last_epoch']}, no transactional id known)"
-        if name is None
-        else f"Transaction of {name} (producer {producer}, epoch {row['last_epoch']})"
-    )
-    is_open = f"{who} has been open in {audit.directory.topic}-{audit.directory.partition} since offset {first}"
-    if code == "transaction-hanging":
-        return f"{is_open}: {_hanging(audit, row, verdict)}"
-    if verdict.cause == "copied-while-running":
-        return (
-            f"{is_open}. This copy can't say more: its file or that of {STATE_TOPIC} was copied before the coordinator"
-            " had ended the transaction, or had begun it (copied-while-running). Copy again."
-        )
-    if code == "transaction-undecided":
-        return (
-            f"{is_open}: no available partition of {STATE_TOPIC} names its producer ({verdict.cause})."
-            f" Needed: {_missing_states(coordinator)}."
-        )
-    if code == "transaction-overdue" and verdict.entry is not None:
-        record = verdict.entry.record
-        return (
-            f"{is_open}, longer than its timeout allows: it began at {iso(record.start_timestamp)} with a timeout of"
-            f" {record.timeout_ms} ms."
-        )
-    how = "COMMIT" if verdict.state == "commit-pending" else "ABORT"
-    if verdict.cause == "replica-behind":
-        return f"{is_open}: another replica has its {how} marker, this one ends before it (replica-behind)."
-    return f"{is_open}: the coordinator has decided to {how.lower()} it, the marker is not here yet ({verdict.state})."
+def _severities(judged: JudgedRows, overdue: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Return how bad each finding is where that is not usual for its code, else -1."""
+    state, unsure = judged.state, judged.certainty != CERTAINTY["proved"]
+    skewed = judged.certainty == CERTAINTY["unless-copied-while-running"]
+    pending = (state == STATE["commit-pending"]) | (state == STATE["abort-pending"])
+    return np.select(
+        [
+            judged.cause == CAUSE["late-data-adopted"], (state == STATE["hanging"]) & unsure & skewed & judged.recent,
+            (state == STATE["hanging"]) & unsure, judged.cause == CAUSE["copied-while-running"], pending & overdue,
+        ],
+        [-1, Severity.NOTE, Severity.WARNING, Severity.NOTE, Severity.WARNING],
+        -1,
+    ).astype(np.int8)  # fmt: skip
 
 
-def _hanging(audit: PartitionAudit, row: dict[str, int], verdict: Verdict) -> str:
-    """Say why a transaction hangs, who waits for it, what the coordinator decided, and what is not certain."""
-    decision, first = verdict.decision, row["first_offset"]
-    waiting = audit.log_end_offset - first
-    words = _WHY.get(verdict.cause or "", "the coordinator will never end it")
-    if verdict.cause == "data-after-marker" and decision is not None:
-        words = f"its data arrived after its {_marker_word(audit, row, decision)} marker"
-    message = (
-        f"{words} ({verdict.cause}). Consumers with read_committed get nothing from offset {first} on;"
-        f" {waiting} offset{' waits' if waiting == 1 else 's wait'}."
-    )
-    if decision is not None:
-        how = "committed" if decision.committed else "aborted"
-        message += (
-            f" At {iso(decision.decided)} the coordinator {how} the last transaction that listed this partition (record"
-            f" at offset {decision.offset} of {STATE_TOPIC})."
-        )
-        if decision.committed and verdict.cause == "marker-missing":
-            message += " Aborting it now loses data that was committed."
-    if verdict.certainty == "unless-copied-while-running":
-        message += (
-            " Not certain: its marker may have come after this file was copied. Copy again and check whether it is"
-            " still open."
-        )
-    elif verdict.certainty != "proved":
-        message += " Not certain: its marker may have been in the unreadable bytes."
-    return message
+class _One(NamedTuple):
+    """A transaction with its verdict; `entry` is the coordinator's record, `decision` what it decided."""
 
+    audit: PartitionAudit
+    coordinator: Coordinator
+    row: dict[str, int]
+    name: str | None
+    state: str
+    cause: str | None
+    certainty: str
+    entry: int
+    decision: dict[str, int] | None
+    committed: bool
 
-def _marker_word(audit: PartitionAudit, row: dict[str, int], decision: Decision) -> str:
-    markers = markers_since(audit, row, decision.epoch, decision.decided)["marker_type"]
-    return "COMMIT" if len(markers) and markers[-1] == extents.COMMIT else "ABORT"
+    def finding(self, code: str, severity: Severity, kept: str) -> Finding:
+        """Make the finding; `kept` says which replica has a lost marker."""
+        row, directory = self.row, self.audit.directory
+        remedy = None
+        if code == "transaction-hanging" and self.certainty == "proved":
+            remedy = (
+                f"kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic {directory.topic}"
+                f" --partition {directory.partition} --start-offset {row['first_offset']}"
+            )
+        finding = Finding.of(
+            code,
+            file_of(directory, row["first_offset"]),
+            self._message(code) + kept,
+            position=None if row["position"] == NONE else row["position"],
+            offset=row["first_offset"],
+            last_offset=row["last_offset"],
+            producer_id=row["producer_id"],
+            certainty=self.certainty,
+            remedy=remedy,
+        )
+        return located(finding._replace(severity=severity), directory)
+
+    def _message(self, code: str) -> str:
+        row, directory = self.row, self.audit.directory
+        producer, first = row["producer_id"], row["first_offset"]
+        if code == "late-data-adopted":
+            who = f"Producer {producer}" if self.name is None else f"{self.name} (producer {producer})"
+            ended = "COMMIT" if row["marker_type"] == extents.COMMIT else "ABORT"
+            return (
+                f"{who} left data of epoch {row['first_epoch']} open from offset {first} on. The {ended} marker of"
+                f" epoch {row['marker_epoch']} at offset {row['marker_offset']} ended it with a later transaction."
+            )
+        who = (
+            f"A transaction of producer {producer} (epoch {row['last_epoch']}, no transactional id known)"
+            if self.name is None
+            else f"Transaction of {self.name} (producer {producer}, epoch {row['last_epoch']})"
+        )
+        is_open = f"{who} has been open in {directory.topic}-{directory.partition} since offset {first}"
+        if code == "transaction-hanging":
+            return f"{is_open}: {self._hanging()}"
+        if self.cause == "copied-while-running":
+            return (
+                f"{is_open}. This copy can't say more: its file or that of {STATE_TOPIC} was copied before the"
+                " coordinator had ended the transaction, or had begun it (copied-while-running). Copy again."
+            )
+        if code == "transaction-undecided":
+            return (
+                f"{is_open}: no available partition of {STATE_TOPIC} names its producer ({self.cause})."
+                f" Needed: {_missing_states(self.coordinator)}."
+            )
+        if code == "transaction-overdue":
+            states = self.coordinator.states
+            return (
+                f"{is_open}, longer than its timeout allows: it began at"
+                f" {iso_marked(int(states.start_timestamp[self.entry]))} with a timeout of"
+                f" {states.timeout_ms[self.entry]} ms."
+            )
+        how = "COMMIT" if self.state == "commit-pending" else "ABORT"
+        if self.cause == "replica-behind":
+            return f"{is_open}: another replica has its {how} marker, this one ends before it (replica-behind)."
+        return f"{is_open}: the coordinator has decided to {how.lower()} it, the marker is not here yet ({self.state})."
+
+    def _hanging(self) -> str:
+        """Say why a transaction hangs, who waits for it, what the coordinator decided, and what is not certain."""
+        decision, first = self.decision, self.row["first_offset"]
+        waiting = self.audit.log_end_offset - first
+        words = _WHY.get(self.cause or "", "the coordinator will never end it")
+        if self.cause == "data-after-marker" and decision is not None:
+            words = f"its data arrived after its {'COMMIT' if self.committed else 'ABORT'} marker"
+        message = (
+            f"{words} ({self.cause}). Consumers with read_committed get nothing from offset {first} on;"
+            f" {waiting} offset{' waits' if waiting == 1 else 's wait'}."
+        )
+        if decision is not None:
+            how = "committed" if decision["committed"] else "aborted"
+            message += (
+                f" At {iso_marked(decision['decided'])} the coordinator {how} the last transaction that listed this"
+                f" partition (record at offset {decision['offset']} of {STATE_TOPIC})."
+            )
+            if decision["committed"] and self.cause == "marker-missing":
+                message += " Aborting it now loses data that was committed."
+        if self.certainty == "unless-copied-while-running":
+            message += (
+                " Not certain: its marker may have come after this file was copied. Copy again and check whether it is"
+                " still open."
+            )
+        elif self.certainty != "proved":
+            message += " Not certain: its marker may have been in the unreadable bytes."
+        return message
 
 
 def _missing_states(coordinator: Coordinator) -> str:

@@ -16,44 +16,48 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.txn.columns import NONE
+from kafkalog.txn.columns import NONE, Columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Bracket", "Known", "Moments", "Read"]
+__all__ = ["NEVER", "Bracket", "Known", "Moments", "Read"]
 
-_NEVER: Final = 2**63 - 1
+NEVER: Final = 2**62  # later than any time, and times of any bytes are cut to it
+
+
+def _time(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.clip(times, -NEVER, NEVER)
 
 
 class Known(NamedTuple):
-    """How certain it is that no marker ends a transaction.
+    """How certain it is that no marker ends each of some transactions.
 
-    `too_early` says that one of the logs ends too early to know. `recent` says that a healthy broker may still have
-    ended the transaction after the copy.
+    `proved` says so for certain, `too_early` that one of the logs ends too early to know, `recent` that a healthy
+    broker may still have ended the transaction after the copy.
     """
 
-    certainty: str
-    too_early: bool
-    recent: bool
+    proved: NDArray[np.bool_]
+    too_early: NDArray[np.bool_]
+    recent: NDArray[np.bool_]
 
 
 class Bracket(NamedTuple):
-    """The times (ms) between which a transaction's first batch was appended, by the markers before and after it.
+    """The times (ms) between which first batches were appended, by the markers before and after each.
 
-    `after` is 2**63 - 1 where no marker follows.
+    `after` is later than any time where no marker follows.
     """
 
-    before: int
-    after: int
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
 
-    def holds(self, timestamp: int) -> int:
-        """Return a producer's own time, moved into the bracket."""
-        return max(self.before, min(timestamp, self.after))
+    def holds(self, timestamps: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a producer's own times, moved into the brackets."""
+        return np.maximum(self.before, np.minimum(timestamps, self.after))
 
 
 class Read(NamedTuple):
-    """How far the inputs were read, in times (ms): brokers' times unless said otherwise.
+    """How far the inputs were read for each transaction, in times (ms): brokers' times unless said otherwise.
 
     `newest` is the newest time in any input. `state` is that of the transactional id's state partition, -1 where it may
     be any partition and one of them is empty; `said` is the coordinator's newest word on the producer, `due` its newest
@@ -62,10 +66,10 @@ class Read(NamedTuple):
     """
 
     newest: int
-    state: int
-    said: int
-    due: int
-    decided: int
+    state: NDArray[np.int64]
+    said: NDArray[np.int64]
+    due: NDArray[np.int64]
+    decided: NDArray[np.int64]
     copy_ms: int
     max_timeout_ms: int
 
@@ -81,35 +85,29 @@ class Moments:
         offsets, times = (self._audit.transactions[name] for name in ("marker_offset", "marker_timestamp"))
         ended = offsets != NONE
         order = np.argsort(offsets[ended], kind="stable")
-        return offsets[ended][order], times[ended][order]
+        return offsets[ended][order], _time(times[ended][order])
 
-    def bracket(self, offset: int) -> Bracket:
-        """Return the times of the markers around an offset."""
+    def bracket(self, first_offsets: NDArray[np.int64]) -> Bracket:
+        """Return the times of the markers around offsets."""
         offsets, times = self._markers
-        at = int(np.searchsorted(offsets, offset))
-        return Bracket(
-            int(times[at - 1]) if at else -1,
-            int(times[at]) if at < len(times) else _NEVER,
-        )
+        at = np.searchsorted(offsets, first_offsets) + 1
+        around = np.concatenate([[-1], times, [NEVER]])
+        return Bracket(around[at - 1], around[at])
 
-    def known(self, row: dict[str, int], read: Read) -> Known:
-        """Say what is known of an open transaction in files that may be of different moments."""
-        bracket = self.bracket(row["first_offset"])
-        point = max(bracket.holds(row["max_timestamp"]), read.decided)
-        recent = read.newest - point <= read.copy_ms + read.max_timeout_ms
+    def known(self, rows: Columns, read: Read) -> Known:
+        """Say what is known of open transactions in files that may be of different moments."""
+        newest, log, said = min(read.newest, NEVER), self._audit.newest_broker, _time(read.said)
+        begins, last = _time(rows["min_timestamp"]), _time(rows["max_timestamp"])
+        bracket = self.bracket(rows["first_offset"])
+        point = np.maximum(bracket.holds(last), _time(read.decided))
+        recent = newest - point <= read.copy_ms + read.max_timeout_ms
         # However quiet a file is, it was copied at most `copy_ms` before the newest time of all.
-        copied = -1 if recent else read.newest - read.copy_ms
-        if max(read.state, copied) > bracket.after and max(self._audit.newest_broker, copied) > read.said:
-            return Known("proved", too_early=False, recent=recent)
-        if bracket.after == _NEVER and self._goes_on(row, read):
-            return Known("proved", too_early=False, recent=recent)
-        early = read.state < bracket.holds(row["min_timestamp"]) or self._audit.newest_broker < read.due
-        return Known("unless-copied-while-running", too_early=early and recent, recent=recent)
-
-    def _goes_on(self, row: dict[str, int], read: Read) -> bool:
-        """Say whether both logs go on by producers' times, after more time than a copy takes.
-
-        These are the only times in a log without markers after the transaction.
-        """
-        point = max(row["max_timestamp"], read.said)
-        return self._audit.newest > point < read.state and read.newest - point > read.copy_ms
+        copied = np.where(recent, -1, newest - read.copy_ms)
+        proved = (np.maximum(read.state, copied) > bracket.after) & (np.maximum(log, copied) > said)
+        # Without markers after the transaction producers' times are all there is: both logs go on for longer than a
+        # copy takes.
+        point = np.maximum(last, said)
+        goes_on = (self._audit.newest > point) & (read.state > point) & (newest - point > read.copy_ms)
+        proved |= (bracket.after == NEVER) & goes_on
+        early = (read.state < bracket.holds(begins)) | (log < read.due)
+        return Known(proved, early & recent & ~proved, recent)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.summary import LogSummary
@@ -27,7 +28,15 @@ from kafkalog.txn.stable import Aborted, visible_ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["audit_rows", "coordinator_rows", "log_rows", "partition_row", "transaction_columns", "unsettled_rows"]
+__all__ = [
+    "audit_rows",
+    "coordinator_rows",
+    "gap_rows",
+    "log_rows",
+    "partition_row",
+    "transaction_columns",
+    "unsettled_rows",
+]
 
 Row = tuple[Any, ...]
 
@@ -94,7 +103,8 @@ def unsettled_rows(audit: Audit) -> Iterator[Row]:
     for cluster in audit.clusters:
         for log in cluster.logs:
             if not log.judged.spoken_for:
-                yield from _rows_of(_columns(log, *log.verdicts.unsettled()))
+                for rows, words in log.verdicts.unsettled():
+                    yield from _rows_of(_columns(log, rows, words))
 
 
 def partition_row(summary: LogSummary) -> Row:
@@ -126,9 +136,17 @@ def partition_row(summary: LogSummary) -> Row:
 
 
 def _gaps(log: LogAudit) -> Iterator[Row]:
-    for gap in log.partition.gaps:
+    return gap_rows(log.partition)
+
+
+def gap_rows(partition: PartitionAudit) -> Iterator[Row]:
+    """Yield the rows of the table ``gaps`` of a log."""
+    directory = partition.directory
+    for gap in partition.gaps:
         yield GAPS.of(
-            **_where(log),
+            log=directory.log,
+            topic=directory.topic,
+            partition=directory.partition,
             first_offset=gap.first_offset,
             last_offset=gap.last_offset,
             count=min(gap.last_offset - gap.first_offset + 1, _MOST),
@@ -145,13 +163,15 @@ def _producers(log: LogAudit) -> Iterator[Row]:
         has_data = rows["first_offset"] != NONE
         ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
         counts.update(ended)
-    for row in log.partition.producers:
+    producers = log.partition.producers
+    names = log.verdicts.names(log.verdicts.coordinator.names_of(producers["producer_id"]))
+    for row, name in zip(producers, names, strict=True):
         producer_id = row["producer_id"]
         committed, aborted = counts[producer_id, extents.COMMIT], counts[producer_id, extents.ABORT]
         yield PRODUCERS.of(
             **_where(log),
             producer_id=producer_id,
-            transactional_id=log.verdicts.name_of(producer_id),
+            transactional_id=name,
             first_epoch=row["first_epoch"],
             last_epoch=row["last_epoch"],
             last_sequence=row["last_sequence"],
@@ -169,13 +189,13 @@ def _producers(log: LogAudit) -> Iterator[Row]:
 
 def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
     """Yield the rows of the table ``coordinator``."""
-    for name, entries in sorted(coordinator.timelines.items()):
-        for entry in entries:
-            record = entry.record
+    for rows, states in coordinator.by_name():
+        logs = (coordinator.logs[log] for log in coordinator.of_log[rows].tolist())
+        for record, offset, log in zip(states.records(), states.offset.tolist(), logs, strict=True):
             listed = None if record.partitions is None else [f"{topic}-{number}" for topic, number in record.partitions]
             is_there = record.state is not None
             yield COORDINATOR.of(
-                transactional_id=name,
+                transactional_id=record.transactional_id,
                 producer_id=record.producer_id if is_there else None,
                 producer_epoch=record.producer_epoch if is_there else None,
                 state="tombstone" if record.state is None else record.state.word,
@@ -183,8 +203,8 @@ def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
                 start_timestamp_ms=record.start_timestamp if is_there else None,
                 last_update_timestamp_ms=record.last_update_timestamp if is_there else None,
                 partitions=listed if is_there else None,
-                offset=entry.offset,
-                log=entry.log,
+                offset=offset,
+                log=log,
             )
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.findings import Finding, Severity
+from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.outcome import Outcome
-from kafkalog.txn import extents
+from kafkalog.tables.audit import SUMMARY
 from kafkalog.txn.columns import NONE
 
 __all__ = ["Blocker", "LogSummary", "Summary", "count_of"]
@@ -62,20 +63,21 @@ class LogSummary:
     def of(cls, log: LogAudit) -> LogSummary:
         """Sum up a log's audit."""
         partition, directory = log.partition, log.partition.directory
-        opened = [(row, found) for row, found in log.verdicts.judged() if row["marker_type"] == extents.OPEN]
-        first = min(opened, key=lambda item: item[0]["first_offset"], default=None)
+        first = log.verdicts.first_open()
         blocker = None
-        if first is not None:
-            row, found = first
+        # Of a narrowed audit the first open transaction may be another one than what blocks the log.
+        if first is not None and first.row["first_offset"] <= partition.last_stable_offset:
+            row = first.row
             since = row["min_timestamp"] if row["min_timestamp"] != NONE else row["max_timestamp"]
-            blocker = Blocker(row["first_offset"], row["producer_id"], found.transactional_id, found.state, since)
+            blocker = Blocker(row["first_offset"], row["producer_id"], first.transactional_id, first.state, since)
+        serious = sum(count for (_, severity), count in log.findings.counts().items() if severity > Severity.NOTE)
         return cls(
             directory.log, directory.topic, directory.partition, log.node.cluster_id, log.node.node_id,
             directory.topic_id, partition.log_start_offset, partition.log_end_offset,
             directory.checkpoints.get("high_watermark"), partition.last_stable_offset, len(directory.segments),
             directory.size, partition.batches, partition.records, partition.control_records, log.verdicts.counts(),
-            len(opened), Counter(gap.kind for gap in partition.gaps),
-            sum(finding.severity > Severity.NOTE for finding in log.findings), log.unidentified, log.judged.spoken_for,
+            0 if first is None else first.number, Counter(gap.kind for gap in partition.gaps),
+            serious, log.unidentified, log.judged.spoken_for,
             blocker,
         )  # fmt: skip
 
@@ -105,13 +107,20 @@ class Summary:
     logs: list[LogSummary] = field(default_factory=list)
     findings: Counter[tuple[str, Severity]] = field(default_factory=Counter)
     unreadable: list[str] = field(default_factory=list)
+    narrowing: Narrowing = EVERYTHING
 
     @classmethod
     def of(cls, audit: Audit) -> Summary:
         """Sum up an audit."""
         summary = cls([LogSummary.of(log) for cluster in audit.clusters for log in cluster.logs])
         summary.unreadable += audit.unreadable
-        summary.count(audit.findings())
+        summary.narrowing = audit.narrowing
+        for cluster in audit.clusters:
+            for node in cluster.nodes:
+                summary.count(node.findings)
+            summary.count(cluster.findings)
+            for log in cluster.logs:
+                summary.findings.update(log.findings.counts())
         return summary
 
     def count(self, findings: Iterable[Finding]) -> None:
@@ -137,7 +146,10 @@ class Summary:
         return outcome
 
     def verdict(self) -> str:
-        """Return the verdict in one line."""
+        """Return the verdict in one line, with what it is about where that is not everything."""
+        return f"{self._verdict()} (only {self.narrowing.words()})" if self.narrowing else self._verdict()
+
+    def _verdict(self) -> str:
         counts: Counter[str] = Counter()
         worst: dict[str, Severity] = {}
         for (code, severity), count in self.findings.items():
@@ -148,9 +160,23 @@ class Summary:
         if self.unreadable:
             return f"INCOMPLETE: {count_of(len(self.unreadable), 'input')} could not be read"
         if not serious:
-            return f"OK: {self.fine()}, nothing wrong"
+            return f"OK: {self.fine()}, nothing wrong" if self.has_read else "EMPTY: the log directories have no logs"
         words = ", ".join(f"{counts[code]} {code}" for code in serious)
         return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the row of the table ``summary``."""
+        return SUMMARY.of(
+            verdict=self.verdict(),
+            worst=None if self.worst is None else self.worst.word,
+            complete=self.complete,
+            totals=self.totals(),
+        )
+
+    @property
+    def has_read(self) -> bool:
+        """Say whether there was anything to read."""
+        return bool(self.logs or self.narrowing)
 
     def fine(self) -> str:
         """Return the words of the verdict where all is in order."""

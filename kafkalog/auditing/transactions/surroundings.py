@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.findings import Finding
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.names import STATE_TOPIC
-from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
+from kafkalog.quantities import When, at_newest
+from kafkalog.txn.coordinator import Coordinator, StateRows
 
 __all__ = ["AuditOptions", "StateLog", "Surroundings"]
 
@@ -30,7 +32,7 @@ class AuditOptions:
     jobs: int | None = None
     snapshot: bool = False
     copy_ms: int = COPY_MS
-    now: int | None = None
+    now: When | None = None
     max_timeout_ms: int = 900_000
     state_partitions: int | None = None
 
@@ -40,12 +42,14 @@ class StateLog(NamedTuple):
 
     node: LogDirectory
     partition: PartitionAudit
-    entries: list[Entry]
+    rows: StateRows
 
     @classmethod
     def of(cls, node: LogDirectory, partition: PartitionAudit, scans: Sequence[SegmentScan]) -> StateLog:
-        """Put together the records that the scans of its segments read."""
-        return cls(node, partition, [entry for scan in scans for entry in scan.entries])
+        """Put together the records that the scans of its segments read; the scans lose theirs."""
+        directory = partition.directory
+        states = StateColumns.concat([scan.states for scan in scans])
+        return cls(node, partition, StateRows(directory.log, directory.partition, states))
 
 
 @dataclass(slots=True)
@@ -54,8 +58,7 @@ class Surroundings:
 
     `newest` is the newest time in all inputs, `newest_broker` the newest that a broker wrote, `now` the time that
     decides what is overdue (ms). `state_clean` says that the brokers with the state topic were stopped cleanly,
-    `state_cleaned` that records of it are missing. `listings` are the coordinator's decisions by
-    partition, sorted by producer id and time. `metadata` is None where no metadata log was given.
+    `state_cleaned` that records of it are missing. `metadata` is None where no metadata log was given.
     """
 
     options: AuditOptions
@@ -66,7 +69,6 @@ class Surroundings:
     state_clean: bool = True
     state_cleaned: bool = False
     coordinator: Coordinator = field(default_factory=Coordinator)
-    listings: dict[tuple[str, int], list[Decision]] = field(default_factory=dict)
     metadata: Metadata | None = None
     findings: list[Finding] = field(default_factory=list)
 
@@ -81,7 +83,7 @@ class Surroundings:
             len({node.node_id for node in nodes}) > 1,
             newest,
             newest_broker,
-            newest_broker if options.now is None else options.now,
+            at_newest(options.now, newest_broker),
             all(state.node.clean_shutdown for state in states),
             any(state.partition.cleaned_to >= 0 or state.partition.log_start_offset > 0 for state in states),
         )
@@ -91,9 +93,6 @@ class Surroundings:
         if around.metadata is not None:
             late = -1 if options.snapshot else newest - options.copy_ms
             around.findings += absent_findings(nodes, around.metadata, late)
-        for decision in sorted(around.coordinator.decisions(), key=attrgetter("producer_id", "decided")):
-            for topic_partition in decision.partitions:
-                around.listings.setdefault(topic_partition, []).append(decision)
         return around
 
     def one_moment(self, node: LogDirectory) -> bool:
@@ -101,23 +100,20 @@ class Surroundings:
         return self.options.snapshot or (node.clean_shutdown and self.state_clean)
 
     def _read(self, states: Sequence[StateLog]) -> None:
-        coordinator = self.coordinator
         replicas: dict[int, list[StateLog]] = {}
         for state in states:
             replicas.setdefault(state.partition.directory.partition, []).append(state)
-        cleaned: dict[str, int] = {}
-        for number, logs in sorted(replicas.items()):
+        taken: list[StateLog] = []
+        for _, logs in sorted(replicas.items()):
             # The coordinator uses the replica whose leader epochs reach furthest; of equal ones the longest is taken.
             chosen = max(logs, key=lambda log: reach(log.partition))
-            coordinator.known.add(number)
-            coordinator.add(chosen.entries)
-            cleaned[chosen.partition.directory.log] = chosen.partition.cleaned_to
+            taken.append(chosen)
             for other in logs:
                 if other is not chosen:
-                    self.findings += state_differences(chosen.entries, other.entries)
-        for name, entries in coordinator.timelines.items():
-            for before, after in illegal_transitions(entries, cleaned[entries[0].log]):
-                self.findings.append(_illegal(name, before, after))
+                    self.findings += state_differences(chosen.rows, other.rows)
+        self.coordinator = Coordinator(state.rows for state in taken)
+        cleaned = {state.rows.log: state.partition.cleaned_to for state in taken}
+        self.findings += (_illegal(self.coordinator, row) for row in self.coordinator.illegal(cleaned).tolist())
 
     def _count_state_partitions(self, nodes: Sequence[LogDirectory]) -> None:
         coordinator = self.coordinator
@@ -134,17 +130,21 @@ class Surroundings:
             )
 
 
-def _illegal(name: str, before: Entry, after: Entry) -> Finding:
-    old, new = before.record.state, after.record.state
+def _illegal(coordinator: Coordinator, row: int) -> Finding:
+    states, at = coordinator.states, coordinator.of_log[row]
+    name, log, offset = states.ids[states.transactional_id[row]], coordinator.logs[at], int(states.offset[row])
+    old, new = states.state[row - 1 : row + 1].tolist()
+    before = "a tombstone" if old == TOMBSTONE else TransactionState(old).word
+    here = "A tombstone" if new == TOMBSTONE else TransactionState(new).word
     return Finding.of(
         "state-transition-illegal",
-        after.log,
-        f"{new.word if new else 'A tombstone'} of {name} at offset {after.offset} follows"
-        f" {old.word if old else 'a tombstone'} at offset {before.offset}, which no coordinator writes",
-        log=after.log,
+        log,
+        f"{here} of {name} at offset {offset} follows {before} at offset {states.offset[row - 1]}, which no coordinator"
+        " writes",
+        log=log,
         topic=STATE_TOPIC,
-        partition=after.partition,
-        offset=after.offset,
+        partition=coordinator.partitions[at],
+        offset=offset,
     )
 
 

@@ -33,13 +33,13 @@ class UnreadBytes:
         found: NDArray[np.bool_] = has_data & self._between(first, marker)
         return found
 
-    def is_inside(self, row: dict[str, int]) -> bool:
-        """Say whether there is such a place between a transaction's first batch and its marker, or the log's end."""
-        if row["first_offset"] == NONE:
-            return False
-        marker = row["marker_offset"] if row["marker_type"] != extents.OPEN else self._log_end
-        found = self._between(np.array([row["first_offset"]]), np.array([marker]))
-        return bool(found[0]) or (self._at_start and row["batches"] == 0)
+    def are_inside(self, rows: Columns) -> NDArray[np.bool_]:
+        """Say whether there is such a place between each first batch and its marker, or the log's end."""
+        first, has_data = rows["first_offset"], rows["first_offset"] != NONE
+        marker = np.where(rows["marker_type"] == extents.OPEN, self._log_end, rows["marker_offset"])
+        inside: NDArray[np.bool_] = self._between(first, marker) | (self._at_start & (rows["batches"] == 0))
+        inside &= has_data
+        return inside
 
     def _between(self, first: NDArray[np.int64], marker: NDArray[np.int64]) -> NDArray[np.bool_]:
         unread = np.searchsorted(self._after, first) < np.searchsorted(self._after, marker)

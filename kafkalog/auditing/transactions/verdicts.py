@@ -1,48 +1,28 @@
-"""Verdicts: each transaction in a log compared with the coordinator's records, its cause, and how certain that is."""
+"""Verdicts: how each transaction in a log ended, or why it is open, and how certain that is."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.topics import Metadata, leaderless
-from kafkalog.auditing.transactions.moments import Known, Moments, Read
-from kafkalog.auditing.transactions.own_markers import OwnMarkers, cut_off
-from kafkalog.auditing.transactions.unread import UnreadBytes
-from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.auditing.transactions.context import Context
+from kafkalog.auditing.transactions.judged_rows import JudgedRows, judged_rows
+from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE, texts
+from kafkalog.tables.audit import CAUSES, CERTAINTIES, STATES
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns, Packed
-from kafkalog.txn.coordinator import Coordinator, Decision, Entry
+from kafkalog.txn.coordinator import Coordinator
+from kafkalog.txn.placed import among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Context", "Verdict", "Verdicts", "Words", "markers_since"]
-
-_PENDING: Final = {
-    TransactionState.PREPARE_COMMIT: "commit-pending",
-    TransactionState.PREPARE_ABORT: "abort-pending",
-}
-
-
-class Verdict(NamedTuple):
-    """How a transaction ended in a log; `entry` is the coordinator's record that the verdict is based on.
-
-    `recent` says that an open transaction is so young that a copy of a healthy broker may show it as hanging.
-    """
-
-    state: str
-    transactional_id: str | None
-    cause: str | None
-    certainty: str
-    entry: Entry | None
-    decision: Decision | None
-    recent: bool = False
+__all__ = ["Opened", "Verdicts", "Words"]
 
 
 class Words(NamedTuple):
@@ -54,54 +34,28 @@ class Words(NamedTuple):
     cause: NDArray[np.object_]
 
 
-def _texts(values: list[str | None]) -> NDArray[np.object_]:
-    return np.array([*values, None], object)[:-1]  # or an empty list would have no type
+class Opened(NamedTuple):
+    """The open transaction of a log with the lowest first offset, and how many are open."""
 
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What surrounds a log: the coordinator of its cluster, and whether the inputs are of one moment.
-
-    `one_moment` says so for certain (a clean stop, or the user says so); else `newest_broker`, the newest time (ms)
-    that a broker wrote in any input, `copy_ms` and `max_timeout_ms` decide whether a transaction is too old for its
-    marker to have come during the copy. `own_markers` are the markers in the log that answer the decisions that list
-    the partition. `state_cleaned` says whether records of the state topic are missing. `replicas` are the same
-    partition's logs on other nodes, `several_nodes` says whether there are any: they stop one after the other.
-    """
-
-    coordinator: Coordinator
-    one_moment: bool
-    newest_broker: int
-    copy_ms: int
-    max_timeout_ms: int
-    state_cleaned: bool
-    own_markers: OwnMarkers
-    replicas: tuple[PartitionAudit, ...] = ()
-    several_nodes: bool = False
-    metadata: Metadata | None = None
+    row: dict[str, int]
+    transactional_id: str | None
+    state: str
+    number: int
 
 
 class Verdicts:
-    """The verdicts on all rows of a log. Most follow from the marker alone; the others are judged one by one."""
+    """The verdicts on all rows of a log: most follow from the marker alone, the others are `judged`."""
 
-    def __init__(self, rows: Packed, coordinator: Coordinator) -> None:
+    def __init__(self, rows: Packed, coordinator: Coordinator, judged: JudgedRows) -> None:
         self.rows = rows
-        self.special: dict[int, Verdict] = {}
-        self.name_of = coordinator.name_of
+        self.coordinator = coordinator
+        self.judged = judged
         self._counts: Counter[str] | None = None
 
     @classmethod
     def of(cls, audit: PartitionAudit, context: Context) -> Verdicts:
         """Judge a log's transactions."""
-        verdicts = cls(audit.transactions, context.coordinator)
-        moments, unread = Moments(audit), UnreadBytes(audit)
-        start = 0
-        for rows in audit.transactions.blocks(*_LOOKED_AT):
-            places = start + np.flatnonzero(_chosen(rows, context, unread))
-            for number, row in zip(places.tolist(), audit.transactions.take(places), strict=True):
-                verdicts.special[number] = _judge(audit, row, context, moments, unread)
-            start += len(rows)
-        return verdicts
+        return cls(audit.transactions, context.coordinator, judged_rows(audit, context))
 
     def in_order(self) -> Iterator[tuple[Columns, Words]]:
         """Yield all rows with their verdicts, by first offset, a bare marker's its own; some thousand at a time."""
@@ -112,199 +66,82 @@ class Verdicts:
             rows = self.rows.take(places)
             yield rows, self._words(places, rows)
 
-    def unsettled(self) -> tuple[Columns, Words]:
-        """Return the rows that are neither committed nor aborted, with their verdicts."""
-        numbers = sorted(number for number, found in self.special.items() if found.state not in _DECIDED)
-        places = np.array(numbers, np.intp)
+    def unsettled(self) -> Iterator[tuple[Columns, Words]]:
+        """Yield the rows that are neither committed nor aborted, with their verdicts; some thousand at a time."""
+        places = self.judged.places[~np.isin(self.judged.state, _DECIDED)]
+        for start in range(0, len(places), _AT_ONCE):
+            yield self.of_places(places[start : start + _AT_ONCE])
+
+    def of_places(self, places: NDArray[np.intp]) -> tuple[Columns, Words]:
+        """Return some rows, by their numbers, with their verdicts."""
         rows = self.rows.take(places)
         return rows, self._words(places, rows)
 
+    def of_producers(self, producers: NDArray[np.int64]) -> Verdicts:
+        """Return the verdicts on the rows of some producers."""
+        kept, places, start = Packed(self.rows.names), [np.empty(0, np.intp)], 0
+        for rows in self.rows.blocks():
+            meant = among(rows["producer_id"], producers)
+            kept.append(rows.take(meant))
+            places.append(start + np.flatnonzero(meant))
+            start += len(rows)
+        every = np.concatenate(places)
+        judged = self.judged.take(among(self.judged.places, every))
+        found = copy(self)
+        found.rows, found._counts = kept, None
+        found.judged = judged._replace(places=np.searchsorted(every, judged.places))
+        return found
+
     def _words(self, places: NDArray[np.intp], rows: Columns) -> Words:
         """Return the words of rows: most follow from their markers, some from their own verdicts."""
-        producers, of_row = np.unique(rows["producer_id"], return_inverse=True)
-        names = _texts([self.name_of(producer_id) for producer_id in producers.tolist()])
-        states = _texts([_ENDED.get(kind) for kind in range(3)])[rows["marker_type"]]
-        causes = _texts([None, "marker-without-data"])[(rows["first_offset"] == NONE).astype(np.intp)]
-        words = Words(names[of_row], states, np.full(len(rows), "proved", object), causes)
-        for at in np.flatnonzero(np.isin(places, self._special_places())).tolist():
-            found = self.special[int(places[at])]
-            words.transactional_id[at], words.state[at] = found.transactional_id, found.state
-            words.certainty[at], words.cause[at] = found.certainty, found.cause
-        return words
+        name = self.coordinator.names_of(rows["producer_id"])
+        state = _OF_MARKER[rows["marker_type"]]
+        cause = np.where(rows["first_offset"] == NONE, CAUSE["marker-without-data"], CAUSE[None])
+        certainty = np.full(len(rows), CERTAINTY["proved"])
+        if len(self.judged.places):
+            at = np.minimum(np.searchsorted(self.judged.places, places), len(self.judged.places) - 1)
+            own = self.judged.places[at] == places
+            judged = self.judged.take(at[own])
+            name[own], state[own], cause[own], certainty[own] = (
+                judged.name, judged.state, judged.cause, judged.certainty
+            )  # fmt: skip
+        return Words(self.names(name), _STATES[state], _CERTAINTIES[certainty], _CAUSES[cause])
 
-    def _special_places(self) -> NDArray[np.intp]:
-        return np.fromiter(self.special, np.intp, len(self.special))
+    def names(self, numbers: NDArray[Any]) -> NDArray[np.object_]:
+        """Return the transactional ids of these numbers, None for -1."""
+        known, of_row = np.unique(numbers, return_inverse=True)
+        ids = self.coordinator.states.ids
+        return texts([None if number < 0 else ids[number] for number in known.tolist()])[of_row]
 
-    def judged(self) -> Iterator[tuple[dict[str, int], Verdict]]:
-        """Yield the rows whose verdict does not follow from the marker alone."""
-        numbers = sorted(self.special)
-        for number, row in zip(numbers, self.rows.take(np.array(numbers, np.intp)), strict=True):
-            yield row, self.special[number]
+    def first_open(self) -> Opened | None:
+        """Return the open transaction with the lowest first offset, None where none is open."""
+        some = self.rows.take(self.judged.places, "first_offset", "marker_type")
+        opened = np.flatnonzero(some["marker_type"] == extents.OPEN)
+        if not len(opened):
+            return None
+        first = opened[np.argmin(some["first_offset"][opened])]
+        found = self.judged.take(slice(first, first + 1))
+        [row] = self.rows.take(found.places)
+        return Opened(row, self.names(found.name)[0], STATES[found.state[0]], len(opened))
 
     def counts(self) -> Counter[str]:
         """Count transactions with data by state."""
         if self._counts is None:
-            self._counts = Counter(verdict.state for verdict in self.special.values() if verdict.state not in _DECIDED)
+            by_state = np.bincount(self.judged.state, minlength=len(STATES)).tolist()
+            self._counts = Counter({word: by_state[number] for word, number in STATE.items() if number not in _DECIDED})
             for rows in self.rows.blocks("first_offset", "marker_type"):
                 has_data = rows["first_offset"] != NONE
-                for marker_type, state in _ENDED.items():
-                    self._counts[state] += int((has_data & (rows["marker_type"] == marker_type)).sum())
+                for kind, state in enumerate(_OF_MARKER[:2].tolist()):
+                    self._counts[STATES[state]] += int((has_data & (rows["marker_type"] == kind)).sum())
         return +self._counts
 
 
-_LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", "marker_offset")
-
-
-def _chosen(rows: Columns, context: Context, unread: UnreadBytes) -> NDArray[np.bool_]:
-    """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
-    has_data = rows["first_offset"] != NONE
-    chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
-    chosen |= (rows["epoch_changes"] != 0) | (has_data & (rows["batches"] == 0))
-    if not context.state_cleaned and context.coordinator.complete:
-        foreign = ~np.isin(rows["marker_offset"], context.own_markers.offsets)
-        chosen |= (rows["marker_type"] == extents.ABORT) & has_data & foreign
-    chosen |= unread.reach(rows)
-    return chosen
-
-
-_ENDED: Final = {extents.COMMIT: "committed", extents.ABORT: "aborted"}
-_DECIDED: Final = tuple(_ENDED.values())
+# By the kind of a marker; what has none has a verdict of its own.
+_OF_MARKER: Final = np.array(
+    [STATE[{extents.COMMIT: "committed", extents.ABORT: "aborted"}[kind]] for kind in (0, 1)] + [-1]
+)
+_DECIDED: Final = (STATE["committed"], STATE["aborted"])
 _AT_ONCE: Final = 4096  # rows that get their words together
-
-
-def _judge(
-    audit: PartitionAudit, row: dict[str, int], context: Context, moments: Moments, unread: UnreadBytes
-) -> Verdict:
-    known_as = context.coordinator.name_of(row["producer_id"])
-    if row["marker_type"] != extents.OPEN:
-        cause = _cause_of_ended(row, context)
-        certainty = "damage-between" if unread.is_inside(row) else "proved"
-        return Verdict(_ENDED[row["marker_type"]], known_as, cause, certainty, None, None)
-    state, cause, entry = _open(audit, row, context, known_as)
-    name = entry.record.transactional_id if entry is not None else known_as
-    decision = context.own_markers.newest(row["producer_id"])
-    if state in ("hanging", "undecided") and (ended := _ended_elsewhere(audit, row, context)) is not None:
-        return Verdict(ended, name, "replica-behind", "proved", entry, decision)
-    known = _known(audit, row, context, moments, name, entry, decision)
-    certainty = "damage-between" if unread.is_inside(row) else known.certainty
-    if state == "hanging" and certainty == "unless-copied-while-running" and known.too_early:
-        state, cause = "undecided", "copied-while-running"
-    elif state == "hanging" and cause is None:
-        cause = _why_hanging(audit, row, decision)
-    if row["batches"] == 0 and cause is None:
-        cause = "begins-before-log"
-    return Verdict(state, name, cause, certainty, entry, decision, known.recent)
-
-
-def _known(
-    audit: PartitionAudit, row: dict[str, int], context: Context, moments: Moments, name: str | None,
-    entry: Entry | None, decision: Decision | None,
-) -> Known:  # fmt: skip
-    """Say how certain it is that no marker ends an open transaction."""
-    if context.one_moment:
-        return Known("proved", too_early=False, recent=False)
-    decided = -1 if decision is None else decision.decided
-    said = -1 if entry is None else max(entry.timestamp, entry.record.last_update_timestamp)
-    sent = decision is None or bool(len(markers_since(audit, row, decision.epoch, decided)))
-    if (
-        decision is not None
-        and not sent
-        and (_without_leader(audit, decision, context) or cut_off(audit, context.replicas, decision))
-    ):
-        return Known("proved", too_early=False, recent=False)
-    # Where no record is missing, only a decision that lists the partition sends a marker.
-    due = -1 if sent and not context.state_cleaned else max(said, decided)
-    read = Read(
-        context.newest_broker, context.coordinator.read_until(name), max(said, decided), due, decided,
-        context.copy_ms, context.max_timeout_ms,
-    )  # fmt: skip
-    return moments.known(row, read)
-
-
-def _without_leader(audit: PartitionAudit, decision: Decision, context: Context) -> bool:
-    """Say whether the coordinator completed a decision while the partition had no leader to take the marker."""
-    if decision.completed < 0 or context.metadata is None:
-        return False
-    topic, partition = audit.directory.topic, audit.directory.partition
-    return leaderless(context.metadata, topic, partition, decision.decided, decision.completed)
-
-
-def _cause_of_ended(row: dict[str, int], context: Context) -> str | None:
-    if row["first_offset"] == NONE:
-        return "marker-without-data"
-    if row["epoch_changes"]:
-        return "late-data-adopted"
-    if row["marker_type"] == extents.ABORT and _nobody_decided(row, context):
-        return "administrator-abort"
-    return "begins-before-log" if row["batches"] == 0 else None
-
-
-def _nobody_decided(row: dict[str, int], context: Context) -> bool:
-    """Say whether all of the coordinator's records about an ABORT marker are available, and it is no decision's own.
-
-    Records from after the copy can't be about a marker whose epoch the coordinator has left.
-    """
-    coordinator = context.coordinator
-    if context.state_cleaned or not coordinator.complete:
-        return False
-    name, last = coordinator.name_of(row["producer_id"]), coordinator.last(row["producer_id"])
-    all_known = (
-        context.one_moment
-        or (last is not None and last.record.producer_epoch > row["marker_epoch"])
-        or coordinator.goes_on_past(name, row["marker_timestamp"])
-    )
-    return all_known and not context.own_markers.has(row["marker_offset"])
-
-
-def _open(
-    audit: PartitionAudit, row: dict[str, int], context: Context, name: str | None
-) -> tuple[str, str | None, Entry | None]:
-    """Apply the table of verdicts to a transaction that no marker ended."""
-    coordinator = context.coordinator
-    entry = coordinator.last(row["producer_id"])
-    if entry is None:
-        if name is None:
-            if coordinator.complete:
-                return "hanging", "producer-unknown", None
-            return "undecided", "state-partition-missing", None
-        last = coordinator.timelines[name][-1]
-        return "hanging", "id-expired" if last.record.state is None else "producer-replaced", last
-    record = entry.record
-    listed = (audit.directory.topic, audit.directory.partition) in (record.partitions or ())
-    if record.state is TransactionState.ONGOING:
-        if record.producer_epoch > row["last_epoch"]:
-            return "hanging", "superseded-epoch", entry
-        return ("ongoing", None, entry) if listed else ("hanging", "partition-not-registered", entry)
-    if record.state in _PENDING:
-        if listed and not len(markers_since(audit, row, record.producer_epoch, record.last_update_timestamp)):
-            return _PENDING[record.state], None, entry
-        return "hanging", None if listed else "partition-not-registered", entry
-    return "hanging", None, entry
-
-
-def _ended_elsewhere(audit: PartitionAudit, row: dict[str, int], context: Context) -> str | None:
-    """Return what a transaction waits for here where another replica, which continues this one, has its marker."""
-    for other in context.replicas:
-        if other.log_end_offset <= audit.log_end_offset or other.epochs[: len(audit.epochs)] != audit.epochs:
-            continue
-        for found in other.of_producer(row["producer_id"]):
-            if found["first_offset"] == row["first_offset"] and found["marker_offset"] >= audit.log_end_offset:
-                return "commit-pending" if found["marker_type"] == extents.COMMIT else "abort-pending"
-    return None
-
-
-def markers_since(audit: PartitionAudit, row: dict[str, int], epoch: int, decided: int) -> Columns:
-    """Return the producer's transactions that a marker of this decision ended in the log."""
-    rows = audit.of_producer(row["producer_id"])
-    found = (
-        (rows["marker_type"] != extents.OPEN) & (rows["marker_epoch"] == epoch) & (rows["marker_timestamp"] >= decided)
-    )
-    return rows.take(found)
-
-
-def _why_hanging(audit: PartitionAudit, row: dict[str, int], decision: Decision | None) -> str:
-    if decision is None:
-        return "partition-not-registered"
-    if len(markers_since(audit, row, decision.epoch, decision.decided)):
-        return "data-after-marker"
-    return "marker-missing"
+_STATES: Final = texts(STATES)
+_CAUSES: Final = texts((None, *CAUSES))
+_CERTAINTIES: Final = texts(CERTAINTIES)

@@ -75,6 +75,10 @@ def check_headers(chunk: Chunk, topic: str | None, *, records: bool) -> Iterator
             yield Finding.of(code, chunk.file, text, position=batch.position, length=batch.size, offset=first)
 
 
+def _strict(chunk: Chunk) -> StrictDecoder:
+    return StrictDecoder(chunk.file, chunk.heads, chunk.limits.max_decompressed_bytes, chunk.expansion)
+
+
 def check_records(chunk: Chunk) -> Iterator[Finding]:
     """Look at every record of a chunk and yield what is wrong with them, in the order of their batches.
 
@@ -88,7 +92,7 @@ def check_records(chunk: Chunk) -> Iterator[Finding]:
     decoding = heads.numpy()[_DECODING]
     before = decoding.copy()
     found: list[Finding] = []
-    for block in StrictDecoder(chunk.file, heads, chunk.limits.max_decompressed_bytes).blocks(chunk.buf):
+    for block in _strict(chunk).blocks(chunk.buf):
         found += block.findings
     decoding[:] = before
     yield from sorted(found, key=lambda finding: finding.position or 0)

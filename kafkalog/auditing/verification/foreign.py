@@ -140,8 +140,20 @@ def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
             f"its {content.batches} batches are also in {other.file}, and no available file shows where they belong"
         )
         finding = Finding.of("segments-alike", content.file, message, offset=content.first_offset)
+        if _written_alike(log, content) and _written_alike(other_log, other) and log.name[1] == other_log.name[1]:
+            finding = _lowered(finding, finding.code)
         found.append((log, located(finding, log.partition.directory)))
     return found
+
+
+def _written_alike(log: Log, content: Content) -> bool:
+    """Say whether a segment has the indexes of a broker that wrote it, in a log without anything odd.
+
+    A Streams application writes the same records at the same time to partitions of one number in several topics.
+    """
+    stem = _stem(content.file)
+    own = {f"{stem}.index", f"{stem}.timeindex"} <= set(log.partition.directory.files)
+    return own and not any(finding.severity > Severity.NOTE for finding in log.findings)
 
 
 def _stem(file: str) -> str:

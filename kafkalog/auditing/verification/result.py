@@ -83,6 +83,10 @@ class VerifySummary(Summary):
 
     files: list[FileFacts] = field(default_factory=list)
 
+    @property
+    def has_read(self) -> bool:
+        return bool(self.files)
+
     def fine(self) -> str:
         """Return the words of the verdict where all is in order."""
         return f"{count_of(len(self.files), 'file')} whole"

@@ -23,6 +23,7 @@ from kafkalog.findings import Finding
 from kafkalog.format import header_sums, kernel
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.log.names import local_path
 from kafkalog.log.segment import chunks_of_source
 
 __all__ = ["DEPTHS", "SegmentCheck", "VerifyOptions", "check_batches", "check_segment"]
@@ -118,7 +119,7 @@ def check_batches(
 
 def _never_cleaned(directory: PartitionDirectory) -> bool:
     """Say whether the cleaner has worked in this broker and never in this partition."""
-    home = os.path.dirname(os.path.abspath(directory.log))
+    home = os.path.dirname(os.path.abspath(local_path(directory.log)))
     if "cleaner" in directory.checkpoints or not os.path.exists(os.path.join(home, _CLEANER)):
         return False
     # It writes its checkpoint last: until then the files that it has replaced tell.

@@ -6,8 +6,7 @@ Hanging transactions are left to an audit, whose findings about the bytes are th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -28,10 +27,11 @@ from kafkalog.log.folded import FileFindings
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
-from kafkalog.log.processes import job_count
+from kafkalog.log.processes import job_count, worker_pool
 from kafkalog.log.rows import side_file_rows
 from kafkalog.log.storage import exists, is_directory
 from kafkalog.log.walk import Found, walk
+from kafkalog.log.watch import watch
 
 __all__ = ["Verification", "VerifyOptions", "verify"]
 
@@ -57,6 +57,7 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
             result.unreadable.append(str(error))
     clusters, unreadable = open_clusters(places)
     result.unreadable += unreadable
+    _announce(directory for cluster in clusters for _, directory in cluster.wanted())
     for cluster in clusters:
         metadata = cluster_metadata(cluster.nodes, options.limits)
         known = len(result.logs)
@@ -67,6 +68,12 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     if options.replicas:
         _compare([node for cluster in clusters for node in cluster.nodes], options, result)
     return result
+
+
+def _announce(logs: Iterable[PartitionDirectory]) -> None:
+    """Tell who watches how much will be read."""
+    for directory in logs:
+        watch().begin(directory.size, len(directory.segments))
 
 
 def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Verification) -> None:
@@ -103,12 +110,19 @@ def _check_all(
 ) -> dict[str, SegmentCheck]:
     """Check every segment, in parallel processes where that pays."""
     count = job_count(options.jobs, sum(segment.size for _, segment in segments))
+    checks = {}
     if count == 1:
-        return {segment.path: check_segment(directory, segment, options) for directory, segment in segments}
+        for directory, segment in segments:
+            checks[segment.path] = check = check_segment(directory, segment, options)
+            watch().found(check.scan.findings)
+        return checks
     biggest_first = sorted(segments, key=lambda item: -item[1].size)
-    with ProcessPoolExecutor(count) as pool:
-        done = pool.map(check_segment, *zip(*biggest_first, strict=True), [options] * len(segments))
-        return {check.facts.file: check for check in done}
+    with worker_pool(count) as pool:
+        for check in pool.map(check_segment, *zip(*biggest_first, strict=True), [options] * len(segments)):
+            checks[check.facts.file] = check
+            watch().done(check.facts.file, check.facts.size)
+            watch().found(check.scan.findings)
+    return checks
 
 
 def _settle_copies(logs: Sequence[LogFacts], metadata: Metadata | None) -> None:
@@ -248,6 +262,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
         kept = [segment for segment in directory.segments if os.path.basename(segment.path).partition(".")[0] == stem]
         directory = replace(directory, segments=tuple(kept), orphans=())
     part = Verification()
+    _announce([directory])
     checks = _check_all([(directory, segment) for segment in directory.segments], options)
     metadata = cluster_metadata([node], options.limits)
     part.logs.append(log_of(node, directory, checks, metadata, []))

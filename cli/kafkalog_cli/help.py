@@ -1,0 +1,64 @@
+"""Help in groups: what is read of it, how it is shown, how the copy was made, how much work is allowed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+__all__ = ["GROUPS", "GroupedCommand", "options_by_group"]
+
+# The long names of all options, group by group; a test holds that none is missing.
+GROUPS: Final = {
+    "Selection": (
+        "files", "input", "topic", "partition", "producer-id", "transactional-id", "group", "state", "at", "offset",
+        "since", "until", "key", "control-only", "limit", "max-bytes", "include", "incident",
+    ),
+    "Checks": (
+        "depth", "against", "replicas", "hash", "verify-index-only", "index-sanity-check", "max-message-size", "keys",
+    ),
+    "Decoding": (
+        "deep-iteration", "print-data-log", "skip-record-metadata", "key-decoder-class", "value-decoder-class",
+        "offsets-decoder", "transaction-log-decoder", "cluster-metadata-decoder", "remote-log-metadata-decoder",
+        "share-group-state-decoder",
+    ),
+    "Copy": (
+        "now", "snapshot", "copy-minutes", "confirm", "transaction-max-timeout-ms", "transaction-state-partitions",
+        "server-properties", "topic-configs",
+    ),
+    "Output": (
+        "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii", "format", "table",
+        "all", "findings", "tz", "columns", "csv-safe", "dialect", "raw", "output", "no-clobber", "overwrite",
+        "fail-on", "exit-zero",
+    ),
+    "Limits": (
+        "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes", "max-decompressed-bytes",
+        "max-unpacked-bytes", "max-expansion", "endpoint", "region", "anonymous",
+    ),
+    "Help": (
+        "version", "help",
+    ),
+}  # fmt: skip
+
+
+def options_by_group(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return a command's options with their help, by the groups that it has; an unknown one is in ``Options``."""
+    records: dict[str, tuple[str, str]] = {}
+    for param in command.get_params(ctx):
+        record = param.get_help_record(ctx)
+        if record is not None and isinstance(param, click.Option):
+            records[max(param.opts, key=len).lstrip("-")] = record
+    found = {group: [records.pop(name) for name in names if name in records] for group, names in GROUPS.items()}
+    found["Options"] = list(records.values())
+    found["Help"] = found.pop("Help")
+    return {group: of_group for group, of_group in found.items() if of_group}
+
+
+class GroupedCommand(click.Command):
+    """A command whose help has its options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, group by group."""
+        for group, records in options_by_group(self, ctx).items():
+            with formatter.section(group):
+                formatter.write_dl(records)

@@ -1,0 +1,100 @@
+"""Clocks that differ: of producers, of brokers at changes of the leader, of files, against times that brokers wrote."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kafkalog.auditing.space.log_space import LogSpace
+from kafkalog.format.times import iso
+from kafkalog.tables.space import CLOCKS
+from kafkalog.txn.columns import NONE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["clock_rows"]
+
+_LEAST_MS: Final = 1_000  # a difference that is reported
+_BEHIND_MS: Final = 60_000  # transactions take time: a clock is behind where the fastest of many seems to take this
+_MANY: Final = 10
+_MOST: Final = 1_000  # rows of a partition
+
+
+def clock_rows(logs: Sequence[LogSpace], now: int) -> Iterator[tuple[Any, ...]]:
+    """Yield what shows clocks that differ."""
+    for log in logs:
+        rows: list[tuple[Any, ...]] = [*_producers(log), *_leaders(log), *_segments(log, now), *_files(log, now)]
+        yield from rows[:_MOST]
+
+
+def _row(
+    log: LogSpace, kind: str, offset: int | None, clock: int, broker: int, text: str, producer: int | None = None
+) -> tuple[Any, ...]:  # fmt: skip
+    directory = log.directory
+    return CLOCKS.of(
+        log=directory.log, topic=directory.topic, partition=directory.partition, kind=kind, producer_id=producer,
+        offset=offset, clock_ms=clock, broker_ms=broker, ahead_ms=clock - broker, evidence=text,
+    )  # fmt: skip
+
+
+def _markers(log: LogSpace) -> NDArray[Any]:
+    """Return (producer, last data time, marker offset, marker time) of transactions with data, by marker offset."""
+    names = ("producer_id", "max_timestamp", "marker_offset", "marker_timestamp", "batches")
+    parts = [np.empty((4, 0), np.int64)]
+    for block in log.facts.transactions.blocks(*names):
+        ended = (block["marker_offset"] != NONE) & (block["batches"] > 0)
+        parts.append(np.stack([block[name][ended] for name in names[:4]]))
+    joined = np.concatenate(parts, axis=1)
+    return joined[:, np.argsort(joined[2], kind="stable")]
+
+
+def _producers(log: LogSpace) -> Iterator[tuple[Any, ...]]:
+    """Compare a producer's newest record with its marker, which a broker wrote later."""
+    producers, data, offsets, markers = _markers(log)
+    order = np.argsort(producers, kind="stable")
+    starts = np.flatnonzero(np.diff(producers[order], prepend=-(2**62)))
+    for rows in np.split(order, starts[1:]) if len(order) else ():
+        ahead = data[rows] - markers[rows]
+        worst = rows[int(ahead.argmax())]
+        most = int(ahead.max())
+        who = int(producers[worst])
+        if most > _LEAST_MS:
+            text = f"the newest record of its transaction is {most} ms after the marker that ended it"
+        elif most < -_BEHIND_MS and len(rows) >= _MANY:
+            text = f"all {len(rows)} transactions seem to end at least {-most} ms after their newest record"
+        else:
+            continue
+        yield _row(log, "producer", int(offsets[worst]), int(data[worst]), int(markers[worst]), text, who)
+
+
+def _leaders(log: LogSpace) -> Iterator[tuple[Any, ...]]:
+    """Look for markers that are older than the one before them: written by brokers whose clocks differ."""
+    _, _, offsets, markers = _markers(log)
+    firsts = [first for _, first in log.facts.epochs]
+    for at in np.flatnonzero(np.diff(markers) < -_LEAST_MS).tolist():
+        before, after = int(offsets[at]), int(offsets[at + 1])
+        changed = bisect_right(firsts, before) != bisect_right(firsts, after)
+        where = "after a change of the leader" if changed else "with the same leader"
+        text = f"the marker at offset {after} is older than that at offset {before}, {where}"
+        yield _row(log, "leader-change", after, int(markers[at + 1]), int(markers[at]), text)
+
+
+def _segments(log: LogSpace, now: int) -> Iterator[tuple[Any, ...]]:
+    """List segments whose largest timestamp is in the future: retention.ms counts from it."""
+    for one in log.segments:
+        if one.largest > now:
+            text = f"its largest timestamp {iso(one.largest)} is after now: retention.ms counts from it"
+            yield _row(log, "segment", one.segment.base_offset, one.largest, now, text)
+
+
+def _files(log: LogSpace, now: int) -> Iterator[tuple[Any, ...]]:
+    """List segments whose file is older than what a broker wrote into it: another clock, or a copy's."""
+    for one in log.segments:
+        newest = one.scan.stretch.newest_broker
+        if 0 <= one.modified < newest - _LEAST_MS and one.modified <= now:
+            text = f"the file's time {iso(one.modified)} is before the newest marker in it, {iso(newest)}"
+            yield _row(log, "file", one.segment.base_offset, one.modified, newest, text)

@@ -1,0 +1,101 @@
+"""What the state topic says of producer ids, as columns: their transactional ids, and when what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kafkalog.errors import UnreadableError
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.state_columns import StateColumns
+from kafkalog.log.chunk import Limits
+from kafkalog.log.names import STATE_TOPIC
+from kafkalog.log.state_columns import read_state_columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafkalog.auditing.space.log_space import LogSpace
+
+__all__ = ["StateTopic", "one_replica", "read_state_topic"]
+
+
+@dataclass(slots=True)
+class StateTopic:
+    """The state topic's records by transactional id and by producer id.
+
+    `name_of` has the number in `ids` of the last id that a producer id had. `records` and `listed` count, for each id,
+    its records and the partitions of its decided transactions, `decided` these. `producers` and `times` are the
+    decisions, sorted.
+    """
+
+    ids: list[str] = field(default_factory=list)
+    name_of: dict[int, int] = field(default_factory=dict)
+    records: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
+    decided: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
+    listed: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
+    producers: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
+    times: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
+    bytes: int = 0
+
+    def decision_before(self, producers: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
+        """Return the time of each producer's last decision up to a time, -1 where none is known."""
+        found = np.full(len(producers), -1, np.int64)
+        for producer in np.unique(producers).tolist():
+            low, high = np.searchsorted(self.producers, [producer, producer + 1])
+            if low < high:
+                mine = np.flatnonzero(producers == producer)
+                at = np.searchsorted(self.times[low:high], times[mine], "right") - 1
+                found[mine] = np.where(at >= 0, self.times[low:high][np.maximum(at, 0)], -1)
+        return found
+
+
+def one_replica(logs: Sequence[LogSpace]) -> list[LogSpace]:
+    """Return one log of each partition: the one that reaches furthest."""
+    chosen: dict[tuple[str, int], LogSpace] = {}
+    for log in logs:
+        if not log.directory.suffix:
+            key = (log.directory.topic, log.directory.partition)
+            other = chosen.get(key)
+            if other is None or other.facts.log_end_offset < log.facts.log_end_offset:
+                chosen[key] = log
+    return list(chosen.values())
+
+
+def read_state_topic(logs: Sequence[LogSpace], limits: Limits) -> StateTopic:
+    """Read the state topic among one replica of each log."""
+    found = StateTopic()
+    parts: list[StateColumns] = []
+    for log in logs:
+        if log.directory.topic == STATE_TOPIC:
+            found.bytes += log.log_bytes
+            for one in log.segments:
+                path = one.segment.path
+                try:
+                    parts.append(read_state_columns(path, log.directory.log, limits=limits, max_bytes=one.segment.size))
+                except UnreadableError:  # the scan has reported it
+                    continue
+    if not parts:
+        return found
+    rows = StateColumns.concat(parts)
+    found.ids = rows.ids
+    names = rows.transactional_id.astype(np.int64)
+    for column in (rows.previous_producer_id, rows.next_producer_id, rows.producer_id):
+        known = column >= 0
+        found.name_of.update(zip(column[known].tolist(), names[known].tolist(), strict=True))
+    states = list(TransactionState)
+    prepares = [states.index(TransactionState.PREPARE_COMMIT), states.index(TransactionState.PREPARE_ABORT)]
+    decided = np.isin(rows.state, prepares)
+    size = len(rows.ids)
+    found.records = np.bincount(names, minlength=size)
+    found.decided = np.bincount(names[decided], minlength=size)
+    found.listed = np.bincount(
+        names[decided], weights=np.maximum(rows.partitions_count[decided], 0), minlength=size
+    ).astype(np.int64)
+    order = np.lexsort((rows.last_update_timestamp[decided], rows.producer_id[decided]))
+    found.producers = rows.producer_id[decided][order]
+    found.times = rows.last_update_timestamp[decided][order]
+    return found

@@ -1,0 +1,104 @@
+"""The rows of some producers that a marker ended in a log, and which of them a marker of some kind ended when."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.placed import Placed, among, running_max
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["LATEST", "EndedRows", "bounds", "is_sole", "kinds"]
+
+LATEST: Final = 2**62  # ms
+_ROWS: Final = (
+    "producer_id", "first_offset", "last_offset", "last_epoch", "epoch_changes", "position", "marker_type",
+    "marker_offset", "marker_epoch", "marker_timestamp",
+)  # fmt: skip
+
+
+class EndedRows:
+    """The ended rows of some producers, producer by producer, in log order in each."""
+
+    def __init__(self, audit: PartitionAudit, producers: NDArray[np.int64]) -> None:
+        self.rows = Columns.empty(_ROWS)
+        wanted = np.unique(producers)
+        if not len(wanted):  # most logs of a cluster: nothing is unpacked for them
+            return
+        parts: list[Columns] = []
+        for rows in audit.transactions.blocks(*_ROWS):
+            chosen = (rows["marker_type"] != extents.OPEN) & among(rows["producer_id"], wanted)
+            parts.append(Columns({name: rows[name][chosen] for name in _ROWS}))
+        rows = Columns.concat(parts, _ROWS)
+        self.rows = rows.take(np.argsort(rows["producer_id"], kind="stable"))
+
+    @cached_property
+    def times(self) -> NDArray[np.int64]:
+        """Return the markers' times (ms): in one log a producer's rows are in their order, so the times rise."""
+        return running_max(self.rows["producer_id"], np.clip(self.rows["marker_timestamp"], -LATEST, LATEST))
+
+    @cached_property
+    def placed(self) -> Placed:
+        """Return the rows by producer, kind of marker and time."""
+        rows = self.rows
+        kind = kinds(rows["marker_epoch"], rows["marker_type"] == extents.COMMIT)
+        return Placed((rows["producer_id"], kind), self.times)
+
+    @cached_property
+    def _from_the_end(self) -> tuple[NDArray[np.int64], Placed]:
+        """Return the rows by producer and marker's epoch, each group backwards, placed by the newest time so far."""
+        rows = self.rows
+        order = np.lexsort((-np.arange(len(rows)), rows["marker_epoch"], rows["producer_id"]))
+        some = rows.take(order)
+        producers, epochs = some["producer_id"], some["marker_epoch"]
+        begins = np.append(True, (producers[1:] != producers[:-1]) | (epochs[1:] != epochs[:-1]))[: len(order)]
+        newest = running_max(np.cumsum(begins), np.clip(some["marker_timestamp"], -LATEST, LATEST))
+        return order, Placed((producers, epochs), newest)
+
+    def last_since(
+        self, producers: NDArray[np.int64], epochs: NDArray[np.int64], times: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return each producer's last row that a marker of an epoch ended, not before a time (ms); -1 for none."""
+        if not len(self.rows):
+            return np.full(len(producers), -1, np.int64)
+        order, placed = self._from_the_end
+        group = placed.groups(producers, epochs)
+        at = placed.first(group, np.clip(times, -LATEST, LATEST))
+        there = placed.holds(at, group)
+        return np.where(there, order[placed.order[np.where(there, at, 0)]], -1)
+
+    def first_within(self, decisions: Columns) -> NDArray[np.int64]:
+        """Return the first row that each decision's marker may have ended, by equal clocks; -1 for none."""
+        if not len(self.rows):
+            return np.full(len(decisions), -1, np.int64)
+        begin, end = bounds(decisions)
+        group = self.placed.groups(decisions["producer_id"], kinds(decisions["epoch"], decisions["committed"]))
+        at = self.placed.first(group, begin)
+        there = self.placed.holds(at, group) & (self.placed.time(at) <= end)
+        return np.where(there, self.placed.order[np.where(there, at, 0)], -1)
+
+
+def kinds(epoch: NDArray[np.int64], committed: NDArray[np.int64] | NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return numbers for markers of an epoch, COMMIT or ABORT."""
+    return epoch * 2 + committed
+
+
+def is_sole(decisions: Columns) -> NDArray[np.bool_]:
+    """Say which decisions' epochs are theirs alone: transaction.version 2, or an abort by the coordinator."""
+    sole: NDArray[np.bool_] = (decisions["data_epoch"] != NONE) & (decisions["epoch"] > decisions["data_epoch"])
+    return sole
+
+
+def bounds(decisions: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first and last times (ms) at which each own marker may have been written, if clocks are equal."""
+    sole, until = is_sole(decisions), decisions["until"]
+    begin = np.where(sole, 0, np.clip(decisions["started"], -LATEST, LATEST))
+    end = np.where(sole | (until == NONE), LATEST, np.clip(until, -LATEST, LATEST) - 1)
+    return begin, end

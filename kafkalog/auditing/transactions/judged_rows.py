@@ -1,0 +1,276 @@
+"""The verdicts on a log's transactions that do not follow from a marker alone, many rows at once.
+
+Each is compared with the coordinator's records: how it ended or why it is open, its cause, and how certain that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.auditing.topics import leaderless
+from kafkalog.auditing.transactions.context import Context
+from kafkalog.auditing.transactions.ended import EndedRows
+from kafkalog.auditing.transactions.kept_markers import KeptMarkers
+from kafkalog.auditing.transactions.moments import Known, Moments, Read
+from kafkalog.auditing.transactions.unread import UnreadBytes
+from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.state_columns import TOMBSTONE
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.placed import Placed, among
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["JudgedRows", "judged_rows"]
+
+_S: Final = TransactionState
+_LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", "marker_offset")
+_COLUMNS: Final = (
+    *_LOOKED_AT, "producer_id", "last_epoch", "marker_epoch", "marker_timestamp", "min_timestamp", "max_timestamp",
+)  # fmt: skip
+_AT_ONCE: Final = 1 << 16  # rows that are judged together
+
+
+class JudgedRows(NamedTuple):
+    """The verdicts on the rows at some `places` of a log, a column each; they are in order.
+
+    `state`, `cause` and `certainty` are numbers of words. `entry` is the coordinator's record that the verdict is based
+    on, `decision` its newest Prepare record that lists the partition, `name` the transactional id: -1 for none.
+    `recent` says that an open transaction is so young that a copy of a healthy broker may show it as hanging,
+    `committed` that the last marker since the decision is a COMMIT.
+    """
+
+    places: NDArray[Any]
+    state: NDArray[Any]
+    cause: NDArray[Any]
+    certainty: NDArray[Any]
+    name: NDArray[Any]
+    entry: NDArray[Any]
+    decision: NDArray[Any]
+    recent: NDArray[Any]
+    committed: NDArray[Any]
+
+    def take(self, rows: NDArray[Any] | slice) -> JudgedRows:
+        """Return some of the verdicts."""
+        return JudgedRows(*(column[rows] for column in self))
+
+
+_TYPES: Final = ("i8", "i1", "i1", "i1", "i4", "i8", "i8", "?", "?")  # of the columns
+
+
+def judged_rows(audit: PartitionAudit, context: Context) -> JudgedRows:
+    """Judge a log's transactions that are open, or whose marker alone does not say all."""
+    return _Judge(audit, context).all()
+
+
+class _Judge:
+    """A log, what surrounds it, and what is looked up in it for many rows."""
+
+    def __init__(self, audit: PartitionAudit, context: Context) -> None:
+        self.audit = audit
+        self.context = context
+        self.coordinator = context.coordinator
+        self.moments, self.unread = Moments(audit), UnreadBytes(audit)
+
+    def all(self) -> JudgedRows:
+        transactions, start, chosen = self.audit.transactions, 0, [np.empty(0, np.int64)]
+        for rows in transactions.blocks(*_LOOKED_AT):
+            chosen.append(start + np.flatnonzero(self._chosen(rows)))
+            start += len(rows)
+        places = np.concatenate(chosen)
+        who = transactions.take(places, "producer_id", "marker_type")
+        self.ended = EndedRows(self.audit, who["producer_id"][who["marker_type"] == extents.OPEN])
+        parts: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for kind in _TYPES]
+        for first in range(0, len(places), _AT_ONCE):
+            some = places[first : first + _AT_ONCE]
+            for part, column, kind in zip(parts, self._judged(some), _TYPES, strict=True):
+                part.append(column.astype(kind))
+        return JudgedRows(*map(np.concatenate, parts))
+
+    def _chosen(self, rows: Columns) -> NDArray[np.bool_]:
+        """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
+        has_data = rows["first_offset"] != NONE
+        chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
+        chosen |= (rows["epoch_changes"] != 0) | (has_data & (rows["batches"] == 0))
+        if not self.context.state_cleaned and self.coordinator.complete:
+            foreign = ~among(rows["marker_offset"], self.context.own_markers.offsets)
+            chosen |= (rows["marker_type"] == extents.ABORT) & has_data & foreign
+        chosen |= self.unread.reach(rows)
+        return chosen
+
+    def _judged(self, places: NDArray[np.int64]) -> JudgedRows:
+        rows = self.audit.transactions.take(places, *_COLUMNS)
+        names = self.coordinator.names_of(rows["producer_id"])
+        is_open = rows["marker_type"] == extents.OPEN
+        found = JudgedRows(places, *(np.full(len(rows), missing) for missing in (0, 0, 0, 0, -1, -1, False, False)))
+        found.name[:] = names
+        of_inside = np.where(self.unread.are_inside(rows), CERTAINTY["damage-between"], CERTAINTY["proved"])
+        found.certainty[:] = of_inside
+        ended = ~is_open
+        found.state[ended] = np.where(rows["marker_type"] == extents.COMMIT, STATE["committed"], STATE["aborted"])[
+            ended
+        ]
+        found.cause[ended] = self._causes_of_ended(rows, names)[ended]
+        if is_open.any():
+            opened = self._opened(found.take(is_open), rows.take(is_open))
+            for column, of_open in zip(found, opened, strict=True):
+                column[is_open] = of_open
+        return found
+
+    def _causes_of_ended(self, rows: Columns, names: NDArray[np.int64]) -> NDArray[np.int64]:
+        nobody_decided = np.zeros(len(rows), bool)
+        if not self.context.state_cleaned and self.coordinator.complete:
+            # Records from after the copy can't be about a marker whose epoch the coordinator has left.
+            last = self.coordinator.last_of(rows["producer_id"])
+            epochs = _cells(self.coordinator.states.producer_epoch, last)
+            all_known = (last >= 0) & (epochs > rows["marker_epoch"]) | self.context.one_moment
+            all_known |= self.coordinator.go_on_past(names, rows["marker_timestamp"])
+            nobody_decided = all_known & ~among(rows["marker_offset"], self.context.own_markers.offsets)
+        return np.select(
+            [
+                rows["first_offset"] == NONE, rows["epoch_changes"] != 0,
+                (rows["marker_type"] == extents.ABORT) & nobody_decided, rows["batches"] == 0,
+            ],
+            [
+                CAUSE[word]
+                for word in ("marker-without-data", "late-data-adopted", "administrator-abort", "begins-before-log")
+            ],
+            CAUSE[None],
+        )  # fmt: skip
+
+    def _opened(self, found: JudgedRows, rows: Columns) -> JudgedRows:
+        """Judge transactions that no marker ended."""
+        producers, states = rows["producer_id"], self.coordinator.states
+        state, cause, entry = self._by_last_record(rows, found.name)
+        name = np.where(entry >= 0, _cells(states.transactional_id, entry), found.name)
+        decision = self.context.own_markers.newest(producers)
+        decided = self.coordinator.decisions(decision[decision >= 0])
+        sent = np.full(len(rows), -1, np.int64)
+        sent[decision >= 0] = self.ended.last_since(producers[decision >= 0], decided["epoch"], decided["decided"])
+        committed = (sent >= 0) & (_cells(self.ended.rows["marker_type"], sent) == extents.COMMIT)
+        known = self._known(rows, name, entry, decision, sent >= 0)
+        certainty = np.where(known.proved, CERTAINTY["proved"], CERTAINTY["unless-copied-while-running"])
+        certainty = np.where(found.certainty == CERTAINTY["proved"], certainty, found.certainty)
+        hangs = state == STATE["hanging"]
+        early = hangs & (certainty == CERTAINTY["unless-copied-while-running"]) & known.too_early
+        why = np.where(sent >= 0, CAUSE["data-after-marker"], CAUSE["marker-missing"])
+        why = np.where(decision < 0, CAUSE["partition-not-registered"], why)
+        cause = np.where(hangs & (cause == CAUSE[None]), why, cause)
+        state = np.where(early, STATE["undecided"], state)
+        cause = np.where(early, CAUSE["copied-while-running"], cause)
+        cause = np.where((rows["batches"] == 0) & (cause == CAUSE[None]), CAUSE["begins-before-log"], cause)
+        recent = known.recent
+        for number, elsewhere in self._ended_elsewhere(rows, hangs | (state == STATE["undecided"])):
+            state[number], cause[number], certainty[number] = elsewhere, CAUSE["replica-behind"], CERTAINTY["proved"]
+            recent[number] = False
+        return JudgedRows(found.places, state, cause, certainty, name, entry, decision, recent, committed)
+
+    def _by_last_record(
+        self, rows: Columns, names: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Apply the table of verdicts: return state, cause, and the record that they are based on."""
+        directory, states = self.audit.directory, self.coordinator.states
+        last = self.coordinator.last_of(rows["producer_id"])
+        is_named = (last < 0) & (names >= 0)
+        entry = last.copy()
+        entry[is_named] = self.coordinator.last_records(names[is_named])
+        is_last = last >= 0
+        listed = np.zeros(len(rows), bool)
+        listed[is_last] = self.coordinator.list_partition(last[is_last], directory.topic, directory.partition)
+        says, epochs = _cells(states.state, entry), _cells(states.producer_epoch, entry)
+        updated = _cells(states.last_update_timestamp, entry)
+        sent = self.ended.last_since(rows["producer_id"], epochs, updated) >= 0
+        ongoing, commits, aborts = (
+            is_last & (says == one) for one in (_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT)
+        )
+        newer = ongoing & (epochs > rows["last_epoch"])
+        pending = (commits | aborts) & listed & ~sent
+        unknown = (last < 0) & ~is_named
+        is_whole = self.coordinator.complete
+        unregistered = (ongoing | commits | aborts) & ~listed & ~newer
+        state = np.select(
+            [unknown, newer | unregistered, ongoing, pending & commits, pending],
+            [
+                STATE["hanging" if is_whole else "undecided"], STATE["hanging"], STATE["ongoing"],
+                STATE["commit-pending"], STATE["abort-pending"],
+            ],
+            STATE["hanging"],
+        )  # fmt: skip
+        cause = np.select(
+            [unknown, is_named & (says == TOMBSTONE), is_named, newer, unregistered],
+            [
+                CAUSE["producer-unknown" if is_whole else "state-partition-missing"], CAUSE["id-expired"],
+                CAUSE["producer-replaced"], CAUSE["superseded-epoch"], CAUSE["partition-not-registered"],
+            ],
+            CAUSE[None],
+        )  # fmt: skip
+        return state, cause, entry
+
+    def _known(
+        self, rows: Columns, names: NDArray[np.int64], entry: NDArray[np.int64], decision: NDArray[np.int64],
+        sent: NDArray[np.bool_],
+    ) -> Known:  # fmt: skip
+        """Say how certain it is that no marker ends open transactions."""
+        context, states = self.context, self.coordinator.states
+        if context.one_moment:
+            return Known(np.ones(len(rows), bool), np.zeros(len(rows), bool), np.zeros(len(rows), bool))
+        is_said, is_decided = entry >= 0, decision >= 0
+        decided = np.where(is_decided, _cells(states.last_update_timestamp, decision), -1)
+        times = (_cells(column, entry) for column in (states.timestamp, states.last_update_timestamp))
+        said = np.where(is_said, np.maximum(*times), -1)
+        latest = np.maximum(said, decided)
+        # Where no record is missing, only a decision that lists the partition sends a marker.
+        is_due = is_decided & ~sent | context.state_cleaned
+        read = Read(
+            context.newest_broker, self.coordinator.read_until(names), latest, np.where(is_due, latest, -1), decided,
+            context.copy_ms, context.max_timeout_ms,
+        )  # fmt: skip
+        known = self.moments.known(rows, read)
+        never = np.flatnonzero(is_decided & ~sent)
+        never = never[self._never_come(decision[never])]
+        known.proved[never] = True
+        known.too_early[never] = known.recent[never] = False
+        return known
+
+    def _never_come(self, decisions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say of which decisions a marker that is missing never comes: the partition had no leader, or lost it."""
+        metadata, directory = self.context.metadata, self.audit.directory
+        never = np.zeros(len(decisions), bool)
+        if metadata is None and not self.context.replicas:
+            return never
+        decided = self.coordinator.decisions(decisions)
+        if metadata is not None:
+            for number in np.flatnonzero(decided["completed"] >= 0).tolist():
+                since, until = (int(decided[name][number]) for name in ("decided", "completed"))
+                never[number] = leaderless(metadata, directory.topic, directory.partition, since, until)
+        return never | KeptMarkers.of(self.context.replicas, decided).cut_off(self.audit)
+
+    def _ended_elsewhere(self, rows: Columns, asked: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+        """Yield what rows wait for here where another replica, which continues this one, has their markers."""
+        left = asked.copy()
+        for other in self.context.replicas:
+            is_behind = other.log_end_offset <= self.audit.log_end_offset
+            if is_behind or other.epochs[: len(self.audit.epochs)] != self.audit.epochs or not left.any():
+                continue
+            ended = EndedRows(other, rows["producer_id"][left]).rows
+            ended = ended.take(ended["marker_offset"] >= self.audit.log_end_offset)
+            if not len(ended):
+                continue
+            placed = Placed((ended["producer_id"], ended["first_offset"]), np.arange(len(ended)))
+            group = placed.groups(rows["producer_id"], rows["first_offset"])
+            at = placed.first(group, np.zeros(len(rows), np.int64))
+            for number in np.flatnonzero(left & placed.holds(at, group)).tolist():
+                left[number] = False
+                is_commit = ended["marker_type"][placed.order[at[number]]] == extents.COMMIT
+                yield number, STATE["commit-pending" if is_commit else "abort-pending"]
+
+
+def _cells(column: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the cells of a column at some rows; any cell for a row of -1."""
+    return column[rows] if len(column) else np.zeros(len(rows), np.int64)

@@ -1,0 +1,22 @@
+"""Spark reads the Parquet files of a dump without this package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from invoke import SEGMENT, kafkalog, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_a_query_gives_what_ndjson_has(spark: SparkSession, tmp_path: Path) -> None:
+    """Numbers as differences, words as dictionaries, text and lists of structures."""
+    out = tmp_path / "out.parquet"
+    kafkalog("dump", "--table", "records", "-o", out, SEGMENT)
+    rows = rows_of("--table", "records", SEGMENT)
+    names = ("offset", "timestamp_ms", "sequence", "timestamp_type", "key", "value", "headers")
+
+    found = spark.read.parquet(f"file://{out}").orderBy("offset").select(*names).collect()
+    assert [row.asDict(recursive=True) for row in found] == [{name: row[name] for name in names} for row in rows]

@@ -1,0 +1,68 @@
+"""The work of an audit grows with what there is, whatever the mix: counted in calls, which do not depend on a machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions import AuditOptions, Summary
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from transactions import Transactions, write_transactions  # the benchmarks are no package
+
+FEW, MANY = 2000, 8000
+MOST = 4.2  # times the calls for four times as much
+
+
+def calls(root: Path, what: Transactions) -> int:
+    """Count the calls, of Python's functions and of C's, of an audit and its summary."""
+    write_transactions(root, what)
+    counted = 0
+
+    def count(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        summary = Summary.of(audit([root], AuditOptions(jobs=1, snapshot=True)))
+    finally:
+        sys.setprofile(before)
+    assert sum(sum(log.states.values()) for log in summary.logs) == what.transactions * what.each
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("ids", "outcome"),
+    [(1, "committed"), (50, "committed"), (MANY, "committed"), (MANY, "ongoing"), (MANY, "hanging")],
+    ids=["of one id", "of some ids", "of an id each", "open", "hanging"],
+)
+def test_calls_grow_no_faster_than_transactions(tmp_path: Path, ids: int, outcome: str) -> None:
+    """Finished or open, of one producer or of many: four times as many take at most 4.2 times the calls."""
+    few, many = (
+        calls(tmp_path / str(number), Transactions(number, min(ids, number), each=2, outcome=outcome))
+        for number in (FEW, MANY)
+    )
+
+    assert few < many <= MOST * few
+
+
+def test_calls_grow_no_faster_than_partitions(tmp_path: Path) -> None:
+    """Each partition costs the same, however many there are."""
+    few, many = (
+        calls(tmp_path / str(number), Transactions(number, 10, partitions=number // 2)) for number in (100, 400)
+    )
+
+    assert few < many <= MOST * few
+
+
+def test_a_finished_transaction_takes_a_few_calls(tmp_path: Path) -> None:
+    """It is rows of columns: its three state records, its batch and its marker are read in blocks."""
+    few, many = (calls(tmp_path / str(number), Transactions(number)) for number in (FEW, MANY))
+
+    assert many - few < 5 * (MANY - FEW)
