@@ -98,7 +98,8 @@ def _decoder(module: str, path: Path) -> Work:
 
 
 def _audit(path: Path, jobs: int = 1) -> Work:
-    from kafkalog.auditing.pipeline import AuditOptions, audit
+    from kafkalog.auditing.pipeline import audit
+    from kafkalog.auditing.transactions import AuditOptions
 
     return lambda: audit([path], AuditOptions(jobs=jobs))
 

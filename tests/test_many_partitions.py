@@ -49,7 +49,7 @@ def calls_of(root: Path) -> int:
         gc.enable()
     (cluster,) = found.clusters
     assert cluster.findings == []
-    assert [log.findings for log in cluster.logs] == [[]] * len(cluster.logs)
+    assert [list(log.findings) for log in cluster.logs] == [[]] * len(cluster.logs)
     return count
 
 

@@ -21,6 +21,9 @@ from reliability import NUMBERS, SIDE_FILES, STEP, Copied, Tally, cuts, field_at
 
 # What nothing in a log directory can witness, by field: why.
 FLIPS: Final = {
+    "index: relative_offset": "The offset of another entry that a broker may write there: its batch's first one, as up"
+    " to 1.1, or that of a later batch of the same append.",
+    "timeindex: relative_offset": "Any offset of the batch that has the time is legal.",
     "leader-epoch-checkpoint: entry": "The newline at the end may become another blank; changed entries are reported.",
     "recovery-point-offset-checkpoint: entry": "A smaller offset is legal: brokers write the file once a minute.",
     "replication-offset-checkpoint: entry": "A smaller offset is legal: brokers write the file every five seconds.",

@@ -6,7 +6,7 @@ A report of a million damaged places helps nobody. Below that every finding stay
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from kafkalog.findings import Bytes, Finding
@@ -37,27 +37,36 @@ class Extents:
         self.positions.append(finding.position or 0)
         self.lengths.append(finding.length or 0)
 
-    def finding(self) -> Finding:
-        """Return the one finding that stands for all; it reaches from the first place to the end of the last."""
+    def finding(self, table: str) -> Finding:
+        """Return the one finding that stands for all, from the first place to the last; `table` lists them."""
         first = self.first
         start, end = min(self.positions), max(position + length for position, length in self)
         message = (
-            f"{len(self)} damaged places with {sum(self.lengths)} bytes, between positions {start} and {end}; the table"
-            f" extents of kafkalog verify lists them. The first: {first.message}"
+            f"{len(self)} places with {sum(self.lengths)} bytes, between positions {start} and {end}; the table {table}"
+            f" lists them. The first: {first.message}"
         )
         return first._replace(message=message, position=start, length=end - start, needed=None, found=len(self))
 
 
-class FileFindings:
-    """Collects the findings about one file."""
+def is_extent(finding: Finding) -> bool:
+    """Say whether a finding is about bytes that are damaged."""
+    return finding.length is not None and finding.position is not None and finding.bytes in (Bytes.LOST, Bytes.SUSPECT)
 
-    def __init__(self) -> None:
+
+class FileFindings:
+    """Collects the findings about one file; those that `is_counted` are counted, and `table` lists their places."""
+
+    def __init__(
+        self, is_counted: Callable[[Finding], bool] = is_extent, table: str = "extents of kafkalog verify"
+    ) -> None:
+        self._is_counted = is_counted
+        self._table = table
         self._kept: list[Finding] = []
         self._extents: dict[str, Extents] = {}
 
     def add(self, finding: Finding) -> None:
         """Take in the next finding."""
-        if is_extent(finding):
+        if self._is_counted(finding):
             extents = self._extents.get(finding.code)
             if extents is None:
                 extents = self._extents[finding.code] = Extents(finding)
@@ -73,13 +82,8 @@ class FileFindings:
             return self._kept
         found = []
         for finding in self._kept:
-            if finding.code not in many or not is_extent(finding):
+            if finding.code not in many or not self._is_counted(finding):
                 found.append(finding)
             elif finding is many[finding.code].first:
-                found.append(many[finding.code].finding())
+                found.append(many[finding.code].finding(self._table))
         return found
-
-
-def is_extent(finding: Finding) -> bool:
-    """Say whether a finding is about bytes that are damaged."""
-    return finding.length is not None and finding.position is not None and finding.bytes in (Bytes.LOST, Bytes.SUSPECT)

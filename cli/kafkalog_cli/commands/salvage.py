@@ -82,6 +82,7 @@ def salvage(
             watch().begin(known_size(segment) or 0, 1)
             for item in run(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
                 told.take(item)
+            told.findings()
             sink.close()
             told.nothing_whole()
     except UnreadableError as error:
@@ -130,12 +131,18 @@ class _NothingError(Exception):
     """No batch can be written."""
 
 
+def _has_place(finding: Finding) -> bool:
+    return finding.position is not None and finding.length is not None
+
+
 class _Told:
     """Passes rows on, and sums them up."""
 
     def __init__(self, segment: str, wanted: Sequence[str], sink: RowSink, outcome: Outcome) -> None:
+        from kafkalog.log.folded import FileFindings
         from kafkalog.log.names import parse_name
 
+        self.found = FileFindings(_has_place, "stretches")
         self.segment = segment
         self.wanted = wanted
         self.sink = sink
@@ -149,15 +156,9 @@ class _Told:
         self.lost_tail = False
 
     def take(self, item: Salvaged | Finding) -> None:
-        """Show a stretch or a finding."""
-        from kafkalog.log.rows import finding_row
-
+        """Show a stretch, or keep a finding."""
         if isinstance(item, Finding):
-            self.outcome.count(item.severity)
-            if "findings" in self.wanted:
-                self.sink.row(TABLES["findings"], finding_row(item))
-            else:
-                say(str(item))
+            self.found.add(item)
             return
         if "stretches" in self.wanted:
             self.sink.row(TABLES["stretches"], item.row(self.segment))
@@ -173,6 +174,17 @@ class _Told:
             if self.holes[-1:] != [self.last]:
                 self.holes.append(self.last)
             self.lost_tail = True
+
+    def findings(self) -> None:
+        """Show the findings, after the stretches: a thousand of one code are counted."""
+        from kafkalog.log.rows import finding_row
+
+        for finding in self.found.all():
+            self.outcome.count(finding.severity)
+            if "findings" in self.wanted:
+                self.sink.row(TABLES["findings"], finding_row(finding))
+            else:
+                say(str(finding))
 
     def nothing_whole(self) -> None:
         """Raise _NothingError if a file that has bytes gave none."""

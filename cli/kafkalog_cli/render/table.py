@@ -119,8 +119,13 @@ class _Column:
     def __init__(self, name: str, kind: str, values: list[Any]) -> None:
         self.name = name
         self.is_number = kind.startswith("int")
-        self.cells = [name, *map(_cell, values)]
-        self.widest = self.width = max(map(_width, self.cells))
+        if self.is_number:
+            self.cells = [name, *("-" if value is None else str(value) for value in values)]
+            self.widest = self.width = max(map(len, self.cells))
+        else:
+            texts: dict[str, str] = {}  # most tables repeat a few
+            self.cells = [name, *(_text(value, texts) for value in values)]
+            self.widest = self.width = max(map(_width, {*self.cells}))
         self.narrowest = self.widest
         if not self.is_number and self.widest > _SHORT:
             self.narrowest = max(
@@ -131,7 +136,8 @@ class _Column:
         """Return the cells, each as wide as the column."""
         if self.is_number:
             return [cell.rjust(self.width) for cell in self.cells]
-        return [_padded(cell, self.width) for cell in self.cells]
+        padded = {cell: _padded(cell, self.width) for cell in {*self.cells}}
+        return [padded[cell] for cell in self.cells]
 
 
 def _fit(columns: list[_Column], width: int) -> list[str]:
@@ -164,6 +170,16 @@ def _cell(value: Any) -> str:
     if isinstance(value, (list, dict)):
         return _short(as_json(value))  # ASCII, so harmless as it is
     return _short(escape(str(value)[: _LONG + 1]))
+
+
+def _text(value: Any, known: dict[str, str]) -> str:
+    """Return a value's text, which is `known` where an equal string was met before."""
+    if not isinstance(value, str):
+        return _cell(value)
+    text = known.get(value)
+    if text is None:
+        text = known[value] = _cell(value)
+    return text
 
 
 def _short(text: str) -> str:
