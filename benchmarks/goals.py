@@ -16,6 +16,8 @@ __all__ = [
     "BULK_LAYOUTS",
     "BULK_SHAPES",
     "BULK_TIME",
+    "GROUPS_MEMORY",
+    "GROUPS_TIME",
     "GROWTH",
     "LAYOUTS",
     "MEMORY",
@@ -142,6 +144,8 @@ TABLE_TIME = Goal(1.5, "x every record decoded")
 MEMORY = Goal(100, "MiB")
 GROWTH = Goal(1.1, "x that of the smaller file")  # four times as big, and some noise
 AUDIT_MEMORY = Goal(300, "MiB")
+GROUPS_TIME = Goal(10, "s")  # of 1 GiB in 50 partitions, on two cores
+GROUPS_MEMORY = Goal(512, "MiB")  # of all processes
 AUDIT_TIMES = 8  # as big is the directory that growth is seen in
 AUDIT_GROWTH = Goal(64, "bytes a transaction")
 AUDIT_TIME = Goal(1.15, "x the time per GiB of the smaller directory")  # linear, and some noise

@@ -40,6 +40,7 @@ from goals import (
     Against,
     Row,
 )
+from groups import groups
 from kafka_tool import NoJarsError, dump_command, same_output
 from measure import CandidateError, Sample, Samples, command, library, per_round, rounds
 from offsets import offsets
@@ -173,6 +174,12 @@ class Bench:
         _say(f"formats {size_text(self._size)}")
         return formats(self._files, self._size, self._tool_size, self._rounds, self._tool)
 
+    def groups(self) -> list[Result]:
+        """Measure the groups of a topic of four times that size."""
+        size = 4 * self._offsets_size
+        _say(f"groups {size_text(size)}")
+        return groups(self._data, size, self._rounds)
+
     def _check(self, directory: Path) -> int:
         """Compare an audit's result with what was written; return how many transactions it has.
 
@@ -277,7 +284,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=parse_size, default="256MiB", help="of each file (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
-    only = "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets, formats"
+    only = "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets, groups, formats"
     parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
     parser.add_argument("--kafka-tools", type=Path, metavar="DIR", help="jars of kafka-dump-log, or KAFKA_TOOLS_JARS")
@@ -321,6 +328,7 @@ def main() -> None:
             "audit: memory and growth": bench.growth,
             "bulk": bench.bulk,
             "offsets": bench.offsets,
+            "groups": bench.groups,
         }
         others = [result for name, measure in parts.items() if wanted(name) for result in measure()]
         outputs = bench.outputs() if wanted("output") else []

@@ -9,22 +9,21 @@ from pathlib import Path
 import pytest
 
 import build
+from group_model import modelled_rows
 from kafkalog.auditing.topics import metadata_tables as metadata_view
-from kafkalog.auditing.topics.fates import Fates
-from kafkalog.auditing.topics.group_states import GroupRecords
+from kafkalog.auditing.topics.group_tables import GROUP_TABLES, group_rows
 from kafkalog.auditing.topics.internal import TOPICS, Written, internal_row
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.offsets import Committed, commit_of, offset_row
 from kafkalog.auditing.topics.share_offsets import ShareOffsets
 from kafkalog.auditing.topics.transaction_steps import transition_rows
+from kafkalog.findings import Finding
 from kafkalog.format.internal import UnknownTypeError, internal_record
 from kafkalog.format.message import MalformedError
 from kafkalog.log.moment import Moment
 from kafkalog.log.readers import batches, records
 from kafkalog.tables import TABLES
-from kafkalog.txn import extents
-from kafkalog.txn.columns import Packed
 from official import FIXTURES
+from offsets_topic import Write, write_offsets
 
 Pair = tuple[bytes | None, bytes | None]
 
@@ -48,14 +47,19 @@ STEPS = pytest.mark.parametrize(
 )
 
 
+def changed(pair: Pair, step: int) -> list[Pair]:
+    """Return a key and value, and them with every `step`-th bit changed."""
+    key, value = pair
+    found = [pair]
+    found += [(build.flipped(key, bit), value) for bit in range(0, len(key or b"") * 8, step) if key]
+    found += [(key, build.flipped(value, bit)) for bit in range(0, len(value or b"") * 8, step) if value]
+    return found
+
+
 def mutants(topic: str, pair: Pair, step: int) -> Iterator[Written]:
     """Yield the record itself and with every `step`-th bit of key and value changed, where it can still be read."""
-    key, value = pair
-    changed = [pair]
-    changed += [(build.flipped(key, bit), value) for bit in range(0, len(key or b"") * 8, step) if key]
-    changed += [(key, build.flipped(value, bit)) for bit in range(0, len(value or b"") * 8, step) if value]
     numbers = count()
-    for one in changed:
+    for one in changed(pair, step):
         where = ("7.log", next(numbers), 1000, 0, False, -1)
         try:
             content = internal_record(TOPICS[topic], *one)
@@ -73,21 +77,16 @@ def check(row: tuple[object, ...], table: str) -> None:
 
 
 @STEPS
-def test_groups_survive_every_flip(step: int) -> None:
-    """Each mutant is a row, a commit, a part of a group, or passed over."""
-    for pair in pairs("__consumer_offsets", 12):
-        group, committed = GroupRecords(), Committed()
-        commit = None
-        for record in mutants("__consumer_offsets", pair, step):
-            check(internal_row(record, "__consumer_offsets", "d", 0), "internal")
-            commit = commit_of(record, "d", Fates(Packed(extents.COLUMNS)))
-            if commit is None:
-                group.take(record)
-                check(group.row("g", "d", (0, 0), None), "groups")
-            else:
-                committed.take(commit, Moment())
-                check(offset_row(commit, Moment()), "offsets")
-                check(committed.row("g", "t", 0, "d"), "committed")
+def test_groups_survive_every_flip(tmp_path: Path, step: int) -> None:
+    """All mutants of a record in one log are the rows and findings that each alone gives, and the rows fit the tables."""
+    for number, pair in enumerate(pairs("__consumer_offsets", 12)):
+        writes = (Write(key, value) for key, value in changed(pair, step) if key is not None)
+        folder = str(write_offsets(tmp_path / f"{number}", *writes))
+        found = list(group_rows([folder], tables=GROUP_TABLES))
+        assert found == list(modelled_rows(folder, Moment(), None))
+        for item in found:
+            if not isinstance(item, Finding):
+                check(item[1], item[0].name)
 
 
 @STEPS
@@ -115,9 +114,9 @@ def test_the_metadata_survives_every_flip(step: int) -> None:
         for table, rows in {
             "brokers": metadata_view._brokers(metadata, "d", moment),
             "features": metadata_view._features(metadata, "d", moment),
-            "topics": metadata_view._topics(metadata, "d", moment, None),
-            "configs": metadata_view._configs(metadata, "d", moment, None),
-            "leadership": metadata_view._leadership(metadata, "d", moment, None),
+            "topics": metadata_view._topics(metadata, "d", moment, ()),
+            "configs": metadata_view._configs(metadata, "d", moment, ()),
+            "leadership": metadata_view._leadership(metadata, "d", moment, ()),
         }.items():
             for row in rows:
                 check(row, table)

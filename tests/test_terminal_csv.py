@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import build
 import kafkalog as library
+from kafkalog.escape import escape
 from kafkalog.log.blocks import Rows
 from kafkalog.log.rows import segment_rows
 from kafkalog.log.selection import Selection
 from kafkalog.tables.dump import RECORDS
-from kafkalog_cli.escape import escape
 from kafkalog_cli.render.cells import as_csv
 from kafkalog_cli.render.escaped_csv import EscapedCsv
 from kafkalog_cli.render.rows import CsvSink

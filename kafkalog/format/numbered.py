@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kafkalog.format import interning
 from kafkalog.format.kernel import Bytes
@@ -34,6 +34,22 @@ class Numbered:
     def __getitem__(self, number: int) -> bytes:
         start, size, _ = self._spans[3 * number : 3 * number + 3]
         return bytes(self._arena[start : start + size])
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes the strings have."""
+        return self._state[1]
+
+    def only(self, numbers: Iterable[int]) -> Numbered:
+        """Return these strings alone, numbered in this order."""
+        found = Numbered()
+        starts, sizes = array("q"), array("q")
+        for number in numbers:
+            start, size, _ = self._spans[3 * number : 3 * number + 3]
+            starts.append(start)
+            sizes.append(size)
+        found.numbers(self._arena, memoryview(starts), memoryview(sizes))
+        return found
 
     def numbers(self, buf: Bytes, starts: memoryview, sizes: memoryview) -> array[int]:
         """Return the numbers of the strings at `starts` in `buf`; a size below 0 is no string and gets -1."""

@@ -6,7 +6,7 @@ import re
 from codecs import getincrementaldecoder
 from typing import TYPE_CHECKING, Final
 
-from kafkalog_cli.escape import escape
+from kafkalog.escape import escape
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

@@ -11,7 +11,7 @@ from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.lost_offsets import LostOffsets
 from kafkalog.auditing.partition.marker_rules import marker_findings
 from kafkalog.auditing.partition.one_moment import Settled, settled, with_note
-from kafkalog.auditing.partition.read import read_log
+from kafkalog.auditing.partition.read import ReadLog, read_log
 from kafkalog.auditing.partition.replicas import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
 from kafkalog.auditing.partition.scan_message import SCAN_VERSION, read_extents, read_scan, scan_messages
@@ -22,6 +22,7 @@ __all__ = [
     "SCAN_VERSION",
     "LostOffsets",
     "PartitionAudit",
+    "ReadLog",
     "SegmentScan",
     "Settled",
     "file_of",

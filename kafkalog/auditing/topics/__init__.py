@@ -7,26 +7,31 @@ applied.
 from __future__ import annotations
 
 from kafkalog.auditing.topics.absent import COPY_MS, absent_findings
-from kafkalog.auditing.topics.fates import ABORTED, PENDING, Fates
+from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, Names
+from kafkalog.auditing.topics.fates import ABORTED, PENDING, STATES, Fates
 from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
 from kafkalog.auditing.topics.leaders import with_leader
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_joins import leader_now, leaderless, policies
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
-from kafkalog.auditing.topics.metadata_tables import metadata_rows, metadata_view
+from kafkalog.auditing.topics.metadata_tables import leadership_rows, metadata_rows, metadata_view
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 
 __all__ = [
     "ABORTED",
+    "COMMIT_TYPES",
     "COPY_MS",
     "PENDING",
+    "STATES",
     "Fates",
     "Metadata",
+    "Names",
     "absent_findings",
     "cluster_metadata",
     "group_rows",
     "leader_now",
     "leaderless",
+    "leadership_rows",
     "metadata_rows",
     "metadata_view",
     "offsets_rows",

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.topics.internal import Written
 from kafkalog.format.message_json import plain
 from kafkalog.format.records.consumer_offsets import with_protocol
 from kafkalog.tables.internal import GROUPS
 
-__all__ = ["GroupRecords"]
+__all__ = ["GroupState", "Newest"]
 
 Fields = dict[str, Any]
 # By the numbers of the record types: the group itself, its members, the assignment as a whole, each member's state.
@@ -30,22 +28,22 @@ _KIND_OF: Final = {
 _STABLE: Final = 0  # of a member's states
 
 
-@dataclass(slots=True)
-class GroupRecords:
-    """The newest record under each key of one group, tombstones left out; `newest` is the last of all."""
+class Newest(NamedTuple):
+    """The last record of a group in a log, of all its kinds or of its commits."""
 
-    values: dict[tuple[Any, ...], Fields] = field(default_factory=dict)
-    newest: Written | None = None
+    offset: int
+    timestamp: int
+    type: int
 
-    def take(self, record: Written) -> None:
-        """Take in the group's next record that is not an offset commit."""
-        self.newest = record
-        if record.content is None or record.content.key is None:
-            return
-        key = (record.type, *record.content.key.values())
-        self.values.pop(key, None)
-        if record.content.value is not None:
-            self.values[key] = record.content.value
+
+class GroupState(NamedTuple):
+    """The newest value under each key of one group, tombstones left out, in the order of their records.
+
+    A key is the type and the key's fields. `newest` is the last record of all, None where there are only commits.
+    """
+
+    values: dict[tuple[Any, ...], Fields]
+    newest: Newest | None
 
     @property
     def kind(self) -> str:
@@ -54,10 +52,10 @@ class GroupRecords:
         number = numbers[-1][0] if numbers else self.newest.type if self.newest is not None else None
         return "simple" if number is None else _KIND_OF.get(number, "simple")
 
-    def row(self, group: str, log: str, counts: tuple[int, int], commit: Written | None) -> tuple[Any, ...]:
+    def row(self, group: str, log: str, counts: tuple[int, int], commit: Newest | None) -> tuple[Any, ...]:
         """Make a row of the table ``groups``; `counts` are its committed and pending partitions.
 
-        `commit` is the newest record of its offsets.
+        `commit` is the last record of its offsets.
         """
         kind = self.kind
         about = self._one(_KINDS[kind][0]) if kind != "simple" else {}

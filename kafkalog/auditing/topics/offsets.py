@@ -2,132 +2,125 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkalog.auditing.topics.fates import ABORTED, COMMITTED, PENDING, Fate, Fates
-from kafkalog.auditing.topics.internal import Written
+import numpy as np
+
+from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, CommitKeys
+from kafkalog.auditing.topics.fates import ABORTED, COMMITTED, STATES, Fates
+from kafkalog.format import kernel
+from kafkalog.format.message import escaped_text
+from kafkalog.format.primitives import uuid_text
+from kafkalog.log.internal_blocks import InternalRecords
 from kafkalog.log.moment import Moment
 from kafkalog.tables import internal as tables
 
-__all__ = ["Commit", "Committed", "commit_of", "offset_row"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Commits", "stated"]
+
+_COMMITTED, _ABORTED = map(STATES.index, (COMMITTED, ABORTED))
+_NO_UUID: Final = bytes(16)
 
 
-class Commit(NamedTuple):
-    """An offset commit, or a tombstone, with the fate of its transaction if it has one. See the table ``offsets``."""
+class Commits(NamedTuple):
+    """The offset commits of a block, tombstones among them: their rows, and columns of these rows.
 
-    record: Written
-    log: str
-    group: str
-    topic: str
-    partition: int
-    fate: Fate | None
+    `key` is a number of the log's ``CommitKeys``, `state` one of ``STATES``, `fate` a transaction or -1. `offset` is
+    ``NONE`` in a tombstone.
+    """
 
-    @property
-    def tombstone(self) -> bool:
-        """Say whether it takes back the commit before."""
-        return not self.value
+    records: InternalRecords
+    rows: NDArray[Any]
+    key: NDArray[Any]
+    producer_id: NDArray[np.int64]
+    is_transactional: NDArray[np.bool_]
+    is_tombstone: NDArray[np.bool_]
+    fate: NDArray[np.intp]
+    state: NDArray[np.int8]
+    fields: dict[str, NDArray[np.int64]]
 
-    @property
-    def value(self) -> dict[str, Any]:
-        """Return the value's fields in Kafka's words; a tombstone has none."""
-        return (self.record.content.value if self.record.content is not None else None) or {}
+    @classmethod
+    def of(
+        cls, records: InternalRecords, rows: NDArray[Any], keys: NDArray[Any], fates: Fates, moment: Moment
+    ) -> Commits:
+        """Read the commits in these rows, which ascend and could be read; states are those at the moment."""
+        is_transactional = records.is_transactional[rows]
+        producer_id = records.of_batches(kernel.PRODUCER_ID)[rows]
+        fate = np.full(len(rows), -1)
+        state = np.full(len(rows), _COMMITTED, np.int8)
+        if is_transactional.any():
+            of = np.flatnonzero(is_transactional)
+            fate[of] = fates.rows(producer_id[of], records.offset[rows][of])
+            state[of] = fates.states(fate[of], moment)
+        parts = records.values(COMMIT_TYPES, rows)
+        fields = {name: records.field(parts, *column)[rows] for name, column in _FIELDS.items()}
+        return cls(
+            records, rows, keys, producer_id, is_transactional, records.is_tombstone[rows], fate, state, fields,
+        )  # fmt: skip
 
-    def state_at(self, moment: Moment) -> str | None:
-        """Return whether it counted at a moment; None where damage hides its transaction."""
-        if not self.record.transactional:
-            return COMMITTED
-        return None if self.fate is None else self.fate.at(moment)
+    def offset_rows(self, log: str, keys: CommitKeys, fates: Fates) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of the table ``offsets``."""
+        columns = {
+            "record_offset": self.records.offset[self.rows],
+            "timestamp_ms": self.records.timestamp[self.rows],
+            "group": keys.group[self.key],
+            "topic": keys.topic[self.key],
+            "partition": keys.partition[self.key],
+            "is_decided": (self.fate >= 0) & ((self.state == _COMMITTED) | (self.state == _ABORTED)),
+            "marker_offset": fates.marker_offset[self.fate] if len(fates) else self.fate,
+            "producer_id": self.producer_id,
+            "transactional": self.is_transactional,
+            "tombstone": self.is_tombstone,
+            "state": self.state,
+            **self.fields,
+        }
+        lists = {name: column.tolist() for name, column in columns.items()}
+        for row in zip(*lists.values(), strict=True):
+            found = dict(zip(lists, row, strict=True))
+            there = not found["tombstone"]
+            yield tables.OFFSETS.of(
+                log=log,
+                record_offset=found["record_offset"],
+                timestamp_ms=found["timestamp_ms"],
+                group=keys.groups.texts[found["group"]],
+                topic=keys.topics.texts[found["topic"]],
+                partition=found["partition"],
+                offset=found["offset"] if there else None,
+                leader_epoch=stated(found["leader_epoch"]),
+                metadata=self._text(found["metadata"], found["metadata_size"]),
+                commit_timestamp_ms=found["commit_timestamp"] if there else None,
+                expire_timestamp_ms=stated(found["expire_timestamp"]),
+                topic_id=self._uuid(found["topic_id"]),
+                transactional=found["transactional"],
+                producer_id=found["producer_id"] if found["transactional"] else None,
+                state=STATES[found["state"]],
+                marker_offset=found["marker_offset"] if found["is_decided"] else None,
+                tombstone=found["tombstone"],
+            )
+
+    def _text(self, start: int, size: int) -> str | None:
+        return None if size < 0 else escaped_text(bytes(self.records.buf[start : start + size]))
+
+    def _uuid(self, start: int) -> str | None:
+        data = _NO_UUID if start < 0 else bytes(self.records.buf[start : start + 16])
+        return None if data == _NO_UUID else uuid_text(data)
 
 
-def commit_of(record: Written, log: str, fates: Fates) -> Commit | None:
-    """Return the offset commit of a record; None where it is another record."""
-    content = record.content
-    if content is None or content.type not in (0, 1) or content.key is None:
-        return None
-    fate = fates.of(record.producer_id, record.offset) if record.transactional else None
-    return Commit(record, log, content.key["group"], content.key["topic"], content.key["partition"], fate)
+# Fields of the values: their names in Kafka's words, and which of the columns.
+_FIELDS: Final = {
+    "offset": ("offset", 0),
+    "leader_epoch": ("leaderEpoch", 0),
+    "metadata": ("metadata", 0),
+    "metadata_size": ("metadata", 1),
+    "commit_timestamp": ("commitTimestamp", 0),
+    "expire_timestamp": ("expireTimestamp", 0),
+    "topic_id": ("topicId", 0),
+}
 
 
-def offset_row(commit: Commit, moment: Moment) -> tuple[Any, ...]:
-    """Make a row of the table ``offsets``."""
-    record, value = commit.record, commit.value
-    state = commit.state_at(moment)
-    decided = commit.fate is not None and state in (COMMITTED, ABORTED)
-    return tables.OFFSETS.of(
-        log=commit.log,
-        record_offset=record.offset,
-        timestamp_ms=record.timestamp,
-        group=commit.group,
-        topic=commit.topic,
-        partition=commit.partition,
-        offset=value.get("offset"),
-        leader_epoch=_told(value.get("leaderEpoch")),
-        metadata=value.get("metadata"),
-        commit_timestamp_ms=value.get("commitTimestamp"),
-        expire_timestamp_ms=_told(value.get("expireTimestamp")),
-        topic_id=value.get("topicId"),
-        transactional=record.transactional,
-        producer_id=record.producer_id if record.transactional else None,
-        state=state,
-        marker_offset=commit.fate.marker_offset if commit.fate is not None and decided else None,
-        tombstone=commit.tombstone,
-    )
-
-
-def _told(number: int | None) -> int | None:
+def stated(number: int) -> int | None:
     """Return a number, None for -1."""
     return None if number == -1 else number
-
-
-@dataclass(slots=True)
-class Committed:
-    """What a group has for a partition: the record in force, commits that wait, and how many were discarded."""
-
-    commit: Commit | None = None
-    pending: list[Commit] = field(default_factory=list)
-    aborted: int = 0
-
-    def take(self, commit: Commit, moment: Moment) -> None:
-        """Take in the next record of the partition that was there at the moment.
-
-        A commit counts from its marker on, and stays in the order of its own offset: a later one wins, whichever
-        transaction ended first.
-        """
-        state = commit.state_at(moment)
-        if state == PENDING:
-            self.pending.append(commit)
-        elif state == ABORTED:
-            self.aborted += 1
-        elif state == COMMITTED:
-            self.commit = commit
-            if commit.tombstone:
-                self.pending.clear()
-
-    @property
-    def state(self) -> str:
-        """Return why there is an offset, or why not."""
-        if self.commit is not None:
-            return "deleted" if self.commit.tombstone else "committed"
-        return "pending" if self.pending else "aborted"
-
-    def row(self, group: str, topic: str, partition: int, log: str) -> tuple[Any, ...]:
-        """Make a row of the table ``committed``."""
-        commit, waiting = self.commit, self.pending[-1] if self.pending else None
-        value = commit.value if commit is not None else {}
-        return tables.COMMITTED.of(
-            group=group,
-            topic=topic,
-            partition=partition,
-            offset=value.get("offset"),
-            leader_epoch=_told(value.get("leaderEpoch")),
-            metadata=value.get("metadata"),
-            commit_timestamp_ms=value.get("commitTimestamp"),
-            transactional=commit is not None and commit.record.transactional,
-            record_offset=None if commit is None else commit.record.offset,
-            state=self.state,
-            pending_offset=None if waiting is None else waiting.value.get("offset"),
-            pending_producer_id=None if waiting is None else waiting.record.producer_id,
-            aborted=self.aborted,
-            log=log,
-        )

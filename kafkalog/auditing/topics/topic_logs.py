@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, read_log
+from kafkalog.auditing.partition import PartitionAudit, ReadLog, SegmentScan, reach, read_log
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
-from kafkalog.log.logdir import LogDirectory
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.log.moment import Moment
+from kafkalog.log.processes import Each
 
-__all__ = ["TopicLog", "clusters_of", "topic_logs"]
+__all__ = ["TopicLog", "clusters_of", "moment_among", "places_of", "topic_logs"]
 
 PathLike = str | os.PathLike[str]
 Report = Callable[[Finding], object]
@@ -40,25 +43,48 @@ def clusters_of(paths: Sequence[PathLike], report: Report) -> list[Cluster]:
 
 
 def topic_logs(
-    clusters: Sequence[Cluster], topic: str, limits: Limits, report: Report, *, optional: bool = False
+    clusters: Sequence[Cluster], topic: str, limits: Limits, report: Report, *, optional: bool = False, each: Each = map
 ) -> list[TopicLog]:
     """Read a topic's logs, in the order of their partitions.
 
     Where several nodes have a partition, the replica whose leader epochs reach furthest is taken, then the longest.
-    A topic without logs is reported unless it is `optional`.
+    A topic without logs is reported unless it is `optional`. With an `each` of several processes the logs come without
+    their scans.
     """
     replicas: dict[tuple[int, int], list[TopicLog]] = {}
-    for number, cluster in enumerate(clusters):
-        for node, directory in cluster.wanted():
-            if directory.topic == topic:
-                # No gap is judged here, so the topic's policies are not needed.
-                log = TopicLog(number, node, *read_log(directory, (), limits))
-                replicas.setdefault((number, directory.partition), []).append(log)
+    places = places_of(clusters, topic)
+    read = each(partial(_read, limits=limits, is_whole=each is map), [directory for *_, directory in places])
+    for (number, node, directory), found in zip(places, read, strict=True):
+        replicas.setdefault((number, directory.partition), []).append(TopicLog(number, node, *found))
     if clusters and not replicas and not optional:
-        places = ", ".join(node.path for cluster in clusters for node in cluster.nodes)
-        report(Finding.of("topic-missing", places, f"no partition of {topic} is here", topic=topic))
+        paths = ", ".join(node.path for cluster in clusters for node in cluster.nodes)
+        report(Finding.of("topic-missing", paths, f"no partition of {topic} is here", topic=topic))
     chosen = [max(logs, key=lambda log: reach(log.partition)) for _, logs in sorted(replicas.items())]
     for log in chosen:
         for finding in log.partition.findings:
             report(finding)
     return chosen
+
+
+def places_of(clusters: Sequence[Cluster], topic: str) -> list[tuple[int, LogDirectory, PartitionDirectory]]:
+    """Return where a topic's partitions are: the cluster's number, the node, and the partition's directory."""
+    return [
+        (number, node, directory)
+        for number, cluster in enumerate(clusters)
+        for node, directory in cluster.wanted()
+        if directory.topic == topic
+    ]
+
+
+def _read(directory: PartitionDirectory, limits: Limits, *, is_whole: bool) -> ReadLog:
+    """Read one log. No gap is judged here, so the topic's policies are not needed."""
+    found = read_log(directory, (), limits)
+    return found if is_whole else found._replace(scans=[])
+
+
+def moment_among(moment: Moment | None, logs: Sequence[TopicLog]) -> Moment:
+    """Return a moment of these logs; None stands for their ends. Raises UnsupportedError as ``Moment.among`` does."""
+    if moment is None or not logs:
+        return Moment()
+    newest = max(log.partition.newest_broker for log in logs)
+    return moment.among(newest, max(log.partition.log_end_offset for log in logs))

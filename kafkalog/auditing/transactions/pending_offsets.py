@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kafkalog.auditing.topics import ABORTED, PENDING, Fates
+import numpy as np
+
+from kafkalog.auditing.topics import ABORTED, COMMIT_TYPES, PENDING, STATES, Fates, Names
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
-from kafkalog.format.message import MalformedError
-from kafkalog.format.records.consumer_offsets import offset_commit_key
+from kafkalog.format.internal import Internal
 from kafkalog.log.chunk import Limits
+from kafkalog.log.expansion import OVER_BUDGET
+from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.log.readers import segment_chunks
 
 __all__ = ["pending_offsets"]
 
@@ -22,23 +24,18 @@ __all__ = ["pending_offsets"]
 def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: Limits) -> Iterator[Finding]:
     """Yield for each group and producer how many offset commits are in open and in aborted transactions."""
     fates = Fates(verdicts.rows, (PENDING, ABORTED))
-    if not fates.producers:
+    if not len(fates):
         return
     counts: Counter[tuple[int, str, str]] = Counter()
     for segment in directory.segments:
         try:
-            for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
-                producers = chunk.heads.column(kernel.PRODUCER_ID)
-                for row, producer in enumerate(producers):
-                    if producer not in fates.producers or chunk.heads.cell(kernel.ATTRIBUTES, row) & 48 != 16:
-                        chunk.skip(row)
-                for block in chunk.records():
-                    for number in range(block.recs.count):
-                        record = block.record(number)
-                        producer = producers[block.recs.cell(kernel.BATCH, number)]
-                        fate = fates.of(producer, record.offset)
-                        if fate is not None and (group := _group(record.key)) is not None:
-                            counts[producer, group, fate.state] += 1
+            for records in internal_blocks(
+                segment.path, Internal.OFFSETS, limits, segment.size, transactions_of=fates.producers
+            ):
+                if isinstance(records, InternalRecords):
+                    _count(records, fates, counts)
+                elif records.code == OVER_BUDGET:
+                    yield records
         except UnreadableError:  # the scan has reported it
             continue
     for (producer, group, state), count in sorted(counts.items()):
@@ -60,9 +57,15 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
         )
 
 
-def _group(key: bytes | None) -> str | None:
-    try:
-        found = offset_commit_key(key)
-    except MalformedError:
-        return None
-    return None if found is None else found.group
+def _count(records: InternalRecords, fates: Fates, counts: Counter[tuple[int, str, str]]) -> None:
+    """Count a block's commits whose keys could be read, by producer, group and state."""
+    producer_id = records.of_batches(kernel.PRODUCER_ID)
+    fate = fates.rows(producer_id, records.offset)
+    parts = records.keys(COMMIT_TYPES, np.flatnonzero(fate >= 0))
+    rows = np.sort(np.concatenate([np.empty(0, np.intp), *(part.of for part in parts)]))
+    groups = Names()
+    group = groups.numbers(records, *(records.field(parts, "group", number)[rows] for number in (0, 1)))
+    columns = np.column_stack([producer_id[rows], group, fates.states(fate[rows])])
+    found, count = np.unique(columns, axis=0, return_counts=True)
+    for (producer, number, state), many in zip(found.tolist(), count.tolist(), strict=True):
+        counts[producer, groups.texts[number], STATES[state] or ""] += many

@@ -5,36 +5,12 @@ A coordinator keeps each group's state in them; a null value deletes the key's s
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkalog.format.definitions import message
 from kafkalog.format.message import MalformedError, decode, escaped_text
 from kafkalog.format.primitives import Text
 from kafkalog.format.schema import Value
 
-__all__ = ["OffsetCommitKey", "offset_commit_key", "with_protocol"]
-
-
-class OffsetCommitKey(NamedTuple):
-    """The group and the partition whose offset a record commits, or deletes if its value is null."""
-
-    group: str
-    topic: str
-    partition: int
-
-
-def offset_commit_key(key: bytes | None) -> OffsetCommitKey | None:
-    """Read a key; None if the record is not an offset commit.
-
-    Raises MalformedError if the bytes are not such a key.
-    """
-    if key is None or len(key) < 2:
-        raise MalformedError(f"the key needs 2 bytes for its type, found {len(key or b'')}")
-    number = int.from_bytes(key[:2], "big", signed=True)
-    if number not in (0, 1):
-        return None
-    fields = decode(message("consumer_offsets", "OffsetCommitKey"), 0, key[2:]).fields
-    return OffsetCommitKey(fields["group"], fields["topic"], fields["partition"])
+__all__ = ["with_protocol"]
 
 
 def with_protocol(fields: dict[str, Value], text: Text = escaped_text) -> dict[str, Value]:

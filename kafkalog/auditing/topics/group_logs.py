@@ -1,0 +1,167 @@
+"""One partition of ``__consumer_offsets``: its groups and their commits, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, CommitKeys, Names, WantedNames
+from kafkalog.auditing.topics.committed import Committed
+from kafkalog.auditing.topics.fates import Fates
+from kafkalog.auditing.topics.group_records import GroupRecords, NewestOfGroups
+from kafkalog.auditing.topics.internal import Written, blocks_of_directory, internal_row, split
+from kafkalog.auditing.topics.offsets import Commits
+from kafkalog.auditing.topics.topic_logs import TopicLog
+from kafkalog.findings import Finding
+from kafkalog.log.chunk import Limits
+from kafkalog.log.internal_blocks import InternalRecords
+from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.moment import Moment
+from kafkalog.narrowing import matches
+from kafkalog.tables.column import Table
+from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS
+from kafkalog.txn.columns import Packed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Chosen", "GroupLog", "Item", "group_of", "read_groups"]
+
+_SHARE_PARTITIONS: Final = 15  # ShareGroupStatePartitionMetadata: the type that has topics' names by their ids
+
+Item = tuple[Table, tuple[Any, ...]] | Finding
+
+
+class Chosen(NamedTuple):
+    """Which records count, and which tables are wanted."""
+
+    moment: Moment
+    groups: Collection[str]
+    tables: Container[str]
+
+    def rows(self, records: InternalRecords) -> NDArray[np.bool_]:
+        """Say which records were written by the moment."""
+        found = np.ones(records.count, np.bool_)
+        for limit, column in ((self.moment.offset, records.offset), (self.moment.timestamp, records.timestamp)):
+            if limit is not None:
+                found &= column <= limit
+        return found
+
+    def of(self, records: Iterable[Written], seen: set[str]) -> Iterator[Written]:
+        """Yield the records that count; `seen` gets the groups of all of them."""
+        for record in records:
+            name = group_of(record)
+            if name is not None:
+                seen.add(name)
+            if self.moment.holds(record.offset, record.timestamp) and matches(name, self.groups):
+                yield record
+
+
+class GroupLog:
+    """The groups of one partition of ``__consumer_offsets``."""
+
+    def __init__(self, directory: PartitionDirectory, chosen: Chosen) -> None:
+        self._directory = directory
+        self._chosen = chosen
+        self._names = Names()
+        self._keys = CommitKeys(self._names, Names())
+        self._committed = Committed(self._keys)
+        self._newest = NewestOfGroups()
+        self._records = GroupRecords(self._names)
+        self._wanted = WantedNames(self._names, chosen.groups)
+        self.topics: dict[str, str] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all groups that records are about."""
+        return self._names.texts
+
+    def read(self, transactions: Packed, limits: Limits) -> Iterator[Item]:
+        """Read all records; yield the rows of the tables that have one for each, then the findings.
+
+        `transactions` are those of the log.
+        """
+        fates = Fates(transactions)
+        findings: list[Finding] = []
+        for records in blocks_of_directory(self._directory, limits, findings.append):
+            findings += records.findings()
+            yield from self._take(records, fates)
+        yield from findings
+        for numbered in (self._names, self._keys, self._records):
+            numbered.forget_bytes()
+
+    def _take(self, records: InternalRecords, fates: Fates) -> Iterator[Item]:
+        chosen, is_read = self._chosen, records.is_read & self._chosen.rows(records)
+        is_commit = is_read & np.isin(records.type, COMMIT_TYPES)
+        commits = self._commits(records, np.flatnonzero(is_commit), fates)
+        self._committed.take(commits)
+        self._newest.take(records, commits.rows, self._keys.group[commits.key])
+        others = np.flatnonzero(is_read & ~is_commit)
+        self._records.take(records, others, self._wanted)
+        self._name_topics(records, others)
+        offsets: Iterator[tuple[Any, ...]] = iter(())
+        if OFFSETS.name in chosen.tables:
+            offsets = commits.offset_rows(self._directory.log, self._keys, fates)
+        if INTERNAL.name not in chosen.tables:
+            yield from ((OFFSETS, row) for row in offsets)
+            return
+        of_commits = dict(zip(commits.rows.tolist(), offsets, strict=False))
+        for number in np.flatnonzero(chosen.rows(records)).tolist():
+            for record in split(records.written(number), []):
+                if matches(group_of(record), chosen.groups):
+                    directory = self._directory
+                    yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
+            if number in of_commits:
+                yield OFFSETS, of_commits[number]
+
+    def _commits(self, records: InternalRecords, rows: NDArray[Any], fates: Fates) -> Commits:
+        keys = self._keys.numbers(records, rows)
+        if self._wanted.narrow:
+            is_one = self._wanted.of(self._keys.group[keys])
+            rows, keys = rows[is_one], keys[is_one]
+        return Commits.of(records, rows, keys, fates, self._chosen.moment)
+
+    def _name_topics(self, records: InternalRecords, rows: NDArray[Any]) -> None:
+        """Note the ids and names of the topics that share groups' records name."""
+        for number in rows[records.type[rows] == _SHARE_PARTITIONS].tolist():
+            for record in split(records.written(number), []):
+                if matches(group_of(record), self._chosen.groups):
+                    self.topics.update(_topics_of(record))
+
+    def rows(self) -> Iterator[Item]:
+        """Yield the rows of the groups and of what they have committed."""
+        log = self._directory.log
+        if GROUPS.name in self._chosen.tables:
+            names = self._names.texts
+            keys = self._records.keys()
+            committed, pending = self._committed.counts(len(names))
+            for group in sorted(self._newest.groups | keys.keys(), key=names.__getitem__):
+                state = self._records.state(group, keys.get(group, ()))
+                counts = committed[group], pending[group]
+                yield GROUPS, state.row(names[group], log, counts, self._newest.of(group))
+        if COMMITTED.name in self._chosen.tables:
+            yield from ((COMMITTED, row) for row in self._committed.rows(log))
+
+
+def read_groups(log: TopicLog, chosen: Chosen, limits: Limits) -> tuple[GroupLog, list[Finding]]:
+    """Read a log of which no table has a row for each record; return its groups and what is wrong with records."""
+    groups = GroupLog(log.partition.directory, chosen)
+    findings = [item for item in groups.read(log.partition.transactions, limits) if isinstance(item, Finding)]
+    return groups, findings
+
+
+def group_of(record: Written) -> str | None:
+    """Return the group that a record is about; None where its key names none."""
+    key = record.content.key if record.content is not None else None
+    name: str | None = (key or {}).get("group", (key or {}).get("groupId"))
+    return name
+
+
+def _topics_of(record: Written) -> Iterator[tuple[str, str]]:
+    """Yield ids and names of the topics that a share group's record names."""
+    value = (record.content.value if record.content is not None else None) or {}
+    for listed in ("initializingTopics", "initializedTopics"):
+        for topic in value.get(listed) or ():
+            yield topic["topicId"], topic["topicName"]

@@ -1,0 +1,172 @@
+"""The records of a segment of an internal topic, a block at a time, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from kafkalog.findings import Finding
+from kafkalog.format import kernel
+from kafkalog.format import message_ops as ops
+from kafkalog.format.batch import CONTROL, TRANSACTIONAL, Batch, CellTable
+from kafkalog.format.internal import Internal
+from kafkalog.format.internal_block import DOUBT, TYPE, VERSION, InternalBlock
+from kafkalog.format.kernel import Bytes
+from kafkalog.format.message_program import Program
+from kafkalog.log.chunk import Chunk, Limits
+from kafkalog.log.internals import Written, read_internal
+from kafkalog.log.records import RecordBlock
+from kafkalog.log.segment import segment_chunks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["InternalRecords", "Part", "internal_blocks"]
+
+
+class Part(NamedTuple):
+    """The records of a block that one program read: their rows in the block, and in the program's table."""
+
+    program: Program
+    of: NDArray[Any]
+    rows: NDArray[Any]
+
+
+class InternalRecords:
+    """One block's records; the next block uses the same buffers.
+
+    `count` rows have a place in the log, facts of their batch, a `type`, and say whether key and value could be read.
+    """
+
+    def __init__(
+        self, file: str, internal: Internal, reader: InternalBlock, heads: CellTable, block: RecordBlock
+    ) -> None:
+        self.file = file
+        self.block = block
+        self._internal = internal
+        self._reader = reader
+        self._heads = heads
+        reader.read(block.buf, block.recs)
+        self.count = block.recs.count
+        facts, keys, values, recs = (table.numpy() for table in (reader.facts, reader.keys, reader.values, block.recs))
+        self.type = facts[TYPE]
+        self.version = facts[VERSION]
+        self.offset = recs[kernel.OFFSET]
+        self.timestamp = recs[kernel.TIMESTAMP]
+        self.key_start, self.key_size = recs[kernel.KEY_START], recs[kernel.KEY_SIZE]
+        self.value_start, self.value_size = recs[kernel.VALUE_START], recs[kernel.VALUE_SIZE]
+        self._doubt = facts[DOUBT]
+        self._key_row, self._value_row = keys[ops.M_ROW], values[ops.M_ROW]
+        self._batch = recs[kernel.BATCH] if block.outer is None else np.full(self.count, block.outer)
+
+    @property
+    def buf(self) -> Bytes:
+        """Return the bytes that positions are in."""
+        return self.block.buf
+
+    @property
+    def is_tombstone(self) -> NDArray[np.bool_]:
+        """Say which values are null."""
+        found: NDArray[np.bool_] = self.value_size < 0
+        return found
+
+    @property
+    def is_read(self) -> NDArray[np.bool_]:
+        """Say which records of a topic with keys could be read, tombstones among them."""
+        found: NDArray[np.bool_] = (self._key_row >= 0) & ((self._value_row >= 0) | (self.value_size < 0))
+        return found
+
+    def of_batches(self, column: int) -> NDArray[np.int64]:
+        """Return a column of the batches' headers, for each record."""
+        found: NDArray[np.int64] = self._heads.numpy()[column][self._batch]
+        return found
+
+    @property
+    def is_transactional(self) -> NDArray[np.bool_]:
+        """Say which records are part of a transaction."""
+        attributes, magic = self.of_batches(kernel.ATTRIBUTES), self.of_batches(kernel.MAGIC)
+        found: NDArray[np.bool_] = (attributes & TRANSACTIONAL != 0) & (magic > 1)
+        return found
+
+    def keys(self, types: Collection[int], rows: NDArray[Any]) -> list[Part]:
+        """Return the parts of these rows, which ascend and whose keys could be read, by their types."""
+        kinds = self._reader.kinds
+        return [
+            part
+            for number in types
+            if number in kinds and (key := kinds[number].key) is not None
+            for part in self._part(key, rows, self.type[rows] == number, self._key_row)
+        ]
+
+    def values(self, types: Collection[int], rows: NDArray[Any]) -> list[Part]:
+        """Return the parts of these rows, which ascend, whose values could be read, by their types and versions."""
+        kinds = self._reader.kinds
+        found: list[Part] = []
+        for number in types:
+            for version, program in enumerate(kinds[number].values if number in kinds else ()):
+                if self._reader.tables.rows(program.table):
+                    is_one = (self.type[rows] == number) & (self.version[rows] == version)
+                    found += self._part(program, rows, is_one, self._value_row)
+        return found
+
+    @staticmethod
+    def _part(
+        program: Program, rows: NDArray[Any], is_one: NDArray[np.bool_], places: NDArray[np.int64]
+    ) -> Iterator[Part]:
+        of = rows if is_one.all() else rows[is_one]
+        at = places[of]
+        if len(at) and at.min() < 0:
+            of, at = of[at >= 0], at[at >= 0]
+        if len(of):
+            yield Part(program, of, at)
+
+    def field(self, parts: Collection[Part], name: str, number: int = 0, absent: int = -1) -> NDArray[np.int64]:
+        """Return the `number`-th column of a field for each record of the block; `absent` where no part has it."""
+        found = np.full(self.count, absent, np.int64)
+        for program, of, rows in parts:
+            for one in program.structure.fields:
+                if one.name == name:
+                    column = self._reader.tables.column(program.table, one.column + number)
+                    found[of] = np.frombuffer(column, np.int64)[rows]
+        return found
+
+    def written(self, number: int) -> Iterator[Written | Finding]:
+        """Yield what one record says, and what is wrong with it."""
+        batch = Batch.of(self._heads, int(self._batch[number]))
+        return read_internal(self.file, batch, self.block.record(number), self._internal)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is wrong with the records."""
+        for number in np.flatnonzero(self._doubt).tolist():
+            yield from (item for item in self.written(number) if isinstance(item, Finding))
+
+
+def internal_blocks(
+    file: str, internal: Internal, limits: Limits | None = None, max_bytes: int | None = None,
+    transactions_of: NDArray[np.int64] | None = None,
+) -> Iterator[InternalRecords | Finding]:  # fmt: skip
+    """Yield the records of a segment of an internal topic without control records, and what is wrong with its bytes.
+
+    With `transactions_of`, only those that these producers wrote in transactions. Findings about the records
+    themselves are those of ``InternalRecords.findings``. Raises UnreadableError where the file can't be opened or read.
+    """
+    reader = InternalBlock(internal)
+    for chunk in segment_chunks(file, limits=limits, max_bytes=max_bytes):
+        _leave_out(chunk, transactions_of)
+        for block in chunk.records():
+            if block.recs.count:
+                yield InternalRecords(file, internal, reader, chunk.heads, block)
+            yield from block.findings
+        yield from chunk.findings
+
+
+def _leave_out(chunk: Chunk, transactions_of: NDArray[np.int64] | None) -> None:
+    """Leave control batches out of a chunk's records, and others than those of producers' transactions."""
+    heads = chunk.heads.numpy()
+    attributes, is_old = heads[kernel.ATTRIBUTES], heads[kernel.MAGIC] < 2
+    is_left_out = (attributes & CONTROL != 0) & ~is_old
+    if transactions_of is not None:
+        is_left_out |= (attributes & TRANSACTIONAL == 0) | ~np.isin(heads[kernel.PRODUCER_ID], transactions_of)
+    heads[kernel.SECTION_START][is_left_out] = -1
