@@ -23,12 +23,14 @@ from kafkalog.format.kernel import NONE
 
 __all__ = [
     "BASE64",
+    "BELOW_ZERO",
     "BIT",
     "BITS",
     "CELL",
     "DELTA",
     "ESCAPED",
     "HOLDS",
+    "NEGATIVE",
     "NEVER",
     "NOTHING",
     "NOT_NEGATIVE",
@@ -42,15 +44,16 @@ __all__ = [
     "UNKNOWN",
     "bytes_kinds",
     "fill",
+    "texts",
 ]
 
 # Rules: what a value is of its cell. The cell; the cell's masked bits; whether it is not 0; the same two of attributes
 # that exist since magic 2; by magic and attributes, who set the timestamps; a size, -1 for any below 0; a count, 0 for
-# any below 0; how far the last offset is from the cell.
-CELL, BITS, HOLDS, SINCE_2, BIT, TIMES, SIZE, NOT_NEGATIVE, DELTA = range(9)
+# any below 0; how far the last offset is from the cell; whether it is below 0.
+CELL, BITS, HOLDS, SINCE_2, BIT, TIMES, SIZE, NOT_NEGATIVE, DELTA, NEGATIVE = range(10)
 # When a value is null: never; if the header of a wrapper of magic 0 or 1 has none; for magic 0 and 1; for magic 2; if
-# the batch has no delete horizon.
-NEVER, UNKNOWN, OLD, NO_MESSAGE, NO_HORIZON = range(5)
+# the batch has no delete horizon; if the cell is below 0. Only the last one is for any table.
+NEVER, UNKNOWN, OLD, NO_MESSAGE, NO_HORIZON, BELOW_ZERO = range(6)
 # What bytes are: null; ASCII that JSON writes as it is; other UTF-8; not UTF-8.
 NOTHING, PLAIN, ESCAPED, BASE64 = range(4)
 _PLAIN: Final = bytes(c for c in range(0x20, 0x7F) if c not in b'"\\')
@@ -88,7 +91,9 @@ def fill(
     gone: cython.bint
     if first < 0 or count < 0 or first + count > len(picks) or at < 0 or at + count > len(cells):
         raise IndexError
-    if column < 0 or column >= rows or rows <= ATTRIBUTES:
+    if column < 0 or column >= rows:
+        raise IndexError
+    if rows <= ATTRIBUTES and (3 <= rule <= 5 or rule == 8 or 1 <= absent <= 4):
         raise IndexError
     if absent and (bit < 0 or bit + count > 8 * len(valid)):
         raise IndexError
@@ -113,12 +118,16 @@ def fill(
             v = v if v >= 0 else 0
         elif rule == 8:
             v = _minus(source[at_last + row], v)
+        elif rule == 9:
+            v = v < 0
         cells[at + i] = v
     if absent:
         for i in range(count):
             row = picks[first + i]
-            magic = source[at_magic + row]
-            if absent == 1:
+            magic = 0 if absent == 5 else source[at_magic + row]
+            if absent == 5:
+                gone = source[start + row] < 0
+            elif absent == 1:
                 gone = magic < 2 and source[start + row] == none
             elif absent == 2:
                 gone = magic < 2
@@ -130,6 +139,41 @@ def fill(
                 valid[(bit + i) >> 3] &= 255 ^ (1 << ((bit + i) & 7))
             else:
                 valid[(bit + i) >> 3] |= 1 << ((bit + i) & 7)
+
+
+def texts(
+    places: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    column: cython.Py_ssize_t,
+    picks: cython.const[cython.longlong][::1],
+    count: cython.Py_ssize_t,
+    cells: cython.longlong[::1],
+    at: cython.Py_ssize_t,
+    room: cython.Py_ssize_t,
+    weight: cython.Py_ssize_t,
+) -> None:
+    """Write the texts whose start and size are in two columns of `places` as a column, and add up what they weigh.
+
+    A text has three runs of cells, `room` apart: start, size, and whether there is one. A line has 6 bytes of room for
+    each byte that it weighs, and a text that is ready takes at most 2 for each of its own.
+    """
+    i: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    size: cython.longlong
+    if count < 0 or count > len(picks) or count > room or min(at, weight) < 0 or at + 3 * room > len(cells):
+        raise IndexError
+    if weight + count > len(cells) or column < 0 or (column + 2) * capacity > len(places):
+        raise IndexError
+    for i in range(count):
+        row = picks[i]
+        if row < 0 or row >= capacity:
+            raise IndexError
+        size = places[(column + 1) * capacity + row]
+        cells[at + i] = places[column * capacity + row]
+        cells[at + room + i] = size
+        cells[at + 2 * room + i] = 0 if size < 0 else 1
+        if size > 0:
+            cells[weight + i] += size // 3 + 1
 
 
 @cython.cfunc

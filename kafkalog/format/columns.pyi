@@ -19,11 +19,13 @@ TIMES: int
 SIZE: int
 NOT_NEGATIVE: int
 DELTA: int
+NEGATIVE: int
 NEVER: int
 UNKNOWN: int
 OLD: int
 NO_MESSAGE: int
 NO_HORIZON: int
+BELOW_ZERO: int
 NOTHING: int
 PLAIN: int
 ESCAPED: int
@@ -46,4 +48,15 @@ def fill(
 ) -> None: ...
 def bytes_kinds(
     buf: Bytes, cells: Cells | NDArray[np.int64], starts: int, sizes: int, kinds: int, count: int
+) -> None: ...
+def texts(
+    places: Cells,
+    capacity: int,
+    column: int,
+    picks: Cells,
+    count: int,
+    cells: Cells,
+    at: int,
+    room: int,
+    weight: int,
 ) -> None: ...

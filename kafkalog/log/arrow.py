@@ -15,6 +15,7 @@ import numpy as np
 from kafkalog.findings import Finding
 from kafkalog.format import gathering
 from kafkalog.format.columns import bytes_kinds
+from kafkalog.format.internal import Internal
 from kafkalog.log.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.readers import warn
@@ -89,10 +90,15 @@ def segment_as_arrow(
     schema: Schema,
     selection: Selection,
     on_finding: Callable[[Finding], object] | None = None,
+    internal: Internal | None = None,
 ) -> Iterator[RecordBatch]:
-    """Yield the selected rows of ``batches`` or ``records`` of a segment, with the columns of the schema."""
+    """Yield the selected rows of a segment's batches or records, or of its records as those of an internal topic.
+
+    They have the columns of the schema.
+    """
     made = ArrowRows(schema, (file,))
-    for item in segment_rows(file, chunks, {table.name: schema.names}, selection, room=ARROW_ROOM):
+    wanted = {table.name: schema.names}
+    for item in segment_rows(file, chunks, wanted, selection, internal, room=ARROW_ROOM, spaced=True):
         if isinstance(item, Rows):
             yield from made.add(item)
         elif on_finding is not None and isinstance(item, Finding):
@@ -134,7 +140,7 @@ class ArrowRows:
     def _column(self, column: BlockColumn) -> _Column:
         if column.kind is Kind.FILE:
             return _File(self._names, self._files)
-        if column.kind in (Kind.TEXT, Kind.BASE64):
+        if column.kind in (Kind.TEXT, Kind.BASE64, Kind.JSON):
             return _Strings()
         return _Lists() if column.kind is Kind.HEADERS else _Cells()
 
@@ -175,13 +181,18 @@ class _Cells(_Column):
     def __init__(self) -> None:
         self._parts: list[NDArray[np.int64]] = []
         self._absent: list[NDArray[np.bool_]] = []
-        self._words: tuple[str, ...] = ()
+        self._words: tuple[str, ...] = ()  # of all blocks; those of another file may differ
+        self._shown: tuple[str, ...] = ()
+        self._first = 0
         self._is_bool = False
 
     def add(self, block: Block, column: BlockColumn, start: int, stop: int) -> None:
         cells = np.frombuffer(block.cells, np.int64)
         self._parts.append(cells[column.at + start : column.at + stop].copy())
-        self._words = column.words
+        if column.words != self._shown:
+            self._shown, self._first = column.words, len(self._words)
+            self._words += tuple(word.encode("utf-8", "backslashreplace").decode() for word in column.words)
+        self._parts[-1] += self._first
         self._is_bool = column.kind is Kind.BOOL
         if column.bit >= 0:
             first, last = column.bit + start, column.bit + stop

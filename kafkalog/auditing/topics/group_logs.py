@@ -99,11 +99,11 @@ class GroupLog:
             yield from ((OFFSETS, row) for row in offsets)
             return
         of_commits = dict(zip(commits.rows.tolist(), offsets, strict=False))
-        for number in np.flatnonzero(chosen.rows(records)).tolist():
-            for record in split(records.written(number), []):
-                if chosen.group in (None, group_of(record)):
-                    directory = self._directory
-                    yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
+        directory = self._directory
+        for number, record in records.numbered(np.flatnonzero(chosen.rows(records))):
+            if isinstance(record, Finding) or chosen.group not in (None, group_of(record)):
+                continue
+            yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
             if number in of_commits:
                 yield OFFSETS, of_commits[number]
 
@@ -116,10 +116,10 @@ class GroupLog:
 
     def _name_topics(self, records: InternalRecords, rows: NDArray[Any]) -> None:
         """Note the ids and names of the topics that share groups' records name."""
-        for number in rows[records.type[rows] == _SHARE_PARTITIONS].tolist():
-            for record in split(records.written(number), []):
-                if self._chosen.group in (None, group_of(record)):
-                    self.topics.update(_topics_of(record))
+        named = rows[records.type[rows] == _SHARE_PARTITIONS]
+        for record in split(records.written(named) if len(named) else (), []):
+            if self._chosen.group in (None, group_of(record)):
+                self.topics.update(_topics_of(record))
 
     def rows(self) -> Iterator[Item]:
         """Yield the rows of the groups and of what they have committed."""
