@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "cli"), str(Path(__file__).parent)]
+# KAFKALOG_LIB is another build of the packages than the checkout's, such as the sanitized one.
+_LIB: Final = os.environ.get("KAFKALOG_LIB")
+sys.path[:0] = [*([_LIB] if _LIB else [str(ROOT), str(ROOT / "cli")]), str(Path(__file__).parent), str(ROOT / "tests")]
 _EDGES: Final = (b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x80\0\0\0", bytes(8), b"\xff" * 8, b"\x80" * 10, b"\0", b"\x01")
 
 
@@ -133,19 +135,25 @@ def main() -> int:
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2], sys.argv[3:])
         return 0
+    from directories import COUNTS
     from targets import TARGETS, seeds
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--at-random", action="store_true", help="without atheris, also where it is installed")
+    parser.add_argument("--seed", type=int, help="of the changes that are made at random; by default the time")
     parser.add_argument("targets", nargs="*", choices=[[], *TARGETS], help="by default all")
     options = parser.parse_args()
     failed = 0
     for name in options.targets or TARGETS:
-        if importlib.util.find_spec("atheris"):
+        if importlib.util.find_spec("atheris") and not options.at_random:
             failed |= by_coverage(name, options.seconds)
         else:
-            inputs = for_so_long(changed_seeds(seeds(name), time.time_ns()), options.seconds)
+            seed = time.time_ns() if options.seed is None else options.seed
+            inputs = for_so_long(changed_seeds(seeds(name), seed), options.seconds)
             print(f"{name}: {at_random(name, TARGETS[name], inputs)} ran", flush=True)
+    for line in COUNTS.lines() if COUNTS.runs else ():
+        print(line)
     return 1 if failed else 0
 
 

@@ -14,8 +14,10 @@ from crc32c import crc32c
 
 import kafkalog
 import plain  # the tests' helpers
+from directories import directories
 from kafkalog import CATALOGUE, Limits
 from kafkalog.auditing.verification import check_headers, check_records
+from kafkalog.escape import escape, escape_bytes
 from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
 from kafkalog.format.compression import DecompressionError, OverLimitError, decompress
 from kafkalog.format.control import control_record
@@ -25,7 +27,6 @@ from kafkalog.format.snapshot import producer_snapshot
 from kafkalog.txn.columns import Columns
 from kafkalog.txn.extents import collapse
 from kafkalog.txn.loops import EXTENT_COLUMNS
-from kafkalog_cli.escape import escape, escape_bytes
 from malformed import CASES, LEGAL
 from official import FIXTURES
 from scanned import EXTENTS
@@ -133,6 +134,7 @@ def escaping(data: bytes) -> None:
 
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
     "frame": frame, "records": records, "codecs": codecs, "side_files": side_files, "fold": fold, "escaping": escaping,
+    "directories": directories,
 }  # fmt: skip
 
 
@@ -147,6 +149,8 @@ def seeds(target: str) -> list[bytes]:
     if target == "codecs":
         packed = [case for case in cases if case[16] == 2 and case[22] & 7]
         return [*stored, *(bytes([12 + case[22] & 7]) + case[61:] for case in packed)]
+    if target == "directories":  # a seed is only a number: the directories are made of brokers' files
+        return [*stored, *(bytes(range(first, first + 16)) for first in (0, 16, 32))]
     if target == "fold":
         return [*stored, bytes(range(200)), bytes(5), b"\1\0\0\0\0\3\0\0\0\4\1\1\0"]
     part = FIXTURES / "k4-b-codecs" / "data"

@@ -1,6 +1,6 @@
 # The package for type checkers and editors; __init__.py says at run time where each name lives.
 
-from kafkalog.api import Judged, Result, audit, groups, metadata, transactions, verify
+from kafkalog.api import Judged, Result, audit, groups, metadata, space, transactions, verify
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
 from kafkalog.findings import CATALOGUE, Code, Finding, Severity
 from kafkalog.format.batch import Batch, Record
@@ -115,6 +115,7 @@ __all__ = [
     "scan_source",
     "segment_chunks",
     "show",
+    "space",
     "time_index",
     "transactions",
     "verify",

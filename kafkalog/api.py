@@ -1,4 +1,4 @@
-"""Whole directories in one call: audit, verify, transactions, groups, metadata, with typed results.
+"""Whole directories in one call: audit, verify, transactions, groups, metadata, space, with typed results.
 
 The rows are those of the commands of the same names, column by column.
 """
@@ -16,18 +16,19 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
 from kafkalog.log.rows import finding_rows
-from kafkalog.quantities import ms_of
+from kafkalog.quantities import When, time_of
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.audit import AUDIT_TABLES, FINDINGS
 from kafkalog.tables.internal import COMMITTED, GROUPS, SHARE_OFFSETS, TRANSITIONS
 from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, TOPICS
+from kafkalog.tables.space import SPACE
 from kafkalog.tables.verify import VERIFY_TABLES
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Summary
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
 
-__all__ = ["Judged", "Result", "audit", "groups", "metadata", "transactions", "verify"]
+__all__ = ["Judged", "Result", "audit", "groups", "metadata", "space", "transactions", "verify"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Row = tuple[Any, ...]
@@ -84,11 +85,13 @@ def audit(
 ) -> Judged:  # fmt: skip
     """Report what happened to every transaction and offset under log directories, like ``kafkalog txn-audit``.
 
-    `now` is ms since 1970 or ISO-8601. With `jobs` above 1, processes read segments; 0 stands for all processors, None
-    for the command's default. An input that could not be read is a finding, and raises nothing.
+    `now` is ms since 1970, ISO-8601, or relative to the newest time that a broker wrote: ``-1h``. With `jobs` above 1,
+    processes read segments; 0 stands for all processors, None for the command's default. An input that could not be
+    read is a finding, and raises nothing.
     """
+    from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
     from kafkalog.auditing.pipeline import audit as run
-    from kafkalog.auditing.transactions import AuditOptions, Summary, audit_batches, audit_rows
+    from kafkalog.auditing.transactions import AuditOptions, Summary
 
     options = AuditOptions(
         limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), transaction_max_timeout_ms,
@@ -96,7 +99,8 @@ def audit(
     )  # fmt: skip
     found = run(_paths(paths), options)
     findings = [*_unreadable(found.unreadable), *found.findings()]
-    return _judged(Summary.of(found), AUDIT_TABLES, findings, partial(audit_rows, found), partial(audit_batches, found))
+    rows, batches = partial(rows_of_audit, found), partial(batches_of_audit, found)
+    return _judged(Summary.of(found), AUDIT_TABLES, findings, rows, batches)
 
 
 def verify(
@@ -108,12 +112,14 @@ def verify(
     `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share. An input
     that could not be read is a finding, and raises nothing.
     """
+    from kafkalog.auditing.incidents import rows_of_verification
     from kafkalog.auditing.verification import VerifyOptions
     from kafkalog.auditing.verification import verify as run
 
     found = run(_paths(paths), VerifyOptions(limits or Limits(), depth, hashed, jobs, replicas))
     findings = [*_unreadable(found.unreadable), *found.findings()]
-    return _judged(found.summary(), VERIFY_TABLES, findings, found.rows, _batched(found.rows))
+    rows = partial(rows_of_verification, found)
+    return _judged(found.summary(), VERIFY_TABLES, findings, rows, _batched(rows))
 
 
 def transactions(
@@ -134,13 +140,13 @@ def groups(
     tables: Sequence[str] = (GROUPS.name, COMMITTED.name, SHARE_OFFSETS.name), limits: Limits | None = None,
     jobs: int | None = 1,
 ) -> Result:  # fmt: skip
-    """Show groups and their committed offsets, like ``kafkalog groups``; one `group`, or as of a moment.
+    """Show groups and their committed offsets, like ``kafkalog groups``; of a `group`, or as of a moment.
 
-    `jobs` is as in ``audit``.
+    `group` is a name or a pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if there is none.
     """
     from kafkalog.auditing.topics import group_rows
 
-    return _result(group_rows(_paths(paths), _moment(offset, time), limits, group, tables, jobs), tables)
+    return _result(group_rows(_paths(paths), _moment(offset, time), limits, _one(group), tables, jobs), tables)
 
 
 def metadata(
@@ -148,22 +154,50 @@ def metadata(
     tables: Sequence[str] = (BROKERS.name, FEATURES.name, TOPICS.name, CONFIGS.name, LEADERSHIP.name),
     limits: Limits | None = None,
 ) -> Result:  # fmt: skip
-    """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; one `topic`, or as of a moment."""
+    """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; of a `topic`, or as of a moment.
+
+    `topic` is a name or a pattern. Raises NothingMatchesError if there is none.
+    """
     from kafkalog.auditing.topics import metadata_view
 
-    return _result(metadata_view(_paths(paths), _moment(offset, time), limits, topic, tables), tables)
+    return _result(metadata_view(_paths(paths), _moment(offset, time), limits, _one(topic), tables), tables)
+
+
+def space(
+    paths: Paths, *, now: int | str | None = None, keys: bool = False,
+    server_properties: str | os.PathLike[str] | None = None, topic_configs: str | os.PathLike[str] | None = None,
+    tables: Sequence[str] = (SPACE.name,), limits: Limits | None = None,
+) -> Result:  # fmt: skip
+    """Say where the bytes are and what holds those that could go, like ``kafkalog space``.
+
+    `keys` reads the keys of all partitions, not only of those below 64 MiB. Settings that the metadata log does not
+    have are read from the two files. Raises UnreadableError if one of these can't be read.
+    """
+    from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
+
+    options = SpaceOptions(
+        limits or Limits(), _ms(now), keys,
+        {} if server_properties is None else read_broker_properties(server_properties),
+        {} if topic_configs is None else read_topic_configs(os.fspath(topic_configs)),
+    )  # fmt: skip
+    found = measure(_paths(paths), options)
+    return _result([*_unreadable(found.unreadable), *found.items(tables)], tables)
 
 
 def _paths(paths: Paths) -> Sequence[str | os.PathLike[str]]:
     return [paths] if isinstance(paths, str | os.PathLike) else paths
 
 
-def _ms(time: int | str | None) -> int | None:
-    return ms_of(time) if isinstance(time, str) else time
+def _ms(time: int | str | None) -> When | None:
+    return time_of(time) if isinstance(time, str) else time
 
 
 def _moment(offset: int | None, time: int | str | None) -> Moment | None:
     return None if offset is None and time is None else Moment(offset, _ms(time))
+
+
+def _one(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)
 
 
 def _unreadable(lines: Iterable[str]) -> Iterator[Finding]:

@@ -1,17 +1,22 @@
 """What the program cannot do. Whatever is wrong with the evidence is a Finding instead.
 
 KafkaLogError
+├── NothingMatchesError a filter leaves nothing to look at
 ├── UnreadableError     a file can't be opened or read, or is no file of the kind asked for
 └── UnsupportedError    a request that this version can't answer
 """
 
 from __future__ import annotations
 
-__all__ = ["KafkaLogError", "UnreadableError", "UnsupportedError"]
+__all__ = ["KafkaLogError", "NothingMatchesError", "UnreadableError", "UnsupportedError"]
 
 
 class KafkaLogError(Exception):
     """The program cannot do what was asked."""
+
+
+class NothingMatchesError(KafkaLogError):
+    """A filter names what is not there; the message says what is."""
 
 
 class UnreadableError(KafkaLogError):

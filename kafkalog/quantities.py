@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
-__all__ = ["bytes_of", "ms_of"]
+__all__ = ["Ago", "When", "at_newest", "bytes_of", "ms_of", "plausible", "time_of"]
 
 _SIZE: Final = re.compile(r"(\d+)\s*(?:b|([kmg])i?b?)?", re.IGNORECASE)
 _SHIFTS: Final = {"": 0, "k": 10, "m": 20, "g": 30}
 _MS: Final = re.compile(r"-?\d+")
+_AGO: Final = re.compile(r"(?:now)?([+-])(\d{1,9})\s*(ms|s|m|min|h|d)", re.IGNORECASE)
+_UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_FIRST_MS: Final = 1_262_304_000_000  # 2010
+_LAST_MS: Final = 2_208_988_800_000  # 2040
 
 
 def bytes_of(text: str) -> int:
@@ -24,16 +28,61 @@ def bytes_of(text: str) -> int:
     return int(match[1]) << _SHIFTS[(match[2] or "").lower()]
 
 
+class Ago(NamedTuple):
+    """A time `ms` before the newest one of what is read, which is known only then; after it if negative."""
+
+    ms: int
+
+
+When = int | Ago
+
+
 def ms_of(text: str) -> int:
     """Read a time as ms since 1970, or as ISO-8601; without a zone it is UTC. Return ms since 1970.
 
-    Raises ValueError, whose message names the text and shows two valid times.
+    Raises ValueError, whose message names the text and shows two valid times; of seconds, microseconds and nanoseconds
+    since 1970 it shows the ms.
     """
     if _MS.fullmatch(text.strip()):
-        return int(text)
+        value = int(text)
+        for unit, in_ms in (
+            ("seconds", value * 1000),
+            ("microseconds", value // 1000),
+            ("nanoseconds", value // 10**6),
+        ):
+            if plausible(in_ms):
+                shown = datetime.fromtimestamp(in_ms / 1000, UTC).isoformat().replace("+00:00", "Z")
+                raise ValueError(f"{text!r} is a time in {unit} ({shown}); in milliseconds it is {in_ms}")
+        return value
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(f"{text!r} is not a time, such as 2026-11-21T03:00:00Z or 1795230000000") from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
+
+
+def time_of(text: str) -> When:
+    """Read a time like ``ms_of``, or one that is relative to the newest: ``now``, ``-90s``, ``-5m``, ``-1h``, ``-2d``.
+
+    Raises ValueError as ``ms_of`` does.
+    """
+    match = _AGO.fullmatch(text.strip())
+    if text.strip().lower() == "now":
+        return Ago(0)
+    if match is None:
+        return ms_of(text)
+    ms = int(match[2]) * _UNITS[match[3].lower()]
+    return Ago(ms if match[1] == "-" else -ms)
+
+
+def at_newest(when: When | None, newest: int) -> int:
+    """Return a time in ms, given the newest one; None stands for that."""
+    if isinstance(when, Ago):
+        return newest - when.ms
+    return newest if when is None else when
+
+
+def plausible(ms: int) -> bool:
+    """Say whether a time is one of Kafka's: between 2010 and 2040."""
+    return _FIRST_MS <= ms < _LAST_MS

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kafkalog import Finding, Severity
+from kafkalog.auditing.incidents.rows import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.rows import audit_rows
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.tables.verify import VERIFY_TABLES
 from verified import accounted
@@ -38,7 +38,7 @@ def _audited(paths: Sequence[Path]) -> Found:
     found = audit(paths)
     rows: dict[str, list[tuple[Any, ...]]] = {}
     for table in ("partitions", "transactions", "gaps", "producers"):
-        for row in audit_rows(found, table):
+        for row in rows_of_audit(found, table):
             rows.setdefault(str(row[0]), []).append(row)
     return Found(list(found.findings()), found.unreadable, rows)
 

@@ -19,8 +19,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import build
+from kafkalog.auditing.incidents.rows import rows_of_audit
 from kafkalog.auditing.transactions.audit import Audit
-from kafkalog.auditing.transactions.rows import audit_rows
 from kafkalog.format import kernel
 from kafkalog.format.batch import CellTable
 from kafkalog.tables import TABLES
@@ -480,4 +480,4 @@ def write_epochs(folder: Path, *rows: tuple[int, int]) -> None:
 
 def table(audit: Audit, name: str) -> list[Row]:
     """The rows of one table of an audit, each as a mapping."""
-    return [dict(zip(TABLES[name].names, row, strict=True)) for row in audit_rows(audit, name)]
+    return [dict(zip(TABLES[name].names, row, strict=True)) for row in rows_of_audit(audit, name)]

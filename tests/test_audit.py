@@ -12,10 +12,10 @@ from unittest import mock
 
 import pytest
 
+from kafkalog.auditing.incidents.rows import rows_of_audit
 from kafkalog.auditing.pipeline import executors
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audit import Audit
-from kafkalog.auditing.transactions.rows import audit_rows
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
@@ -66,7 +66,7 @@ def audited(case: Path) -> Audit:
 
 def rows_of(case: Path, table: str) -> list[dict[str, Any]]:
     names = TABLES[table].names
-    return [dict(zip(names, row, strict=True)) for row in audit_rows(audited(case), table)]
+    return [dict(zip(names, row, strict=True)) for row in rows_of_audit(audited(case), table)]
 
 
 def expected(case: Path) -> dict[str, Any]:
@@ -284,4 +284,4 @@ def test_more_jobs_find_the_same(jobs: int) -> None:
 
     assert len(rows_of(case, "gaps")) > 10
     for table in AUDIT_TABLES:
-        assert list(audit_rows(found, table.name)) == list(audit_rows(audited(case), table.name)), table.name
+        assert list(rows_of_audit(found, table.name)) == list(rows_of_audit(audited(case), table.name)), table.name

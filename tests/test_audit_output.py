@@ -60,7 +60,7 @@ def test_parquet_carries_the_schema_version(tmp_path: Path) -> None:
         footer = json.loads(pq.read_metadata(file).metadata[b"org.apache.spark.sql.parquet.row.metadata"])
         assert {column["metadata"]["schema_version"] for column in footer["fields"]} == {SCHEMA_VERSION}
         assert [column["name"] for column in footer["fields"]] == found.column_names == list(TABLES[name].names)
-        lists = [{key: json.dumps(row[key]) if isinstance(row[key], list) else row[key] for key in row}
+        lists = [{key: json.dumps(row[key]) if isinstance(row[key], (list, dict)) else row[key] for key in row}
                  for row in rows.table(name)]  # fmt: skip
         assert found.to_pylist() == lists, name
 

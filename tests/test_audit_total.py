@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
+from kafkalog.auditing.incidents.rows import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.transactions.rows import audit_rows
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import AUDIT_TABLES
@@ -55,7 +55,7 @@ def test_spoiled_files_cost_no_exception(tmp_path: Path, case: str) -> None:
         path.write_bytes(spoiled)
         found = audit(sorted(root.glob("data*")))
         for table in AUDIT_TABLES:
-            for row in audit_rows(found, table.name):
+            for row in rows_of_audit(found, table.name):
                 assert len(row) == len(table.names)
         summary = Summary.of(found)
         assert summary.verdict()
@@ -68,7 +68,7 @@ def test_a_partition_without_segments_is_a_row(tmp_path: Path) -> None:
     """All of its segments are gone, its directory and other partitions are there."""
     root = materialize(FIXTURES / "v2.8-hanging", tmp_path)
     (root / "data" / "ledger-1" / "00000000000000000000.log").unlink()
-    rows = audit_rows(audit([root / "data"]), "partitions")
+    rows = rows_of_audit(audit([root / "data"]), "partitions")
     places = [TABLES["partitions"].names.index(name) for name in ("topic", "partition", "segments")]
     found = [tuple(row[place] for place in places) for row in rows]
 

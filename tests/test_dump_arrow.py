@@ -77,8 +77,8 @@ def test_several_tables_are_a_directory(form: str, tmp_path: Path) -> None:
 
     assert ended.status == 0
     assert sorted(path.name for path in out.iterdir()) == [
-        f"{name}.{form}" for name in ("batches", "control", "findings", "records")
-    ]
+        *(f"{name}.{form}" for name in ("batches", "control", "findings")), "provenance.json", f"records.{form}",
+    ]  # fmt: skip
     rows = rows_of("--deep-iteration", SEGMENT)
     for name in ("batches", "control", "records"):
         assert read(out / f"{name}.{form}").num_rows == sum(row["table"] == name for row in rows)

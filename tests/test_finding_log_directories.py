@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -279,16 +279,17 @@ def test_a_partition_s_directory_is_not_walked_into(tmp_path: Path, monkeypatch:
         broker(tmp_path / "a" / "data", number, marked=False)
     (tmp_path / "junk" / "more").mkdir(parents=True)
     asked: list[str] = []
-    listing = os.scandir
-
-    def counted(path: str) -> Any:
-        asked.append(os.path.relpath(path, tmp_path))
-        return listing(path)
-
-    monkeypatch.setattr(os, "scandir", counted)
+    from kafkalog.log import storage
     from kafkalog.log.search import search
     from kafkalog.log.storage import open_tree
 
+    opening = storage.open_unnoticed
+
+    def counted(path: str, flags: int) -> int:
+        asked.append(os.path.relpath(path, tmp_path))
+        return opening(path, flags)
+
+    monkeypatch.setattr(storage, "open_unnoticed", counted)
     found = search(open_tree(str(tmp_path)), str(tmp_path))
 
     assert found.places == [str(tmp_path / "a" / "data")]

@@ -17,6 +17,7 @@ from targets import INPUTS, TARGETS, seeds
 # How many changed seeds each target is given: some seconds of a core, and the same work on any machine.
 RUNS: Final = {
     "frame": 40_000, "records": 12_000, "codecs": 100_000, "side_files": 30_000, "fold": 2_500, "escaping": 25_000,
+    "directories": 60,
 }  # fmt: skip
 
 

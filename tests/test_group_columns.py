@@ -73,7 +73,7 @@ def test_the_columns_are_what_each_record_alone_says(
 ) -> None:
     """All tables and findings, in the same order, at every moment, whatever was written."""
     folder = write_offsets(tmp_path_factory.mktemp("log"), *records)
-    found = list(group_rows([folder], moment, group=group, tables=GROUP_TABLES))
+    found = list(group_rows([folder], moment, groups=() if group is None else (group,), tables=GROUP_TABLES))
 
     assert found == list(modelled_rows(str(folder), moment, group))
 

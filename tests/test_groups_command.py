@@ -330,7 +330,12 @@ def test_tables_as_parquet(tmp_path: Path) -> None:
     lines = table("committed", folder)
 
     assert ended.status == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["committed", "findings", "groups"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "committed",
+        "findings",
+        "groups",
+        "provenance.json",
+    ]
     found = pq.read_table(tmp_path / "out" / "committed").to_pylist()
     assert found == [{name: row[name] for name in found[0]} for row in lines]
     assert pq.read_table(tmp_path / "out" / "findings").num_rows == 0

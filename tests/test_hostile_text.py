@@ -16,8 +16,8 @@ import build
 import state_topic
 from hostile import HOSTILE
 from invoke import kafkalog
+from kafkalog.escape import escape
 from kafkalog.tables import SCHEMA_VERSION
-from kafkalog_cli.escape import escape
 from offsets_topic import Marker, Write, commit_key, commit_value, write_offsets
 from pseudo import acting, on_terminal, plain
 

@@ -87,7 +87,7 @@ def test_a_dump_of_a_side_file_imports_nothing_slow(suffix: str, segment: Path) 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_codec_s_package_is_imported_where_it_is_needed(codec: str, segment: Path) -> None:
     """Records of that codec bring it in, so that the tests above can see it; headers alone do not."""
-    segment.write_bytes(build.batch(build.record(), codec=CODECS[codec]))
+    segment.write_bytes(build.batch(build.record(bytes(100)), codec=CODECS[codec]))
 
     assert codec in _imported(COMMAND, "dump", "--print-data-log", segment)
     assert codec not in _imported(COMMAND, "dump", segment)
@@ -128,7 +128,7 @@ def test_the_version_needs_no_command_tree() -> None:
     assert {name for name in imported if name.startswith("kafkalog")} <= {
         "kafkalog", "kafkalog.format", "kafkalog.format.kernel", "kafkalog.format.checksums", "kafkalog.format._shadow",
         "kafkalog.outcome", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.exit", "kafkalog_cli.main",
-        "kafkalog_cli.version",
+        "kafkalog_cli.signals", "kafkalog_cli.version",
     }  # fmt: skip
 
 

@@ -114,9 +114,9 @@ def test_the_metadata_survives_every_flip(step: int) -> None:
         for table, rows in {
             "brokers": metadata_view._brokers(metadata, "d", moment),
             "features": metadata_view._features(metadata, "d", moment),
-            "topics": metadata_view._topics(metadata, "d", moment, None),
-            "configs": metadata_view._configs(metadata, "d", moment, None),
-            "leadership": metadata_view._leadership(metadata, "d", moment, None),
+            "topics": metadata_view._topics(metadata, "d", moment, ()),
+            "configs": metadata_view._configs(metadata, "d", moment, ()),
+            "leadership": metadata_view._leadership(metadata, "d", moment, ()),
         }.items():
             for row in rows:
                 check(row, table)

@@ -335,14 +335,14 @@ def test_a_partition_without_a_segment_is_one_without_batches(tmp_path: Path) ->
 def test_what_lies_above_a_partition_may_be_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The partition is audited; that its checkpoints can't be read is told."""
     folder = plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "plain")])
-    listing = os.scandir
+    opening = os.open
 
-    def closed(path: str) -> object:
-        if os.fspath(path) == str(tmp_path):
+    def closed(path: str, *flags: int) -> int:
+        if path == str(tmp_path):
             raise PermissionError(13, "Permission denied")
-        return listing(path)
+        return opening(path, *flags)
 
-    monkeypatch.setattr(os, "scandir", closed)
+    monkeypatch.setattr(os, "open", closed)
     found = open_log_directory(folder)
 
     assert [directory.topic for directory in found.partitions] == ["t"]

@@ -16,7 +16,7 @@ from kafkalog.auditing.side_files.snapshot_witness import differences, states_of
 from kafkalog.findings import Severity
 from kafkalog.format.snapshot import producer_snapshot
 from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.producer_states import COLUMNS, collapse, events
+from kafkalog.txn.producer_states import COLUMNS, ProducerStates, collapse
 from plain import Batch, Broker
 
 LOGS = plain.logs(count=1)
@@ -27,7 +27,9 @@ FIELDS = (
 
 
 def of(batches: list[Batch]) -> Columns:
-    return events(*plain.as_heads(batches))
+    states = ProducerStates()
+    states.batches(*plain.as_heads(batches))
+    return states.result()[0]
 
 
 @given(LOGS)

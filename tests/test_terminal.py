@@ -14,8 +14,8 @@ import pytest
 from handmade import batch, each, one, record, segment
 from hostile import HOSTILE
 from invoke import PARTITION, SEGMENT, kafkalog, processed
+from kafkalog.escape import escape, escape_bytes
 from kafkalog.tables import TABLES
-from kafkalog_cli.escape import escape, escape_bytes
 from pseudo import FOREIGN, acting, on_terminal, plain
 
 FORMS = ("kafka", "table", "ndjson", "json", "csv")

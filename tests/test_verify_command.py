@@ -102,7 +102,9 @@ def test_every_format_has_the_same_rows(table: str, tmp_path: Path) -> None:
     assert tuple(header) == columns
     assert len(cells) == len(mine)
     assert kafkalog(*command, "-o", tmp_path / "out").status == 1
-    assert pq.read_table(tmp_path / "out" / table).to_pylist() == rows.table(table)
+    lists = [{key: json.dumps(row[key]) if isinstance(row[key], (list, dict)) else row[key] for key in row}
+             for row in rows.table(table)]  # fmt: skip
+    assert pq.read_table(tmp_path / "out" / table).to_pylist() == lists
 
 
 def test_a_folder_of_rows_without_parquet(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """``python -m kafkalog_cli`` is the command ``kafkalog``."""
 
-from kafkalog_cli.main import main
+from kafkalog_cli.start import main
 
 main()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkalog.tables.audit import AUDIT_TABLES
-from kafkalog_cli.options import in_order, status_options, table_option
-from kafkalog_cli.params import Time
+from kafkalog_cli.options import in_order, limit_options, limits_of, status_options, table_option
+from kafkalog_cli.params import TIMES, Time
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import AuditOptions
@@ -21,7 +21,8 @@ SHOWN: Final = tuple(name for name in TABLE_NAMES if name != "visible")  # visib
 
 audit_options: Final = in_order(
     table_option(TABLE_NAMES),
-    click.option("--now", type=Time(), help="Treat this time as the present.  [default: newest broker time]"),
+    click.option("--now", type=Time(), metavar="TIME",
+                 help=f"Treat this time as the present: {TIMES}  [default: newest broker time]"),
     click.option(
         "--snapshot", is_flag=True, help="The inputs show one moment: a file system snapshot, or a stopped broker."
     ),
@@ -37,6 +38,7 @@ audit_options: Final = in_order(
         help="Number of partitions of __transaction_state, if no metadata log gives it.",
     ),
     click.option("--hash", "hashed", is_flag=True, help="With Parquet: add each segment's SHA-256 to provenance.json."),
+    limit_options,
     status_options(),
 )  # fmt: skip
 
@@ -46,6 +48,7 @@ def audit_options_of(params: Mapping[str, Any], jobs: int | None = None) -> Audi
     from kafkalog.auditing.transactions import AuditOptions
 
     return AuditOptions(
-        snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000), now=params["now"],
-        max_timeout_ms=params["max_timeout_ms"], state_partitions=params["state_partitions"], jobs=jobs,
+        limits_of(params), snapshot=params["snapshot"], copy_ms=round(params["copy_minutes"] * 60_000),
+        now=params["now"], max_timeout_ms=params["max_timeout_ms"], state_partitions=params["state_partitions"],
+        jobs=jobs,
     )  # fmt: skip

@@ -33,7 +33,7 @@ _CONF = "Every option except --input and --output can also be set as spark.kafka
     help="A broker's log directory, or a pattern; repeat for more.",
 )
 @click.option("--output", required=True, metavar="DIR", help="New directory for the output.")
-@click.option("--overwrite", is_flag=True, help="Replace the content of --output.")
+@click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
 @click.option(
     "--split-bytes", type=Size(), default="128MiB", show_default=True, help="How much one task reads, approximately."
 )
@@ -52,10 +52,11 @@ def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -
     paths = (*inputs, *more)
     if not paths:
         raise click.UsageError("Inputs are missing: name directories with --input.")
-    return run_bulk(paths, master=None)
+    ctx = click.get_current_context()
+    return run_bulk(paths, ctx.params["output"], overwrite=ctx.params["overwrite"], master=None)
 
 
-def run_bulk(paths: Sequence[str], *, master: str | None) -> int:
+def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str | None) -> int:
     """Run the job with the command's parameters; the session's configuration may set those that were left out."""
     try:
         from kafkalog_spark.session import active_session, open_session, told
@@ -64,7 +65,7 @@ def run_bulk(paths: Sequence[str], *, master: str | None) -> int:
     started, ctx = time.time(), click.get_current_context()
     mine = active_session() is None
     session = open_session(master)
-    params = dict(ctx.params)
+    params = ctx.params | {"output": output, "overwrite": overwrite}
     for param in ctx.command.params:
         name = param.name or ""
         value = told(session, param.opts[-1].lstrip("-"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 import click
@@ -14,11 +13,11 @@ from kafkalog.tables import TABLES
 from kafkalog_cli.dumping import SEGMENTS, DumpRequest, counted_of, dump_rows
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import name_of
-from kafkalog_cli.output import data_stream
+from kafkalog_cli.output import Target, write_provenance
 from kafkalog_cli.render.rows import BlockSink, CsvSink
 from kafkalog_cli.render.sinks import sink_of
 
-__all__ = ["dump_arrow", "dump_sink"]
+__all__ = ["dump_files", "dump_sink"]
 
 
 def dump_sink(
@@ -38,32 +37,34 @@ def dump_sink(
     return CsvSink(stream, columns, TABLES[name], escaped=terminal and not raw)
 
 
-def dump_arrow(
-    form: str, output: Path | None, request: DumpRequest, columns: Sequence[str], inputs: Sequence[Path],
-    outcome: Outcome, *, terminal: bool,
-) -> None:  # fmt: skip
-    """Write Arrow or Parquet: one table to a file or to standard output, or several to a new directory.
+def dump_files(
+    form: str, target: Target, request: DumpRequest, columns: Sequence[str], inputs: Sequence[str], outcome: Outcome
+) -> None:
+    """Write Arrow or Parquet of one table to a file or to standard output, or a directory with a file for each table.
 
     Raises UsageError if that is a terminal, or if several tables would go to one file.
     """
-    from kafkalog_cli.render.arrow import arrow_directory, arrow_stream
-    from kafkalog_cli.render.parquet import new_directory, parquet_engine
+    if form != "ndjson":
+        from kafkalog_cli.render.parquet import parquet_engine
 
-    parquet_engine()
-    if terminal:
+        parquet_engine()
+    if target.on_terminal:
         raise click.UsageError(f"--format {form} is not for a terminal: name a file with -o, or redirect it.")
-    if output is not None and not output.suffix:
+    if target.is_folder(form):
+        from kafkalog_cli.render.folders import folder_sink
+
         tables = _in_order({*_expected(request), "findings"})
-        with (
-            new_directory(output, [*map(str, inputs)]) as folder,
-            arrow_directory(form, folder, columns, tables, request.files) as sink,
-        ):
-            dump_rows(request, sink, outcome, findings_as_rows=True)
+        with target.folder(inputs) as folder:
+            with folder_sink(form, folder, columns, tables, request.files) as sink:
+                dump_rows(request, sink, outcome, findings_as_rows=True)
+            write_provenance(folder)
         return
     if len(request.tables) > 1:
         raise click.UsageError(f"Several tables in {form} need a directory: name one, without a suffix, with -o.")
+    from kafkalog_cli.render.arrow import arrow_stream
+
     table = request.tables[0] if request.tables else _only_table(request)
-    with data_stream(output, inputs) as stream:
+    with target.stream(inputs) as stream:
         sink = arrow_stream(form, stream, columns, table, request.files)
         dump_rows(request, sink, outcome, findings_as_rows=table == "findings")
 

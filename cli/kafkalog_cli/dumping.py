@@ -13,12 +13,12 @@ from kafkalog.format import kernel, selecting
 from kafkalog.log.blocks import Rows
 from kafkalog.log.rows import TABLES_OF, DistinctIds, finding_row, segment_rows, side_file_rows
 from kafkalog.log.selection import Selection
+from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import FINDINGS
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN, check_segment, check_side_file, check_unknown, chunks_of, name_of
 from kafkalog_cli.output import say, say_official
-from kafkalog_cli.progress import Progress
 from kafkalog_cli.render.kafka.options import KafkaTextOptions
 from kafkalog_cli.render.kafka.segments import KafkaText
 from kafkalog_cli.render.kafka.writer import java_path
@@ -80,10 +80,12 @@ class _Run:
         self.show = show
         self.unreadable = unreadable
         self.given = 0
-        self.progress = Progress(request.files)
+        sizes = [os.path.getsize(file) for file in request.files if os.path.isfile(file)]
+        watch().begin(sum(sizes), len(sizes))
 
     def report(self, finding: Finding) -> None:
         self.outcome.count(finding.severity)
+        watch().found([finding])
         self.show(finding)
 
     def each(self, handle: Callable[[str, FileName], None]) -> None:
@@ -96,8 +98,6 @@ class _Run:
                     self.unreadable(file, str(error))
         except Enough:
             pass
-        finally:
-            self.progress.close()
 
     def begin(self, file: str, name: FileName) -> None:
         """Look at a segment before it is read."""
@@ -161,8 +161,7 @@ def dump_rows(request: DumpRequest, sink: BlockSink, outcome: Outcome, *, findin
             return
         if name.kind in SEGMENTS:
             run.begin(file, name)
-            read = chunks_of(file, request.limits, request.max_bytes, sink.flush)
-            chunks = run.progress.over(file, read)
+            chunks = chunks_of(file, request.limits, request.max_bytes, sink.flush)
             names = {table: sink.names(TABLES[table]) for table in request.wanted if table in TABLES}
             most = (
                 None if request.limit is None or counted_of(request.wanted) != "records" else request.limit - run.given
@@ -223,7 +222,7 @@ def dump_text(request: DumpRequest, stream: BinaryIO, outcome: Outcome) -> None:
             if name.offset is not None or name.kind is FileKind.KRAFT_SNAPSHOT:
                 text.log_start(name)
             run.begin(file, name)
-            for chunk in run.progress.over(file, chunks_of(file, request.limits, request.max_bytes, flush)):
+            for chunk in chunks_of(file, request.limits, request.max_bytes, flush):
                 if plain:
                     text.chunk(file, chunk)
                 else:

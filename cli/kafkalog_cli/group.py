@@ -13,7 +13,8 @@ from kafkalog_cli.version import version_line
 __all__ = ["cli"]
 
 _COMMANDS: Final = (
-    "dump", "txn-audit", "verify", "salvage", "show", "transactions", "groups", "metadata", "explain", "schema",
+    "dump", "txn-audit", "verify", "salvage", "show", "transactions", "groups", "metadata", "space", "timeline",
+    "report", "explain", "schema",
 )  # fmt: skip
 
 

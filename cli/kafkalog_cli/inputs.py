@@ -95,7 +95,7 @@ def _head(file: str) -> bytes:
             raise
         import shlex
 
-        words = f"{file}: a directory: did you mean `kafkalog txn-audit {shlex.quote(file)}`?"
+        words = f"{file}: a directory: did you mean `kafkalog txn-audit {shlex.quote(file.removesuffix('!'))}`?"
         raise UnreadableError(words) from None
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from kafkalog_cli.exit import Exit, OutputError, PipeClosedError
+from kafkalog_cli.signals import Signals, signals_raised
 from kafkalog_cli.version import version_line
 
 if TYPE_CHECKING:
@@ -21,15 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 
-def _terminate(_number: int, _frame: Any) -> NoReturn:
-    raise SystemExit(Exit.TERMINATED)
-
-
 def main(command: click.Command | None = None) -> NoReturn:
     """Run a command, by default kafkalog with its subcommands, and exit with its status."""
-    signal.signal(signal.SIGTERM, _terminate)
+    with signals_raised() as signals:
+        try:
+            status = _ended(command, signals)
+        except KeyboardInterrupt:  # also while Python loads the command
+            status = Exit.INTERRUPTED
+    sys.exit(status)
+
+
+def _ended(command: click.Command | None, signals: Signals) -> int:
+    """Run a command, give all of its output away, and return the exit status."""
     version_only = command is None and sys.argv[1:] == ["--version"]  # needs no command tree
-    status = Exit.FINE if version_only else _run(command)
+    status = Exit.FINE if version_only else _run(command, signals)
     try:
         if version_only:
             print(version_line())
@@ -43,19 +48,24 @@ def main(command: click.Command | None = None) -> NoReturn:
     if status in (Exit.CLOSED_PIPE, Exit.OUTPUT_FAILED) and sys.stdout is not None:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's own flush does not fail
-    sys.exit(status)
+    return status
 
 
-def _run(command: click.Command | None) -> int:
+def _run(command: click.Command | None, signals: Signals) -> int:
     import click
 
-    from kafkalog_cli.escape import escape
+    from kafkalog.errors import NothingMatchesError, UnreadableError, UnsupportedError
+    from kafkalog.escape import escape
+    from kafkalog.log.watch import set_watch
+    from kafkalog_cli.progress import Progress
 
     if command is None:
         from kafkalog_cli.group import cli
 
         command = cli
     stdout, stderr = sys.stdout, sys.stderr
+    progress = Progress()
+    set_watch(progress)
     try:
         result = command.main(prog_name=command.name if command.name != "cli" else "kafkalog", standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -65,6 +75,11 @@ def _run(command: click.Command | None) -> int:
         click.UsageError(shown, error.ctx).show()
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
+        progress.hide()
+        from kafkalog_cli.output import say
+
+        for line in progress.so_far():
+            say(line)
         return Exit.INTERRUPTED
     except (BrokenPipeError, PipeClosedError):
         return Exit.CLOSED_PIPE
@@ -73,6 +88,14 @@ def _run(command: click.Command | None) -> int:
             raise
         sys.stdout, sys.stderr = stdout, stderr  # on a closed pipe, click wraps them and exits with 1
         return Exit.CLOSED_PIPE
+    except (NothingMatchesError, UnreadableError) as error:
+        from kafkalog_cli.output import say
+
+        say(f"error: {error}")
+        return Exit.INCOMPLETE
+    except UnsupportedError as error:
+        click.UsageError(escape(str(error))).show()
+        return Exit.USAGE
     except OutputError as error:
         print(f"kafkalog: error: {error}", file=sys.stderr)
         return Exit.OUTPUT_FAILED
@@ -80,9 +103,13 @@ def _run(command: click.Command | None) -> int:
         print(f"kafkalog: error: output: {error.strerror}", file=sys.stderr)
         return Exit.OUTPUT_FAILED
     except Exception as error:  # the last resort: one line for the user, the rest for a bug report
+        if signals.number:  # some packages make an ImportError of it
+            return 128 + signals.number
         if os.environ.get("KAFKALOG_TRACEBACK"):
             raise
         print(f"kafkalog: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         print("kafkalog: set KAFKALOG_TRACEBACK=1 to see where", file=sys.stderr)
         return Exit.INTERNAL
+    finally:
+        progress.hide()
     return int(result or 0)

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.log.names import local_path
+from kafkalog.narrowing import Narrowing
 from kafkalog.tables import Table
-from kafkalog_cli.params import Size, form_of, names_of
+from kafkalog_cli.output import Target
+from kafkalog_cli.params import NumberRanges, Size, TimeZone, form_of, names_of
 
 __all__ = [
+    "ROW_FORMS",
     "columns_option",
+    "findings_option",
     "format_option",
     "in_order",
     "jobs_option",
     "limit_options",
+    "limits_of",
     "max_batch_bytes_option",
-    "output_option",
+    "max_expansion_option",
+    "narrowing_options",
+    "output_options",
     "row_form",
     "status_options",
     "storage_options",
     "table_option",
+    "topic_option",
     "transactional_id_option",
+    "tz_option",
+    "unpacked",
+    "unpacked_option",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -36,7 +50,7 @@ class Option(Protocol):
     def __call__(self, command: Command, /) -> Command: ...
 
 
-_FORMATS: Final = ("table", "ndjson", "json", "csv", "parquet")
+ROW_FORMS: Final = ("table", "ndjson", "json", "csv", "arrow", "parquet")
 
 
 def in_order(*options: Option) -> Option:
@@ -51,7 +65,7 @@ def in_order(*options: Option) -> Option:
 
 
 def format_option(
-    formats: Sequence[str] = _FORMATS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
+    formats: Sequence[str] = ROW_FORMS, default: str = "table; with -o, from its suffix; without a suffix, parquet"
 ) -> Option:
     """Declare ``--format``, as `form`; without it the suffix of ``-o`` decides."""
     return click.option("--format", "form", type=click.Choice(formats), help=f"Output format.  [default: {default}]")
@@ -74,10 +88,30 @@ def columns_option(tables: Sequence[Table]) -> Option:
     return click.option("--columns", callback=names_of(known), metavar="A,B", help="Columns to show, in this order.")
 
 
-def output_option(text: str, *, directory: bool = True, required: bool = False) -> Option:
-    """Declare ``-o``: a file, or with `directory` a new directory, too."""
-    kind = click.Path(path_type=Path, dir_okay=directory)
-    return click.option("-o", "--output", type=kind, required=required, help=text)
+def output_options(text: str, *, folders: bool = True, required: bool = False) -> Option:
+    """Declare ``-o`` and what is done to what is there, as `target`; `text` says what ``-o`` names.
+
+    Without `folders` a command writes no directories.
+    """
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def run(*arguments: Any, output: str | None, no_clobber: bool, overwrite: bool = False, **others: Any) -> Any:
+            if no_clobber and overwrite:
+                raise click.UsageError("--no-clobber and --overwrite exclude each other.")
+            path = None if output in (None, "-") else Path(output or "")
+            return command(*arguments, target=Target(path, overwrite, no_clobber), **others)
+
+        again = click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
+        options = in_order(
+            click.option("-o", "--output", type=click.Path(), required=required, metavar="NAME",
+                         help=f"{text} `-` is standard output."),
+            click.option("--no-clobber", is_flag=True, help="Replace nothing: exit with 4 if NAME exists."),
+            *((again,) if folders else ()),
+        )  # fmt: skip
+        return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
+
+    return decorate
 
 
 def max_batch_bytes_option(text: str = "Largest batch that is read.") -> Option:
@@ -86,11 +120,49 @@ def max_batch_bytes_option(text: str = "Largest batch that is read.") -> Option:
                         help=text)  # fmt: skip
 
 
+def max_expansion_option() -> Option:
+    """Declare ``--max-expansion``."""
+    return click.option(
+        "--max-expansion", type=Size(),
+        help="Most bytes that all of a file's batches may decompress to.  [default: 8 GiB or 1,000 times the file,"
+        " whichever is less, plus 1 GiB]",
+    )  # fmt: skip
+
+
+def limits_of(params: Mapping[str, Any]) -> Limits:
+    """Return the limits of a command's parameters."""
+    return Limits(params["max_batch_bytes"], params["max_decompressed_bytes"], params["max_expansion"])
+
+
 limit_options: Final = in_order(
     max_batch_bytes_option(),
     click.option("--max-decompressed-bytes", type=Size(), default=Limits().max_decompressed_bytes, show_default=True,
                  help="Largest size that a batch may decompress to."),
+    max_expansion_option(),
 )  # fmt: skip
+
+_MAX_UNPACKED: Final = "kafkalog.max_unpacked_bytes"
+
+
+def _keep_max_unpacked(ctx: click.Context, _param: click.Parameter, value: int) -> None:
+    ctx.meta[_MAX_UNPACKED] = value
+
+
+unpacked_option: Final = click.option(
+    "--max-unpacked-bytes", type=Size(), default="64GiB", show_default=True, expose_value=False,
+    callback=_keep_max_unpacked, help="Most bytes that archives and compressed files are unpacked to, in TMPDIR.",
+)  # fmt: skip
+
+
+def unpacked(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths of a command, with what is in archives in their place, as long as the command runs."""
+    if not any(os.path.isfile(local_path(path.partition("!/")[0])) for path in paths):
+        return tuple(paths)
+    from kafkalog.log.unpacked import unpacked as opened
+
+    ctx = click.get_current_context()
+    return tuple(ctx.with_resource(opened(paths, ctx.meta[_MAX_UNPACKED])))
+
 
 jobs_option: Final = click.option(
     "--jobs",
@@ -98,7 +170,46 @@ jobs_option: Final = click.option(
     help="Number of processes that read segments, 0 for all processors.  [default: 1 below 256 MiB, else up to 4]",
 )
 
-transactional_id_option: Final = click.option("--transactional-id", help="Only this transactional id.")
+tz_option: Final = click.option(
+    "--tz", "zone", type=TimeZone(), default="UTC", show_default=True, help="Time zone of times that people read."
+)
+
+findings_option: Final = click.option(
+    "--findings", is_flag=True, help="Print each finding above a note, too; incidents say what they come to."
+)
+
+transactional_id_option: Final = click.option(
+    "--transactional-id", "transactional_ids", multiple=True, metavar="ID|GLOB",
+    help="Only this transactional id, or those that match; repeat for more.",
+)  # fmt: skip
+topic_option: Final = click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="NAME|GLOB",
+    help="Only this topic, or those that match; repeat for more.",
+)
+
+
+def narrowing_options(command: Command) -> Command:
+    """Declare what an audit can be narrowed to, as `narrowing`."""
+
+    @wraps(command)
+    def run(
+        *arguments: Any, topics: tuple[str, ...], partitions: tuple[range, ...], producer_ids: tuple[int, ...],
+        transactional_ids: tuple[str, ...], **others: Any,
+    ) -> Any:  # fmt: skip
+        return command(*arguments, narrowing=Narrowing(topics, partitions, producer_ids, transactional_ids), **others)
+
+    options = in_order(
+        topic_option,
+        click.option("--partition", "partitions", type=NumberRanges(), default=(), help="Only these partitions."),
+        click.option("--producer-id", "producer_ids", type=int, multiple=True,
+                     help="Only this producer; repeat for more."),
+        transactional_id_option,
+    )  # fmt: skip
+    return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
+
 
 storage_options: Final = in_order(
     click.option("--endpoint", metavar="URL", help="The object store's server, if the environment does not set it."),
@@ -117,9 +228,23 @@ def status_options(default: Severity = Severity.WARNING) -> Option:
     )  # fmt: skip
 
 
-def row_form(form: str | None, output: Path | None, tables: Sequence[object]) -> str:
-    """Return the format of rows: the one that is named, or that of the output's suffix; CSV has one table."""
-    form = form or ("table" if output is None else form_of(output, {"": "parquet", ".txt": "table"}))
+def row_form(
+    form: str | None, target: Target, tables: Sequence[object], others: Mapping[str, str] | None = None
+) -> str:
+    """Return the format: the one that is named, or that of the output's suffix; `others` are a command's own.
+
+    Raises UsageError for a CSV of several tables, and for a file of a format that has a file for each.
+    """
+    form = form or (
+        "table" if target.path is None else form_of(target.path, {"": "parquet", ".txt": "table", **(others or {})})
+    )
     if form == "csv" and len(tables) != 1:
         raise click.UsageError("--format csv takes exactly one --table.")
+    if form in ("arrow", "parquet"):
+        if target.path is None:
+            raise click.UsageError(f"--format {form} needs -o NAME.")
+        if not target.is_folder(form) and len(tables) != 1:
+            raise click.UsageError(
+                f"--format {form} in one file takes exactly one --table; a name without a suffix is a directory."
+            )
     return form

@@ -1,4 +1,4 @@
-"""Where a command's data goes: standard output or a file that appears whole or not at all.
+"""Where a command's data goes: standard output, a file or a directory, which appear whole or not at all.
 
 Data goes to the binary stream: nothing may drop or change a byte. All else goes to standard error.
 """
@@ -9,13 +9,19 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
-from kafkalog_cli.escape import escape
+from kafkalog.escape import escape
+from kafkalog.log.names import is_remote, local_path, unpacked_places
+from kafkalog.log.watch import watch
 from kafkalog_cli.exit import OutputError, PipeClosedError
 
-__all__ = ["data_stream", "is_terminal", "refuse_evidence", "say", "say_official", "temporary_name"]
+__all__ = ["PROVENANCE", "STDOUT", "Target", "is_terminal", "say", "say_official", "write_provenance"]
+
+PROVENANCE: Final = "provenance.json"  # in every directory that kafkalog writes
+FOLDERS: Final = ("ndjson", "arrow", "parquet")  # formats with a file for each table, in a directory
 
 
 def is_terminal() -> bool:
@@ -25,6 +31,7 @@ def is_terminal() -> bool:
 
 def say(text: str) -> None:
     """Write one of kafkalog's own lines to standard error, harmless for a terminal."""
+    watch().hide()
     _to_stderr(f"kafkalog: {escape(text)}")
 
 
@@ -85,38 +92,134 @@ def _only_ours(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-@contextlib.contextmanager
-def data_stream(output: Path | None, inputs: Sequence[Path]) -> Iterator[BinaryIO]:
-    """Give the stream for a command's data.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What ``-o`` names, `path`, None for standard output; what is there is replaced as the two options say.
 
-    A file is written under a temporary name beside it and renamed when it is complete. Raises OutputError if it can't
-    be written, or would be in a directory that evidence is read from, or below it.
+    A file is replaced unless `no_clobber`, a directory only with `overwrite`, and only one that kafkalog wrote.
     """
-    if output is None:
-        if sys.stdout is None:
-            raise OutputError("standard output is closed")
-        stream = _Checked(sys.stdout.buffer, "standard output")
-        yield stream  # type: ignore[misc]  # has the two methods of BinaryIO that renderers use
-        stream.flush()
-        return
-    if output.exists() and not output.is_file():
-        raise OutputError(f"{output}: is not a regular file")
-    folder = output.absolute().parent.resolve()
-    refuse_evidence(output, inputs)
-    name = temporary_name(folder / output.name)
-    try:
-        with open(name, "xb", opener=_only_ours) as file:
-            descriptor = file.fileno()
-            stream = _Checked(file, str(output))
-            yield stream  # type: ignore[misc]  # as above
+
+    path: Path | None = None
+    overwrite: bool = False
+    no_clobber: bool = False
+
+    @property
+    def on_terminal(self) -> bool:
+        """Say whether the data goes to a terminal."""
+        return self.path is None and is_terminal()
+
+    def is_folder(self, form: str) -> bool:
+        """Say whether a format goes to a directory with a file for each table: if the name has no suffix."""
+        return form in FOLDERS and self.path is not None and (not self.path.suffix or self.path.is_dir())
+
+    @contextlib.contextmanager
+    def stream(self, inputs: Sequence[str]) -> Iterator[BinaryIO]:
+        """Give the stream for the data of a command that reads the `inputs`.
+
+        A file is written under a temporary name beside it and renamed when it is complete. Raises OutputError if it
+        can't be written, or would be in a directory that evidence is read from, or below it.
+        """
+        output = self.path
+        if output is None:
+            if sys.stdout is None:
+                raise OutputError("standard output is closed")
+            if is_terminal():
+                watch().silence()
+            stream = _Checked(sys.stdout.buffer, "standard output")
+            yield stream  # type: ignore[misc]  # has the two methods of BinaryIO that renderers use
             stream.flush()
-            os.fsync(descriptor)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(descriptor, 0o666 & ~mask)
-        os.replace(name, output)
-    except OSError as error:
-        raise OutputError(f"{output}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+            return
+        self._refuse(output)
+        if output.exists() and not output.is_file():
+            raise OutputError(f"{output}: is {'a directory' if output.is_dir() else 'not a regular file'}")
+        folder = output.absolute().parent.resolve()
+        refuse_evidence(output, _places(inputs))
+        name = temporary_name(folder / output.name)
+        try:
+            with open(name, "xb", opener=_only_ours) as file:
+                descriptor = file.fileno()
+                stream = _Checked(file, str(output))
+                yield stream  # type: ignore[misc]  # as above
+                stream.flush()
+                os.fsync(descriptor)
+                mask = os.umask(0)
+                os.umask(mask)
+                os.fchmod(descriptor, 0o666 & ~mask)
+            if self.no_clobber:
+                os.link(name, output)  # fails where a file of this name has come meanwhile
+            else:
+                os.replace(name, output)
+        except OSError as error:
+            raise OutputError(f"{output}: {error.strerror}") from error
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
+
+    @contextlib.contextmanager
+    def folder(self, inputs: Sequence[str]) -> Iterator[Path]:
+        """Give a directory that gets its name when it is complete, or is removed.
+
+        Raises OutputError if that can't be done, or if it would be in one of the inputs.
+        """
+        assert self.path is not None
+        output, target = self.path, self.path.absolute()
+        self._refuse(output)
+        if target.exists():
+            if not self.overwrite:
+                raise OutputError(f"{output}: exists already; --overwrite replaces it")
+            if not _is_ours(target):
+                raise OutputError(f"{output}: exists already, and kafkalog did not write it: it is not replaced")
+        refuse_evidence(output, _places(inputs))
+        temporary, old = temporary_name(target), temporary_name(target)
+        try:
+            temporary.mkdir(0o700)
+            yield temporary
+            temporary.chmod(0o755)
+            if target.exists() and self.overwrite:
+                os.rename(target, old)
+            os.rename(temporary, target)
+        except OSError as error:
+            raise OutputError(f"{output}: {error.strerror or error}") from error
+        finally:
+            if old.exists() and not target.exists():
+                os.rename(old, target)
+            import shutil
+
+            for left in (temporary, old):
+                shutil.rmtree(left, ignore_errors=True)
+
+    def _refuse(self, output: Path) -> None:
+        if self.no_clobber and os.path.lexists(output):
+            raise OutputError(f"{output}: exists already (--no-clobber)")
+        for archive in (root.removesuffix("!") for root in unpacked_places()):
+            if output.exists() and output.samefile(local_path(archive)):
+                raise OutputError(f"{output}: is an input; kafkalog never writes there")
+
+
+STDOUT: Final = Target()
+
+
+def _places(inputs: Sequence[str]) -> list[Path]:
+    return [Path(local_path(path)) for path in inputs if not is_remote(path)]
+
+
+def write_provenance(folder: Path) -> None:
+    """Write which version made a directory, of what; an audit and a verification write more."""
+    import json
+
+    from kafkalog.tables import SCHEMA_VERSION
+    from kafkalog.version import VERSION
+
+    about = {"kafkalog": VERSION, "schema_version": SCHEMA_VERSION, "arguments": sys.argv[1:]}
+    (folder / PROVENANCE).write_text(json.dumps(about, indent=1) + "\n")
+
+
+def _is_ours(folder: Path) -> bool:
+    """Say whether kafkalog wrote a directory: it leaves its version in each."""
+    import json
+
+    try:
+        about = json.loads((folder / PROVENANCE).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(about, dict) and "kafkalog" in about

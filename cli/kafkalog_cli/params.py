@@ -10,11 +10,39 @@ from typing import Any, Final
 import click
 
 from kafkalog.log.moment import Moment
-from kafkalog.quantities import bytes_of, ms_of
+from kafkalog.quantities import Ago, When, bytes_of, time_of
+from kafkalog_cli.render.zone import Zone
 
-__all__ = ["At", "NumberRanges", "Offsets", "Size", "Time", "form_of", "names_of"]
+__all__ = [
+    "REPORT_FORMS",
+    "REPORT_SUFFIXES",
+    "TIMES",
+    "At",
+    "NumberRanges",
+    "Offsets",
+    "Size",
+    "Time",
+    "TimeZone",
+    "form_of",
+    "names_of",
+]
 
-_SUFFIXES: Final = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".csv": "csv"}
+REPORT_FORMS: Final = ("markdown", "html", "trace", "timesketch", "prometheus", "junit")
+# What the help of an option says of the times that it takes.
+TIMES: Final = (
+    "2026-11-21T03:00:00Z (UTC without a zone), 2026-11-21, ms since 1970, or -1h, -30m, -2d before the newest."
+)
+_SUFFIXES: Final = {
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".json": "json",
+    ".csv": "csv",
+    ".arrow": "arrow",
+    ".parquet": "parquet",
+}
+REPORT_SUFFIXES: Final = {
+    ".html": "html", ".md": "markdown", ".pftrace": "trace", ".prom": "prometheus", ".xml": "junit", ".txt": "table",
+}  # fmt: skip
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
@@ -32,15 +60,15 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # not generic at run tim
 
 
 class Time(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
-    """A time as ms since 1970 or ISO-8601; without a zone it is UTC."""
+    """A time: ISO-8601, ms since 1970, or relative to the newest one; without a zone it is UTC."""
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> When:
+        if isinstance(value, int | Ago):
             return value
         try:
-            return ms_of(str(value))
+            return time_of(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -96,8 +124,28 @@ def names_of(known: Callable[[], tuple[str, ...]]) -> Callable[[click.Context, c
     return split
 
 
+class TimeZone(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4
+    """A time zone: ``UTC``, ``local``, or a name such as ``Europe/Berlin``."""
+
+    name = "zone"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Zone:
+        if isinstance(value, Zone):
+            return value
+        if value.upper() == "UTC":
+            return Zone()
+        if value == "local":
+            return Zone(local=True)
+        from zoneinfo import ZoneInfo
+
+        try:
+            return Zone(ZoneInfo(value))
+        except (KeyError, OSError, ValueError):
+            self.fail(f"{value!r} is not a time zone, like UTC, local or Europe/Berlin", param, ctx)
+
+
 def form_of(output: Path, others: Mapping[str, str]) -> str:
-    """Choose a format of rows by an output's suffix; `others` are a command's own suffixes."""
+    """Choose a format by an output's suffix; `others` are a command's own suffixes."""
     form = {**_SUFFIXES, **others}.get(output.suffix.lower())
     if form is None:
         raise click.UsageError(f"The suffix {output.suffix!r} does not name a format: choose one with --format.")

@@ -1,68 +1,119 @@
-"""How far a long run is, on standard error and only if that is a terminal."""
+"""How far a long run is, on standard error if that is a terminal; and what was found until an interrupt."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-    from kafkalog import Chunk
 
-from kafkalog.format import kernel
-from kafkalog_cli.escape import escape
+from kafkalog.escape import escape
+from kafkalog.findings import Finding, Severity
+from kafkalog.log.watch import Watch
 
 __all__ = ["Progress"]
 
 _AFTER: Final = 1.0  # seconds of work before anything is drawn
+_BETWEEN: Final = 0.1  # seconds
+_KEPT: Final = 10  # findings that an interrupt shows
 
 
-class Progress:
-    """Counts the bytes of a run's files; draws after a second."""
+class Progress(Watch):
+    """Counts the bytes of a run's segments; draws after a second, unless data goes to the same terminal."""
 
-    def __init__(self, files: Sequence[str]) -> None:
+    def __init__(self) -> None:
         self._shown = sys.stderr is not None and sys.stderr.isatty()
-        self._files = files
-        self._begun = time.monotonic()
-        self._done = 0
+        self._begun = self._drawn = time.monotonic()
+        self._total = self._segments = self._read = self._done = 0
+        self._file = ""
+        self._first: list[Finding] = []
+        self._codes: Counter[str] = Counter()
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
-    def over(self, file: str, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        """Pass chunks on and count their bytes."""
-        if not self._shown:
-            yield from chunks
+    def begin(self, size: int, segments: int) -> None:
+        self._total += size
+        self._segments += segments
+
+    def at(self, file: str, position: int) -> None:
+        if file != self._file:
+            self._done += self._read
+            self._file = file
+        self._read = position
+        if self._shown:
+            self._draw()
+
+    def done(self, file: str, size: int) -> None:
+        self._done += size
+        if self._shown:
+            self._draw(file)
+
+    def found(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            if finding.severity > Severity.NOTE:
+                self._codes[finding.code] += 1
+                if len(self._first) < _KEPT:
+                    self._first.append(finding)
+
+    def tell(self, line: str) -> None:
+        from kafkalog_cli.output import say
+
+        say(line)
+
+    def _draw(self, file: str = "") -> None:
+        now = time.monotonic()
+        if now - self._begun < _AFTER or now - self._drawn < _BETWEEN:
             return
-        at = 0
-        for chunk in chunks:
-            yield chunk
-            if chunk.heads.count:
-                row = chunk.heads.count - 1
-                at = chunk.heads.cell(kernel.POSITION, row) + chunk.heads.cell(kernel.SIZE, row)
-            if self._bar is None and time.monotonic() - self._begun > _AFTER:
-                self._draw()
-            if self._bar is not None and self._task is not None:
-                self._bar.update(self._task, completed=self._done + at, description=escape(os.path.basename(file)))
-        self._done += at
+        self._drawn = now
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    def _draw(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(binary_units=True),
+                TransferSpeedColumn(), console=Console(stderr=True), transient=True,
+            )  # fmt: skip
+            self._task = self._bar.add_task("", total=self._total or None)
+            self._bar.start()
+        if self._task is not None:
+            shown = escape(os.sep.join((file or self._file).split(os.sep)[-2:]))
+            done = self._done + self._read
+            self._bar.update(self._task, completed=done, total=max(self._total, done) or None, description=shown)
 
-        total = sum(os.path.getsize(file) for file in self._files if os.path.isfile(file))
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(binary_units=True),
-            TimeRemainingColumn(), console=Console(stderr=True), transient=True,
-        )  # fmt: skip
-        self._task = self._bar.add_task("", total=total or None)
-        self._bar.start()
-
-    def close(self) -> None:
-        """Remove the bar."""
+    def hide(self) -> None:
         if self._bar is not None:
             self._bar.stop()
+            self._bar = None
+
+    def silence(self) -> None:
+        self.hide()
+        self._shown = False
+
+    def so_far(self) -> Iterator[str]:
+        """Say how much was read, and what was found in it, in lines; in none if nothing was read."""
+        if not self._total:
+            return
+        done = min(self._done + self._read, self._total)
+        segments = f"{self._segments} file{'s' * (self._segments != 1)}"
+        words = ", ".join(f"{count} {code}" for code, count in self._codes.most_common()) or "nothing wrong"
+        yield f"interrupted after {_size(done)} of {_size(self._total)} in {segments}; found so far: {words}"
+        yield from map(str, self._first)
+        if (more := self._codes.total() - len(self._first)) > 0:
+            yield f"and {more} more"
+
+
+def _size(number: int) -> str:
+    """Write a number of bytes as people read it."""
+    if number < 1 << 10:
+        return f"{number} bytes"
+    for unit, shift in (("KiB", 10), ("MiB", 20)):
+        if number < 1 << (shift + 10):
+            return f"{number / (1 << shift):.1f} {unit}"
+    return f"{number / (1 << 30):.1f} GiB"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kafkalog import Finding, Severity
-from kafkalog.log.names import local_path
+from kafkalog import Finding, Limits, Severity
+from kafkalog.errors import NothingMatchesError
 from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Table
 from kafkalog.tables.audit import FINDINGS
@@ -20,13 +19,16 @@ from kafkalog_cli.options import (
     columns_option,
     format_option,
     in_order,
-    output_option,
+    limit_options,
+    output_options,
     row_form,
     status_options,
     table_option,
+    unpacked,
+    unpacked_option,
 )
-from kafkalog_cli.output import data_stream, is_terminal, say
-from kafkalog_cli.params import At
+from kafkalog_cli.output import Target, say, write_provenance
+from kafkalog_cli.params import TIMES, At
 
 if TYPE_CHECKING:
     from kafkalog_cli.render.rows import RowSink
@@ -45,7 +47,8 @@ class ViewOutput:
     form: str
     tables: tuple[Table, ...]
     columns: tuple[str, ...]
-    output: Path | None
+    target: Target
+    limits: Limits
     fail_on: str
     exit_zero: bool
 
@@ -62,36 +65,47 @@ class ViewOutput:
         wanted = self.names
         distinct = DistinctIds()
         with self._sink() as sink:
-            for item in rows:
-                if isinstance(item, Finding):
-                    self._finding(item, sink, outcome, distinct)
-                    continue
-                table, row = item
-                if table.name in wanted and test(table, row):
-                    sink.row(table, row)
+            try:
+                for item in rows:
+                    if isinstance(item, Finding):
+                        self._finding(item, sink, outcome, distinct)
+                        continue
+                    table, row = item
+                    if table.name in wanted and test(table, row):
+                        sink.row(table, row)
+            except NothingMatchesError as error:  # the rows before are findings
+                outcome.incomplete = True
+                say(f"error: {error}")
             sink.close()
         return outcome.status(exit_zero=self.exit_zero)
 
     @contextmanager
     def _sink(self) -> Iterator[RowSink]:
         """Give the sink for the rows; an output appears when all of them are written."""
-        if self.form == "parquet" and self.output is not None:
-            from kafkalog_cli.render.parquet import ParquetSink, new_directory
+        tables = [*self.tables, FINDINGS]
+        if self.target.is_folder(self.form):
+            with self.target.folder(self.paths) as folder:
+                if self.form == "parquet":
+                    from kafkalog_cli.render.parquet import ParquetSink
 
-            with new_directory(self.output, self.paths) as folder:
-                yield ParquetSink(folder, [*self.tables, FINDINGS])
+                    yield ParquetSink(folder, tables)
+                else:
+                    from kafkalog_cli.render.folders import folder_sink
+
+                    with folder_sink(self.form, folder, (), [table.name for table in tables]) as sink:
+                        yield sink
+                write_provenance(folder)
             return
         from kafkalog_cli.render.sinks import sink_of
 
-        with data_stream(self.output, [Path(local_path(path)) for path in self.paths]) as stream:
-            terminal = self.output is None and is_terminal()
-            tables = [*(table.name for table in self.tables), FINDINGS.name]
-            yield sink_of(self.form, stream, self.columns, tables, terminal=terminal)
+        with self.target.stream(self.paths) as stream:
+            names = [table.name for table in tables]
+            yield sink_of(self.form, stream, self.columns, names, terminal=self.target.on_terminal)
 
     def _finding(self, finding: Finding, sink: RowSink, outcome: Outcome, distinct: DistinctIds) -> None:
         outcome.count(finding.severity)
         outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
-        if self.form in ("ndjson", "json", "parquet"):
+        if self.form in ("ndjson", "json") or self.target.is_folder(self.form):
             sink.row(FINDINGS, distinct(finding_row(finding)))
         elif finding.severity > Severity.NOTE:
             say(str(finding))
@@ -104,31 +118,40 @@ def view_options(tables: Sequence[Table], default: Sequence[Table]) -> Callable[
     def decorate(command: _Command) -> _Command:
         def run(
             paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...],
-            output: Path | None, fail_on: str, exit_zero: bool, **own: Any,
+            target: Target, max_batch_bytes: int, max_decompressed_bytes: int, max_expansion: int | None,
+            fail_on: str, exit_zero: bool, **own: Any,
         ) -> int:  # fmt: skip
             chosen = tuple(by_name[name] for name in tables) or tuple(default)
-            form = row_form(form, output, chosen)
-            if form == "parquet" and (output is None or columns):
-                raise click.UsageError("--format parquet needs a new directory, -o DIR, and takes no --columns.")
+            form = row_form(form, target, chosen)
+            if columns and target.is_folder(form):
+                raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
+            paths = unpacked(paths)
             view = ViewOutput(
-                paths=paths, form=form, tables=chosen, columns=columns, output=output, fail_on=fail_on,
+                paths=paths, form=form, tables=chosen, columns=columns, target=target,
+                limits=Limits(max_batch_bytes, max_decompressed_bytes, max_expansion), fail_on=fail_on,
                 exit_zero=exit_zero,
             )  # fmt: skip
             return int(command(paths=paths, view=view, **own))
 
         run.__doc__ = command.__doc__
         run.__dict__ |= command.__dict__
-        options(run)
-        return run  # type: ignore[return-value]  # takes what click gives, not what the command takes
+        return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
     shown = ", ".join(table.name for table in default)
     options = in_order(
         click.argument("paths", nargs=-1, required=True, metavar="DIR..."),
-        click.option("--at", type=At(), help="Show the state at this offset or time; an offset applies to each log."),
+        click.option(
+            "--at",
+            type=At(),
+            metavar="OFFSET|TIME",
+            help=f"Show the state at this offset, in each log, or at this time: {TIMES}",
+        ),
         format_option(),
         table_option(tuple(by_name), f".  [default: {shown}]"),
         columns_option(tables),
-        output_option("Write to this file, or to a new directory of Parquet files."),
+        unpacked_option,
+        output_options("Write to this file; without a suffix, to this new directory with a file for each table."),
+        limit_options,
         status_options(),
     )
     return decorate

@@ -236,4 +236,12 @@ AUDITS: Final[dict[str, Code]] = {
         "A broker creates the topic when a client first needs it.",
         "Give all log directories of the broker; a topic that nobody used does not exist.",
     ),
+    "space-held": Code(
+        NOTE,
+        "Bytes of a partition could go, but something holds them: the table space of `kafkalog space` names the cause.",
+        "What the files show is certain; that the cleaner's thread ended is in no file, and is inferred from several"
+        " partitions that wait.",
+        "The broker does what its settings say, or can't; its log seldom says which.",
+        "See the column next_step.",
+    ),
 }

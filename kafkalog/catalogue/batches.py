@@ -83,6 +83,15 @@ BATCHES: Final[dict[str, Code]] = {
         "Kafka decompresses without a limit.",
         "If you trust the data, run again with a higher --max-decompressed-bytes.",
     ),
+    "expansion-over-budget": Code(
+        ERROR,
+        "A file's batches decompress to more than one reading of a file may decompress, so the records of the last"
+        " ones were not read.",
+        "Certain; the headers and CRCs of all batches were read, and the records that are not compressed.",
+        "Kafka decompresses without a limit.",
+        "If you trust the data, run again with a higher --max-expansion. `found` is the number of batches left out,"
+        " `position` the first of them.",
+    ),
     "codec-unknown": Code(
         ERROR,
         "A batch names a compression codec that does not exist.",

@@ -125,11 +125,11 @@ FILES: Final[dict[str, Code]] = {
     ),
     "file-name-odd": Code(
         NOTE,
-        "A file in a partition's directory has the suffix of a segment, an index or a snapshot, but its name holds no"
-        " offset that Kafka's 64 bits can hold.",
+        "A file has the suffix of a segment, an index or a snapshot, but its name holds no offset that Kafka's 64 bits"
+        " can hold; or a directory's name ends in a partition that 32 bits cannot hold.",
         "Certain: no broker writes such a name.",
-        "The broker fails to load the partition, or ignores the file.",
-        "Find out what wrote the file. The other files of the partition were read.",
+        "The broker fails to load the partition or the log directory, or ignores the file.",
+        "Find out what wrote it. All other files were read.",
     ),
     "file-unknown": Code(
         WARNING,
@@ -186,6 +186,13 @@ FILES: Final[dict[str, Code]] = {
         "By what is in them: meta.properties, a checkpoint file, or directories of partitions.",
         "Brokers know their log.dirs by name only.",
         "Name one of them to read it alone.",
+    ),
+    "partition-of-file": Code(
+        NOTE,
+        "A partition's file was given where a directory is needed: the whole partition was read.",
+        "By the file's name, and by what is in its directory.",
+        "A broker reads all of a partition's files together.",
+        "Use kafkalog dump or kafkalog verify to read the file alone.",
     ),
     "log-directory-inside": Code(
         NOTE,

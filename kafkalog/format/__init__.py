@@ -37,6 +37,7 @@ if os.environ.get("KAFKALOG_PURE"):
         "columns",
         "gathering",
         "header_oddities",
+        "header_sums",
         "interning",
         "lines",
         "markers",

@@ -9,7 +9,13 @@ if TYPE_CHECKING:
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 Cells: TypeAlias = memoryview | array[int]
+Numbers: TypeAlias = NDArray[np.int64]
+Out: TypeAlias = bytearray | memoryview | NDArray[np.uint8]
 
+STEP: int
+OF_ROW: int
+OF_BATCH: int
+OF_MESSAGE: int
 CELL: int
 BITS: int
 HOLDS: int
@@ -19,36 +25,41 @@ TIMES: int
 SIZE: int
 NOT_NEGATIVE: int
 DELTA: int
-NEGATIVE: int
 NEVER: int
 UNKNOWN: int
 OLD: int
 NO_MESSAGE: int
 NO_HORIZON: int
-BELOW_ZERO: int
+BY_BIT: int
+EMPTY: int
+SAME: int
+VARIED: int
+CELLS: int
 NOTHING: int
 PLAIN: int
 ESCAPED: int
 BASE64: int
 
 def fill(
-    source: Cells,
+    rows: Cells,
     capacity: int,
-    picks: Cells,
     first: int,
     count: int,
-    rule: int,
-    column: int,
-    mask: int,
-    absent: int,
-    cells: Cells,
-    at: int,
-    valid: bytearray | memoryview,
-    bit: int,
+    batches: Cells,
+    batches_capacity: int,
+    outer: int,
+    messages: Cells,
+    messages_capacity: int,
+    bits: Bytes,
+    plan: Cells,
+    state: Cells | Numbers,
+    scratch: Cells | Numbers,
+    out: Out,
+    valid: Out,
+    row: int,
 ) -> None: ...
-def bytes_kinds(
-    buf: Bytes, cells: Cells | NDArray[np.int64], starts: int, sizes: int, kinds: int, count: int
-) -> None: ...
+def take(source: Cells, capacity: int, picks: Cells, count: int, out: Cells) -> None: ...
+def bytes_kinds(buf: Bytes, cells: Cells, starts: int, sizes: int, kinds: int, count: int) -> None: ...
 def texts(
     places: Cells,
     capacity: int,
@@ -60,3 +71,4 @@ def texts(
     room: int,
     weight: int,
 ) -> None: ...
+def signs(cells: Cells, at: int, count: int, flags: int, valid: bytearray | memoryview, bit: int) -> None: ...

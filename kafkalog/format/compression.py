@@ -6,6 +6,7 @@ zstd frames. Bytes after a stream's end are ignored where Kafka ignores them.
 
 from __future__ import annotations
 
+import re
 import threading
 import zlib
 from collections.abc import Callable
@@ -17,24 +18,32 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 _XERIAL: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = 16
+_XERIAL_EMPTY: Final = 5  # bytes that a block without content has at most
 _XERIAL_AGAIN: Final = 0x82534E41  # a chunk length that is the first four bytes of another header
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _MAGICS: Final = {1: b"\x1f\x8b", 3: _LZ4_MAGIC}
+_MOST_TIMES: Final = (1, 1032, 64, 255, 0)  # its size that a stream decompresses to at most; what zstd gave is known
 _MAX_ZSTD_WINDOW: Final = 128 << 20
+_GZIP_STEP: Final = 1 << 7
 _ZSTD_STEP: Final = 1 << 16
 _LZ4_STEP: Final = 1 << 14
+# What adds nothing may be there by the million: members of gzip, blocks and repeated headers of xerial's framing.
+_EMPTY_MEMBERS: Final = re.compile(rb"(?:\x1f\x8b\x08\0[\s\S]{6}(?:\x03\0|\x01\0\0\xff\xff)\0{8})++")
+_EMPTY_BLOCKS: Final = re.compile(rb"(?:\0\0\0(?:\x01|\x02\x80|\x03\x80\x80|\x04\x80{3}|\x05\x80{4})\0)++")
+_HEADERS: Final = re.compile(rb"(?:\x82SNAPPY\0[\s\S]{8})++")
 _of_thread = threading.local()
 
 
 class DecompressionError(ValueError):
     """The bytes are not a stream of the codec, or it does not end; caught where their position is known.
 
-    `code` is the finding's.
+    `code` is the finding's; `size` is how many bytes were decompressed before, or may have been.
     """
 
-    def __init__(self, message: str, code: str = "decompression-failed") -> None:
+    def __init__(self, message: str, code: str = "decompression-failed", size: int = 0) -> None:
         super().__init__(message)
         self.code = code
+        self.size = size
 
 
 class OverLimitError(ValueError):
@@ -57,39 +66,53 @@ def decompress(codec: int, payload: memoryview, limit: int, *, magic: int = 2) -
     except (zlib.error, RuntimeError, ValueError, OSError, MemoryError, EOFError) as error:
         foreign = codec in _MAGICS and not bytes(payload[:4]).startswith(_MAGICS[codec])
         code = "compressed-stream-foreign" if foreign else "decompression-failed"
-        raise DecompressionError(f"{CODECS[codec]}: {error}", code) from error
+        size = 0 if foreign else min(limit, _MOST_TIMES[codec] * len(payload))
+        raise DecompressionError(f"{CODECS[codec]}: {error}", code, size) from error
 
 
-def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes:
+def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
     decoder = zlib.decompressobj(31)
-    data = decoder.decompress(payload, limit + 1)
+    first = decoder.decompress(payload, limit + 1)
     position = len(payload) - len(decoder.unused_data)
-    parts = [data]
-    limit -= len(data)
-    while decoder.eof and limit >= 0 and bytes(payload[position : position + 2]) == b"\x1f\x8b":
-        # Java's reader accepts another member and ignores anything else. Each is fed in growing steps, because the
-        # bytes that a decoder does not use are copied.
-        decoder = zlib.decompressobj(31)
-        step = 1 << 10
-        while not decoder.eof and limit >= 0 and position < len(payload):
-            piece = payload[position : position + step]
-            data = decoder.decompress(piece, limit + 1)
-            parts.append(data)
-            limit -= len(data)
-            position += len(piece) - len(decoder.unused_data)
-            step = min(2 * step, 1 << 20)
-    if limit < 0:
+    if len(first) > limit:
         raise OverLimitError
-    if not decoder.eof:
-        raise DecompressionError("gzip: the member does not end", "compressed-stream-cut")
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    if decoder.eof and position == len(payload):
+        return first
+    out = bytearray(first)
+    if not decoder.eof or not _gzip_members(payload, position, limit, out):
+        raise DecompressionError("gzip: the member does not end", "compressed-stream-cut", len(out))
+    return out
+
+
+def _gzip_members(payload: memoryview, position: int, limit: int, out: bytearray) -> bool:
+    """Add what the members after the first one contain; say whether the last one ends.
+
+    Java's reader accepts another member and ignores anything else. Each is fed in growing steps, because the bytes
+    that a decoder does not use are copied; empty ones are passed over together.
+    """
+    while bytes(payload[position : position + 2]) == _MAGICS[1]:
+        if found := _EMPTY_MEMBERS.match(payload, position):
+            position = found.end()
+            continue
+        decoder = zlib.decompressobj(31)
+        step = _GZIP_STEP
+        while not decoder.eof and position < len(payload):
+            piece = payload[position : position + step]
+            out += decoder.decompress(piece, limit + 1 - len(out))
+            if len(out) > limit:
+                raise OverLimitError
+            position += len(piece) - len(decoder.unused_data)
+            step = min(4 * step, 1 << 20)
+        if not decoder.eof:
+            return False
+    return True
 
 
 def _snappy_block(block: memoryview, limit: int) -> bytes:
     import snappy
 
     size = shift = 0
-    for byte in block[:5]:
+    for byte in block[:5] if len(block) and block[0] > 127 else block[:1]:
         size |= (byte & 127) << shift
         shift += 7
         if byte < 128:
@@ -102,28 +125,35 @@ def _snappy_block(block: memoryview, limit: int) -> bytes:
     try:
         return bytes(snappy.uncompress(bytes(block)))
     except snappy.UncompressError as error:
-        raise DecompressionError(f"snappy: {error}") from error
+        raise DecompressionError(f"snappy: {error}", size=size) from error
 
 
-def _snappy(payload: memoryview, limit: int, _magic: int) -> bytes:
+def _snappy(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
     if len(payload) < _XERIAL_HEADER or bytes(payload[:8]) != _XERIAL:
         return _snappy_block(payload, limit)
-    parts: list[bytes] = []
-    position = _XERIAL_HEADER
-    while position < len(payload):
+    out = bytearray()
+    position, end = _XERIAL_HEADER, len(payload)
+    while position < end:
         length = int.from_bytes(payload[position : position + 4], "big")
+        if length <= _XERIAL_EMPTY and (found := _EMPTY_BLOCKS.match(payload, position)):
+            position = found.end()
+            continue
         position += 4
         if length == _XERIAL_AGAIN:
-            position += _XERIAL_HEADER - 4
+            found = _HEADERS.match(payload, position - 4)
+            position = position + _XERIAL_HEADER - 4 if found is None else found.end()
             continue
-        if length > len(payload) - position:
-            left = max(0, len(payload) - position)
-            raise DecompressionError(f"snappy: a block needs {length} bytes, found {left}", "snappy-block-past-end")
-        part = _snappy_block(payload[position : position + length], limit)
-        limit -= len(part)
-        parts.append(part)
+        if length > end - position:
+            left = max(0, end - position)
+            message = f"snappy: a block needs {length} bytes, found {left}"
+            raise DecompressionError(message, "snappy-block-past-end", len(out))
+        block = payload[position : position + length]
+        if 2 < length <= 62 and block[0] == length - 2 and block[1] == length - 3 << 2 and len(out) + length <= limit:
+            out += block[2:]  # one short literal, of which there may be millions
+        else:
+            out += _snappy_block(block, limit - len(out))
         position += length
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return out
 
 
 def _lz4(payload: memoryview, limit: int, magic: int) -> bytes:
@@ -144,7 +174,7 @@ def _lz4(payload: memoryview, limit: int, magic: int) -> bytes:
     if size > limit:
         raise OverLimitError
     if not decoder.eof:
-        raise DecompressionError("lz4: the frame does not end", "compressed-stream-cut")
+        raise DecompressionError("lz4: the frame does not end", "compressed-stream-cut", size)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -187,9 +217,9 @@ def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
                 out.extend(bytes(min(limit + 1, 2 * size) - size))
     except zstandard.ZstdError as error:
         code = "decompression-failed" if _is_zstd(payload) else "compressed-stream-foreign"
-        raise DecompressionError(f"zstd: {error}", code) from error
+        raise DecompressionError(f"zstd: {error}", code, size) from error
     if not _zstd_ends(payload):
-        raise DecompressionError("zstd: the frame does not end", "compressed-stream-cut")
+        raise DecompressionError("zstd: the frame does not end", "compressed-stream-cut", size)
     del out[size:]
     return out
 

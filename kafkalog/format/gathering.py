@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Bytes of a buffer to Arrow's columns of strings: offsets, data and validity bits; see ``kernel.py`` for the rules.
 
-A piece of bytes is a start, a size and a kind (``columns``), in three runs of cells.
+A piece of bytes is a start and a size, in two runs of cells.
 """
 
 from __future__ import annotations
@@ -15,33 +15,25 @@ except ImportError:  # not needed to run, only to compile
 
 if cython.compiled:
     from cython.cimports.kafkalog.format.kernel import varint
-    from cython.cimports.kafkalog.format.put import put
 else:
     from kafkalog.format.kernel import varint
-    from kafkalog.format.put import put
 
-__all__ = ["gather", "headers", "size_of"]
+__all__ = [
+    "CODED",
+    "CODED_COUNT",
+    "CODED_END",
+    "ROWS",
+    "TEXT",
+    "TEXT_COUNT",
+    "TEXT_END",
+    "gather",
+    "headers",
+    "list_ends",
+]
 
-
-def size_of(
-    cells: cython.const[cython.longlong][::1],
-    sizes: cython.Py_ssize_t,
-    kinds: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
-    coded: cython.bint,
-) -> int:
-    """Answer how many bytes ``gather`` writes."""
-    total: cython.longlong = 0
-    i: cython.Py_ssize_t
-    if min(sizes, kinds) < 0 or max(sizes, kinds) + count > len(cells):
-        raise IndexError
-    for i in range(count):
-        if coded:
-            if cells[kinds + i] == 3:
-                total += (cells[sizes + i] + 2) // 3 * 4
-        elif cells[kinds + i] == 1 or cells[kinds + i] == 2:
-            total += cells[sizes + i]
-    return total
+# The state of a column: its rows, where the data of its two forms end, and how many rows have each form.
+ROWS, TEXT_END, CODED_END, TEXT_COUNT, CODED_COUNT = range(5)
+TEXT, CODED = 1, 2  # the forms that are wanted, added up
 
 
 def gather(
@@ -49,47 +41,124 @@ def gather(
     cells: cython.const[cython.longlong][::1],
     starts: cython.Py_ssize_t,
     sizes: cython.Py_ssize_t,
-    kinds: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
-    coded: cython.bint,
+    wanted: cython.int,
+    state: cython.longlong[::1],
+    room: cython.Py_ssize_t,
     offsets: cython.int[::1],
-    data: cython.uchar[::1],
     valid: cython.uchar[::1],
-    row: cython.Py_ssize_t,
-) -> None:
-    """Append `count` pieces as rows from `row` on: those that are UTF-8, or with `coded` the others in base64.
+    text: cython.uchar[::1],
+    coded: cython.uchar[::1],
+) -> int:
+    """Append `count` pieces as rows: those that are UTF-8 as text, others in base64. Answer how many had room.
 
-    ``offsets[row]`` is where their data begins; there must be room for what `size_of` answers.
+    A piece is a start and a size, below 0 for null; the other form of it is null, too. `offsets` has two runs of `room`
+    and one more cells, `valid` two runs of `room` bits: of the texts, and of base64, where nothing is written before
+    the first row that has it.
     """
     i: cython.Py_ssize_t
-    w: cython.Py_ssize_t
+    row: cython.Py_ssize_t = state[0]
+    w: cython.Py_ssize_t = state[1]
+    v: cython.Py_ssize_t = state[2]
     start: cython.Py_ssize_t
     size: cython.Py_ssize_t
-    kind: cython.longlong
-    is_here: cython.bint
-    if row < 0 or row + count + 1 > len(offsets) or row + count > 8 * len(valid):
+    needed: cython.Py_ssize_t
+    second: cython.Py_ssize_t = room + 1
+    second_bit: cython.Py_ssize_t = (room + 7) // 8 * 8
+    kind: cython.int
+    if row < 0 or count < 0 or row + count > room or len(offsets) < 2 * second or 8 * len(valid) < 2 * second_bit:
         raise IndexError
-    if min(starts, sizes, kinds) < 0 or max(starts, sizes, kinds) + count > len(cells):
+    if min(starts, sizes) < 0 or max(starts, sizes) + count > len(cells) or len(state) < 5 or w < 0 or v < 0:
         raise IndexError
-    w = offsets[row]
     for i in range(count):
         start = cells[starts + i]
         size = cells[sizes + i]
-        kind = cells[kinds + i]
-        is_here = kind == 3 if coded else 1 <= kind <= 2
-        if is_here:
-            if (
-                start < 0
-                or size < 0
-                or size > len(buf) - start
-                or w + (size if not coded else (size + 2) // 3 * 4) > len(data)
-            ):
+        kind = 0
+        if size == 0:
+            kind = 1
+        elif size > 0:
+            if start < 0 or size > len(buf) - start:
                 raise IndexError
-            w = _coded(buf, start, size, data, w) if coded else put(data, w, buf, start, size)
-            valid[(row + i) >> 3] |= 1 << ((row + i) & 7)
-        else:
-            valid[(row + i) >> 3] &= 255 ^ (1 << ((row + i) & 7))
-        offsets[row + i + 1] = w
+            if wanted & 1 and size <= len(text) - w:
+                kind = _copied(buf, start, size, text, w)
+            else:
+                kind = _kind(buf, start, size)
+                if kind == 1 and wanted & 1:
+                    break
+        if wanted & 1:
+            if kind == 1:
+                w += size
+                state[3] += 1
+                valid[row >> 3] |= 1 << (row & 7)
+            else:
+                valid[row >> 3] &= 255 ^ (1 << (row & 7))
+            offsets[row + 1] = w
+        if wanted & 2 and (kind == 2 or state[4]):
+            if kind == 2:
+                needed = (size + 2) // 3 * 4
+                if needed > len(coded) - v:
+                    break
+                if not state[4]:
+                    _begin(offsets, second, valid, second_bit, row)
+                v = _coded(buf, start, size, coded, v)
+                state[4] += 1
+                valid[(second_bit + row) >> 3] |= 1 << ((second_bit + row) & 7)
+            else:
+                valid[(second_bit + row) >> 3] &= 255 ^ (1 << ((second_bit + row) & 7))
+            offsets[second + row + 1] = v
+        row += 1
+    else:
+        i = count
+    state[0] = row
+    state[1] = w
+    state[2] = v
+    return i
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _begin(
+    offsets: cython.int[::1],
+    at: cython.Py_ssize_t,
+    valid: cython.uchar[::1],
+    bit: cython.Py_ssize_t,
+    rows: cython.Py_ssize_t,
+) -> cython.void:
+    """Make the rows before the first one that has a value null."""
+    i: cython.Py_ssize_t
+    for i in range(rows + 1):
+        offsets[at + i] = 0
+    for i in range(bit >> 3, ((bit + rows) >> 3) + 1):
+        valid[i] = 0
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _copied(
+    buf: cython.const[cython.uchar][::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    out: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+) -> cython.int:
+    """Copy bytes if they are UTF-8: 1, otherwise 2. What is written of others counts for nothing."""
+    if cython.compiled:
+        return kafkalog_copied(cython.address(out[w]), len(out) - w, cython.address(buf[start]), len(buf) - start, size)
+    out[w : w + size] = memoryview(buf)[start : start + size]
+    return _kind(buf, start, size)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _kind(buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.int:
+    """Say what bytes are: 1 if they are UTF-8, otherwise 2."""
+    if cython.compiled:
+        return 2 if kafkalog_kind(cython.address(buf[start]), size) == 3 else 1
+    try:
+        bytes(buf[start : start + size]).decode()
+    except UnicodeDecodeError:
+        return 2
+    return 1
 
 
 @cython.cfunc
@@ -106,9 +175,29 @@ def _coded(
         return w + kafkalog_base64(
             cython.address(data[w]), (size + 2) // 3 * 4 + 16, cython.address(buf[start]), size, cython.address(done)
         )
-    text = binascii.b2a_base64(bytes(buf[start : start + size]), newline=False)
-    data[w : w + len(text)] = text
-    return w + len(text)
+    coded = binascii.b2a_base64(bytes(buf[start : start + size]), newline=False)
+    data[w : w + len(coded)] = memoryview(coded)
+    return w + len(coded)
+
+
+def list_ends(
+    cells: cython.const[cython.longlong][::1],
+    counts: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    offsets: cython.int[::1],
+    row: cython.Py_ssize_t,
+) -> int:
+    """Write where the lists of rows from `row` on end, after ``offsets[row]``; answer how many items they have."""
+    i: cython.Py_ssize_t
+    end: cython.longlong
+    first: cython.longlong
+    if counts < 0 or count < 0 or counts + count > len(cells) or row < 0 or row + count >= len(offsets):
+        raise IndexError
+    first = end = offsets[row]
+    for i in range(count):
+        end += cells[counts + i]
+        offsets[row + 1 + i] = end
+    return end - first
 
 
 def headers(

@@ -12,20 +12,29 @@ if TYPE_CHECKING:
     Data: TypeAlias = NDArray[np.uint8]
     Numbers: TypeAlias = NDArray[np.int64]
 
-def size_of(cells: Cells | Numbers, sizes: int, kinds: int, count: int, coded: bool) -> int: ...
+ROWS: int
+TEXT_END: int
+CODED_END: int
+TEXT_COUNT: int
+CODED_COUNT: int
+TEXT: int
+CODED: int
+
 def gather(
     buf: Bytes,
     cells: Cells | Numbers,
     starts: int,
     sizes: int,
-    kinds: int,
     count: int,
-    coded: bool,
+    wanted: int,
+    state: Numbers,
+    room: int,
     offsets: Offsets,
-    data: Data,
     valid: Data,
-    row: int,
-) -> None: ...
+    text: Data,
+    coded: Data,
+) -> int: ...
+def list_ends(cells: Cells, counts: int, count: int, offsets: Offsets, row: int) -> int: ...
 def headers(
     buf: Bytes,
     cells: Cells,

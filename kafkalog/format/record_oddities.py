@@ -51,7 +51,18 @@ else:
         varlong,
     )
 
-__all__ = ["ATTRIBUTES_SET", "BELOW_NULL", "DROPPED", "FALLING", "FOUND", "OVERLONG", "REPEATED", "find", "next_odd"]
+__all__ = [
+    "ATTRIBUTES_SET",
+    "BELOW_NULL",
+    "DROPPED",
+    "FALLING",
+    "FOUND",
+    "OVERLONG",
+    "REPEATED",
+    "find",
+    "in_order",
+    "next_odd",
+]
 
 FOUND = 6  # cells that ``find`` fills
 
@@ -77,7 +88,6 @@ def odd_number(
 
 
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 def look(
     buf: cython.const[cython.uchar][::1],
@@ -86,29 +96,31 @@ def look(
     count: cython.longlong,
     found: cython.longlong[::1],
 ) -> cython.int:
-    """Look at a batch's records; see ``find``."""
+    """Look at a batch's records; see ``find``. Numbers of one byte, most of them, are never odd."""
     flags: cython.int = 0
     n: cython.longlong = 0
     p: cython.Py_ssize_t = start
     q: cython.Py_ssize_t
     end: cython.Py_ssize_t
+    whole_end: cython.Py_ssize_t = start
     length: cython.longlong
     timestamp: cython.longlong
     delta: cython.longlong
     before: cython.longlong = 0
+    smallest: cython.longlong = 0
+    largest: cython.longlong = 0
+    newest: cython.longlong = 0
+    markers: cython.longlong = 0
     h: cython.longlong
-    k: cython.int
-    key: cython.Py_ssize_t = 0
-    key_size: cython.longlong = 0
-    size: cython.longlong = 0
-    found[0] = 0
-    found[4] = start
-    found[5] = 0
+    key: cython.Py_ssize_t
+    key_size: cython.longlong
+    size: cython.longlong
     while n < count:
         length, q = varint(buf, p, stop)
         if q < 0 or length < 6 or length > stop - q:
             break
-        flags |= odd_number(buf, p, q, 5, 15)
+        if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
+            flags |= odd_number(buf, p, q, 5, 15)
         end = q + length
         if buf[q] != 0:
             flags |= ATTRIBUTES_SET
@@ -116,67 +128,151 @@ def look(
         timestamp, q = varlong(buf, p, end)
         if q < 0:
             break
-        flags |= odd_number(buf, p, q, 10, 1)
+        if q - p > 1 and (buf[q - 1] == 0 or q - p > 9):
+            flags |= odd_number(buf, p, q, 10, 1)
         p = q
         delta, q = varint(buf, p, end)
         if q < 0:
             break
-        flags |= odd_number(buf, p, q, 5, 15)
-        for k in range(2):
-            p = q
-            length, q = varint(buf, p, end)
-            if q < 0 or length > end - q:
-                return flags
+        if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
             flags |= odd_number(buf, p, q, 5, 15)
-            if length < -1:
-                flags |= BELOW_NULL
-            if k == 0:
-                key = q
-                key_size = length
-            else:
-                size = length
-            if length > 0:
-                q += length
+        p = q
+        key_size, q = varint(buf, p, end)
+        if q < 0 or key_size > end - q:
+            break
+        if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
+            flags |= odd_number(buf, p, q, 5, 15)
+        if key_size < -1:
+            flags |= BELOW_NULL
+        key = q
+        if key_size > 0:
+            q += key_size
+        p = q
+        size, q = varint(buf, p, end)
+        if q < 0 or size > end - q:
+            break
+        if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
+            flags |= odd_number(buf, p, q, 5, 15)
+        if size < -1:
+            flags |= BELOW_NULL
+        if size > 0:
+            q += size
         # A marker as every broker writes it; the value ends at `q`.
         if key_size == 4 and size == 6 and end_marker(buf, key, 4, q - 6, 6) >= 0 and int16(buf, key) == 0:
-            found[5] += int16(buf, q - 6) == 0
+            markers += int16(buf, q - 6) == 0
         p = q
         h, q = varint(buf, p, end)
         if q < 0 or h < 0 or h > end - q:
             break
-        flags |= odd_number(buf, p, q, 5, 15)
+        if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
+            flags |= odd_number(buf, p, q, 5, 15)
         h *= 2
         while h > 0:
             p = q
             length, q = varint(buf, p, end)
             if q < 0 or length > end - q or (length < 0 and h & 1 == 0):
-                return flags
-            flags |= odd_number(buf, p, q, 5, 15)
+                break
+            if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
+                flags |= odd_number(buf, p, q, 5, 15)
             if length < -1:
                 flags |= BELOW_NULL
             if length > 0:
                 q += length
             h -= 1
-        if q != end:
+        if h > 0 or q != end:
             break
         if n == 0:
-            found[1] = delta
-            found[2] = delta
-            found[3] = timestamp
+            smallest = delta
+            largest = delta
+            newest = timestamp
         else:
-            if delta == before:
-                flags |= REPEATED
-            elif delta < before:
-                flags |= FALLING
-            found[1] = min(found[1], delta)
-            found[2] = max(found[2], delta)
-            found[3] = max(found[3], timestamp)
+            if delta <= before:
+                flags |= REPEATED if delta == before else FALLING
+            smallest = min(smallest, delta)
+            largest = max(largest, delta)
+            newest = max(newest, timestamp)
         before = delta
         n += 1
-        found[0] = n
-        found[4] = end
+        whole_end = end
         p = end
+    found[0] = n
+    if n:
+        found[1] = smallest
+        found[2] = largest
+        found[3] = newest
+    found[4] = whole_end
+    found[5] = markers
     return flags
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def is_odd(
+    buf: cython.const[cython.uchar][::1],
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+    found: cython.longlong[::1],
+) -> cython.bint:
+    """Say whether the records of a batch are malformed or may break a rule; `buf` has them uncompressed."""
+    start: cython.Py_ssize_t = heads[SECTION_START * capacity + row]
+    stop: cython.Py_ssize_t = heads[SECTION_STOP * capacity + row]
+    attributes: cython.longlong = heads[ATTRIBUTES * capacity + row]
+    count: cython.longlong
+    base: cython.longlong
+    last: cython.longlong
+    newest: cython.longlong
+    since: cython.longlong
+    size: cython.longlong
+    flags: cython.int
+    stop = min(stop, len(buf))
+    if heads[MAGIC * capacity + row] < 2:
+        if stop - start < 8:
+            return True
+        size = int32(buf, start)
+        if size < -1 or size > stop - start - 8:
+            return True
+        start += 4 + (size if size > 0 else 0)
+        size = int32(buf, start)
+        return size > stop - start - 4 or start + 4 + (size if size > 0 else 0) != stop
+    count = heads[COUNT * capacity + row]
+    flags = look(buf, start, stop, count, found)
+    if flags or found[0] != count or found[4] != stop:
+        return True
+    if attributes & 32 and (found[5] != count or not attributes & 16):
+        return True
+    if count:
+        base = heads[BASE_OFFSET * capacity + row]
+        last = heads[LAST_OFFSET * capacity + row]
+        if found[1] < 0 or (last >= base and found[2] > last - base):
+            return True
+        if not attributes & 8:
+            since = heads[BASE_TIMESTAMP * capacity + row]
+            newest = add64(since, found[3])
+            if newest != heads[MAX_TIMESTAMP * capacity + row] or (since ^ newest) & (found[3] ^ newest) < 0:
+                return True
+    return False
+
+
+def in_order(
+    buf: cython.const[cython.uchar][::1],
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    found: cython.longlong[::1],
+) -> bool:
+    """Say whether nothing needs to be said about the records of `count` batches, none of which is compressed."""
+    row: cython.Py_ssize_t
+    if len(heads) < capacity * len(BATCH_COLUMNS) or len(found) < FOUND or count > capacity:
+        raise IndexError
+    for row in range(count):
+        if heads[SECTION_START * capacity + row] < 0 or heads[ERROR * capacity + row]:
+            continue
+        if heads[ATTRIBUTES * capacity + row] & 7:
+            return False
+        if heads[VALID * capacity + row] and is_odd(buf, heads, capacity, row, found):
+            return False
+    return True
 
 
 def find(
@@ -213,16 +309,6 @@ def next_odd(
     whose checksum does not match, but not compressed ones, unless `buf` has them `unpacked`. Answers `stop_row` if no
     batch is odd.
     """
-    start: cython.Py_ssize_t
-    stop: cython.Py_ssize_t
-    attributes: cython.longlong
-    count: cython.longlong
-    base: cython.longlong
-    last: cython.longlong
-    newest: cython.longlong
-    since: cython.longlong
-    size: cython.longlong
-    flags: cython.int
     at_start: cython.Py_ssize_t = SECTION_START * capacity
     if (
         len(heads) < capacity * len(BATCH_COLUMNS)
@@ -233,51 +319,16 @@ def next_odd(
     ):
         raise IndexError
     while row < stop_row:
-        start = heads[at_start + row]
-        attributes = heads[ATTRIBUTES * capacity + row]
-        if start < 0 or heads[ERROR * capacity + row]:
+        if heads[at_start + row] < 0 or heads[ERROR * capacity + row]:
             row += 1
             continue
-        if attributes & 7 and not unpacked:
+        if heads[ATTRIBUTES * capacity + row] & 7 and not unpacked:
             if heads[MAGIC * capacity + row] < 2:
                 return row
             row += 1
             continue
-        if not heads[VALID * capacity + row]:
-            heads[at_start + row] = -1
-            row += 1
-            continue
-        stop = heads[SECTION_STOP * capacity + row]
-        stop = min(stop, len(buf))
-        if heads[MAGIC * capacity + row] < 2:
-            if stop - start < 8:
-                return row
-            size = int32(buf, start)
-            if size < -1 or size > stop - start - 8:
-                return row
-            start += 4 + (size if size > 0 else 0)
-            size = int32(buf, start)
-            if size > stop - start - 4 or start + 4 + (size if size > 0 else 0) != stop:
-                return row
-            heads[at_start + row] = -1
-            row += 1
-            continue
-        count = heads[COUNT * capacity + row]
-        flags = look(buf, start, stop, count, found)
-        if flags or found[0] != count or found[4] != stop:
+        if heads[VALID * capacity + row] and is_odd(buf, heads, capacity, row, found):
             return row
-        if attributes & 32 and (found[5] != count or not attributes & 16):
-            return row
-        if count:
-            base = heads[BASE_OFFSET * capacity + row]
-            last = heads[LAST_OFFSET * capacity + row]
-            if found[1] < 0 or (last >= base and found[2] > last - base):
-                return row
-            if not attributes & 8:
-                since = heads[BASE_TIMESTAMP * capacity + row]
-                newest = add64(since, found[3])
-                if newest != heads[MAX_TIMESTAMP * capacity + row] or (since ^ newest) & (found[3] ^ newest) < 0:
-                    return row
         heads[at_start + row] = -1
         row += 1
     return stop_row

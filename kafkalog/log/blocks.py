@@ -2,29 +2,25 @@
 
 A block is one chunk's batches, or one block of decoded records. Its numbers are int64 cells with validity bits as in
 Arrow; keys, values and headers stay in `buf`, and their column has where they begin. The next block uses the same
-cells.
+cells, which are filled when they are asked for: Arrow's columns are made of the kernel's tables directly.
 """
 
 from __future__ import annotations
 
 import base64
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from kafkalog.format import kernel
 from kafkalog.format.batch import CellTable
-from kafkalog.format.columns import BASE64, CELL, NEVER, NOTHING, bytes_kinds, fill
-from kafkalog.log import values
-from kafkalog.log.records import RecordBlock, headers_of
-from kafkalog.log.selection import Picks
+from kafkalog.format.columns import BASE64, CELLS, NOTHING, OF_ROW, bytes_kinds, fill
+from kafkalog.log.records import headers_of
 from kafkalog.log.values import Value
 from kafkalog.tables import Table
-from kafkalog.tables.dump import BATCHES, RECORDS
 
-__all__ = ["BatchBlocks", "Block", "BlockColumn", "Filling", "Kind", "RecordBlocks", "RowLayout", "Rows", "fillings"]
+__all__ = ["Block", "BlockColumn", "Kind", "Rows", "Step", "Tables"]
 
 
 class Kind(IntEnum):
@@ -41,13 +37,41 @@ class Kind(IntEnum):
 
 
 class BlockColumn(NamedTuple):
-    """A column: its first cell is number `at`, its first validity bit number `bit`, below 0 if no cell is null."""
+    """A column: its first cell is number `at`, its first validity bit number `bit`, below 0 if no cell is null.
+
+    In the kernel's tables it is `value` of what `source` says, or bytes whose start and size, or headers whose start
+    and number, are the columns `piece` of the rows' own table.
+    """
 
     name: str
     kind: Kind
     at: int = 0
     bit: int = -1
     words: tuple[str, ...] = ()
+    source: int = OF_ROW
+    value: Value | None = None
+    piece: tuple[int, int] | None = None
+
+
+class Step(NamedTuple):
+    """Cells of a block that are filled from the kernel's tables."""
+
+    source: int
+    value: Value
+    at: int
+    bit: int = -1
+
+
+class Tables(NamedTuple):
+    """The kernel's tables that rows are made of: of the rows, their batches, and their messages of magic 0 or 1.
+
+    `outer` is the row of all their batches, below 0 if each row has its own.
+    """
+
+    rows: CellTable
+    batches: CellTable
+    messages: CellTable
+    outer: int = -1
 
 
 class Block:
@@ -57,18 +81,75 @@ class Block:
     runs of the rows' sizes and numbers of headers begin, below 0 if no column has bytes.
     """
 
-    __slots__ = ("buf", "cells", "columns", "count", "file", "room", "table", "valid", "weight")
+    __slots__ = (
+        *("_cells", "_plan", "_scratch", "_state", "_valid", "buf", "columns", "count", "file", "is_filled", "room"),
+        *("table", "tables", "weight"),
+    )  # fmt: skip
 
-    def __init__(self, table: Table, file: str, columns: Sequence[BlockColumn], room: int, runs: int) -> None:
+    def __init__(
+        self, table: Table, file: str, columns: Sequence[BlockColumn], room: int, runs: int, steps: Sequence[Step] = ()
+    ) -> None:
         self.table = table
         self.file = file
         self.columns = tuple(columns)
         self.room = room
-        self.cells = array("q", bytes(8 * room * runs))
-        self.valid = bytearray((room * sum(column.bit >= 0 for column in columns) + 7) // 8)
+        self._cells = array("q", bytes(8 * room * runs))
+        self._valid = bytearray((room * sum(column.bit >= 0 for column in columns) + 7) // 8)
+        self._plan = array(
+            "q", [cell for step in steps for cell in (step.source, *step.value[:4], 8, 8 * step.at, step.bit)]
+        )
+        self._state = array("q", [CELLS, 0, 0] * len(steps))
+        self._scratch = array("q")
         self.weight = -1
         self.count = 0
         self.buf: bytes | bytearray | memoryview = b""
+        self.tables: Tables | None = None
+        self.is_filled = True
+
+    def take(self, tables: Tables, count: int, buf: bytes | bytearray | memoryview = b"") -> Block:
+        """Make the first `count` rows of these tables the block's."""
+        self.tables = tables
+        self.count = count
+        self.buf = buf
+        self.is_filled = False
+        return self
+
+    def freeze(self) -> None:
+        """Fill the cells now, and forget the tables: they will change."""
+        if not self.is_filled:
+            self._fill()
+        self.tables = None
+
+    @property
+    def cells(self) -> array[int]:
+        """The cells of all columns."""
+        if not self.is_filled:
+            self._fill()
+        return self._cells
+
+    @property
+    def valid(self) -> bytearray:
+        """The validity bits of all columns that have some."""
+        if not self.is_filled:
+            self._fill()
+        return self._valid
+
+    def _fill(self) -> None:
+        self.is_filled = True
+        tables, cells = self.tables, self._cells
+        if tables is None or not self.count:
+            return
+        if len(self._scratch) < 4 * self.count:
+            self._scratch = array("q", bytes(32 * max(self.count, self.room)))
+        fill(
+            tables.rows.cells, tables.rows.capacity, 0, self.count, tables.batches.cells, tables.batches.capacity,
+            tables.outer, tables.messages.cells, tables.messages.capacity, self._valid, self._plan, self._state,
+            self._scratch, memoryview(cells).cast("B"), self._valid, 0,
+        )  # fmt: skip
+        for column in self.columns:
+            if column.kind in (Kind.TEXT, Kind.BASE64) and column.piece is not None:
+                at = column.at
+                bytes_kinds(self.buf, cells, at, at + self.room, at + 2 * self.room, self.count)
 
     def rows(self, start: int, stop: int, most: int | None = None) -> Iterator[tuple[Any, ...]]:
         """Yield rows as Python values, in the order of the columns.
@@ -147,136 +228,3 @@ def _texts(name: str, data: bytes | None) -> dict[str, str | None]:
         return {name: data.decode(), coded: None}
     except UnicodeDecodeError:
         return {name: None, coded: base64.b64encode(data).decode()}
-
-
-class RowLayout:
-    """Hands out runs of cells and of validity bits."""
-
-    def __init__(self, table: Table, room: int) -> None:
-        self.room = room
-        self.runs = self._nullable = 0
-        self._types = {column.name: column.type for column in table.columns}
-
-    def run(self, runs: int = 1) -> int:
-        """Return where the first of some runs begins."""
-        at = self.runs * self.room
-        self.runs += runs
-        return at
-
-    def column(self, name: str, value: Value) -> BlockColumn:
-        """Return a column with a run of its own."""
-        kind = Kind.WORD if value.words else Kind.BOOL if self._types[name] == "bool" else Kind.NUMBER
-        bit = -1
-        if value.absent != NEVER:
-            bit = self._nullable * self.room
-            self._nullable += 1
-        return BlockColumn(name, kind, self.run(), bit, value.words)
-
-
-class Filling(NamedTuple):
-    """A column with its value."""
-
-    column: BlockColumn
-    value: Value
-
-    def fill(self, table: CellTable, picks: Picks, block: Block) -> None:
-        """Write the value of these rows into the block."""
-        column, value = self
-        fill(
-            table.cells, table.capacity, picks.rows, 0, picks.count, value.rule, value.column, value.mask, value.absent,
-            block.cells, column.at, block.valid, column.bit,
-        )  # fmt: skip
-
-
-def fillings(
-    layout: RowLayout, columns: dict[str, BlockColumn], of: Mapping[str, Value], names: Sequence[str]
-) -> list[Filling]:
-    """Lay out those of the named columns that have a value in `of`, and add them to `columns`."""
-    made = [Filling(layout.column(name, of[name]), of[name]) for name in names if name in of]
-    columns |= {one.column.name: one.column for one in made}
-    return made
-
-
-class BatchBlocks:
-    """Makes blocks of the table ``batches`` with the named columns."""
-
-    def __init__(self, file: str, names: Sequence[str], room: int) -> None:
-        layout = RowLayout(BATCHES, room)
-        columns = {"file": BlockColumn("file", Kind.FILE)}
-        self._fillings = fillings(layout, columns, values.BATCH, names)
-        self._block = Block(BATCHES, file, [columns[name] for name in names], room, layout.runs)
-
-    def of(self, heads: CellTable, picks: Picks) -> Block:
-        """Make these rows of the kernel's table a block, the same one for every call."""
-        for filling in self._fillings:
-            filling.fill(heads, picks, self._block)
-        self._block.count = picks.count
-        return self._block
-
-
-_SELF: Final = Value(kernel.BATCH)
-
-
-class RecordBlocks:
-    """Makes blocks of the table ``records`` with the named columns."""
-
-    def __init__(self, file: str, names: Sequence[str], room: int) -> None:
-        layout = RowLayout(RECORDS, room)
-        columns = {"file": BlockColumn("file", Kind.FILE)}
-        self._batch = Filling(BlockColumn("batch", Kind.NUMBER, layout.run()), _SELF)
-        self._of_record = fillings(layout, columns, values.RECORD, names)
-        self._of_batch = fillings(layout, columns, values.OF_BATCH, names)
-        self._of_message = fillings(layout, columns, values.MESSAGE, names)
-        self._bytes: list[tuple[BlockColumn, int, int]] = []
-        for name, (start, size) in values.BYTES.items():
-            coded = f"{name}_base64"
-            if name in names or coded in names:
-                column = columns[name] = BlockColumn(name, Kind.TEXT, layout.run(3))
-                columns[coded] = BlockColumn(coded, Kind.BASE64, column.at)
-                self._bytes.append((column, start, size))
-        self._headers = layout.run(2) if "headers" in names else -1
-        columns["headers"] = BlockColumn("headers", Kind.HEADERS, self._headers)
-        weight = layout.run(2) if self._bytes or self._headers >= 0 else -1
-        self._block = Block(RECORDS, file, [columns[name] for name in names], room, layout.runs)
-        self._block.weight = weight
-
-    def of(self, chunk_heads: CellTable, records: RecordBlock, picks: Picks) -> Block:
-        """Make these of the decoded records a block, the same one for every call.
-
-        `chunk_heads` are the batches of their chunk.
-        """
-        block = self._block
-        recs = records.recs
-        self._batch.fill(recs, picks, block)
-        batch = self._batch.column.at
-        inner = Picks(block.cells[batch : batch + picks.count], picks.count)
-        outer = inner
-        if records.outer is not None:
-            outer = Picks(array("q", [records.outer]) * picks.count, picks.count)
-        for filling in self._of_record:
-            filling.fill(recs, picks, block)
-        for filling in self._of_batch:
-            filling.fill(chunk_heads, outer, block)
-        for filling in self._of_message:
-            filling.fill(records.heads, inner, block)
-        for column, start, size in self._bytes:
-            self._cells(recs, picks, start, block, column.at)
-            self._cells(recs, picks, size, block, column.at + block.room)
-            starts = column.at
-            bytes_kinds(records.buf, block.cells, starts, starts + block.room, starts + 2 * block.room, picks.count)
-        if self._headers >= 0:
-            self._cells(recs, picks, kernel.HEADERS_START, block, self._headers)
-            self._cells(recs, picks, kernel.HEADERS_COUNT, block, self._headers + block.room)
-            self._cells(recs, picks, kernel.HEADERS_COUNT, block, block.weight + block.room)
-        if block.weight >= 0:
-            self._cells(recs, picks, kernel.RECORD_SIZE, block, block.weight)
-        block.buf = records.buf
-        block.count = picks.count
-        return block
-
-    @staticmethod
-    def _cells(recs: CellTable, picks: Picks, column: int, block: Block, at: int) -> None:
-        fill(
-            recs.cells, recs.capacity, picks.rows, 0, picks.count, CELL, column, -1, NEVER, block.cells,
-            at, block.valid, -1,
-        )  # fmt: skip

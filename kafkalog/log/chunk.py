@@ -9,17 +9,26 @@ from typing import NamedTuple
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.batch import CellTable
-from kafkalog.log.records import RecordBlock, decode_records
+from kafkalog.log.expansion import Expansion, default_budget
+from kafkalog.log.records import Decoder, RecordBlock
 
 __all__ = ["Chunk", "Limits", "Resumed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most bytes that one batch may take; a batch above a limit is a finding."""
+    """The most bytes that one batch may take, and that all of a file's may decompress to; more is a finding.
+
+    Without `max_expansion` a file may decompress to 8 GiB or 1,000 times its size, whichever is less, plus 1 GiB.
+    """
 
     max_batch_bytes: int = 128 << 20
     max_decompressed_bytes: int = 128 << 20
+    max_expansion: int | None = None
+
+    def expansion(self, size: int | None) -> Expansion:
+        """Begin to count what a file of `size` bytes decompresses to; None is the size of a stream."""
+        return Expansion(default_budget(size) if self.max_expansion is None else self.max_expansion)
 
 
 class Resumed(NamedTuple):
@@ -39,17 +48,20 @@ class Chunk:
 
     `heads` is the kernel's table of them, `buf` their bytes, `position` that of ``buf[0]`` in the file. Both are used
     again for the next chunk: copy what must last. `resumed` says where reading goes on after each damage, in or after
-    the chunk.
+    the chunk; `expansion` counts what all of the file's batches decompress to.
     """
 
-    __slots__ = ("buf", "file", "findings", "heads", "limits", "position", "resumed")
+    __slots__ = ("buf", "expansion", "file", "findings", "heads", "limits", "position", "resumed")
 
-    def __init__(self, file: str, buf: memoryview, position: int, heads: CellTable, limits: Limits) -> None:
+    def __init__(
+        self, file: str, buf: memoryview, position: int, heads: CellTable, limits: Limits, expansion: Expansion
+    ) -> None:
         self.file = file
         self.buf = buf
         self.position = position
         self.heads = heads
         self.limits = limits
+        self.expansion = expansion
         self.findings: list[Finding] = []
         self.resumed: list[Resumed] = []
 
@@ -71,6 +83,10 @@ class Chunk:
         for _ in self.records():
             pass
 
-    def records(self, room: int | None = None) -> Iterator[RecordBlock]:
-        """Decode the records of the batches that were not skipped, in order, at most `room` (1048) at a time."""
-        return decode_records(self.file, self.buf, self.heads, self.limits.max_decompressed_bytes, room)
+    def records(self, table: CellTable | None = None) -> Iterator[RecordBlock]:
+        """Decode the records of the batches that were not skipped, in order, as many at a time as `table` has room for.
+
+        Without a table of the caller's own, which serves many chunks, there is room for 1048.
+        """
+        limit = self.limits.max_decompressed_bytes
+        return Decoder(self.file, self.heads, limit, self.expansion, table).blocks(self.buf)

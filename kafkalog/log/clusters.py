@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
 from kafkalog.log.left_over import put_aside
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
-from kafkalog.log.names import local_path
+from kafkalog.log.names import FileKind, is_remote, is_virtual, local_path, parse_name
+from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.search import search
 from kafkalog.log.storage import open_tree
+from kafkalog.log.unpacked import is_archive
 
 __all__ = ["Cluster", "open_clusters"]
 
@@ -57,6 +61,12 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
 
     Raises UnreadableError if there is none, or the path can't be listed.
     """
+    if not is_remote(path) and os.path.isfile(local_path(path)):
+        home, finding = _home_of_file(path)
+        nodes = _log_directories(home, met)
+        if nodes:
+            nodes[0].findings.insert(0, finding)
+        return nodes
     if _is_met(path, met):
         return []
     tree = open_tree(path)
@@ -67,6 +77,28 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
     if nodes:
         nodes[0].findings[:0] = found.findings
     return nodes
+
+
+def _home_of_file(path: str) -> tuple[str, Finding]:
+    """Return the partition's directory of a file, and the note that says so.
+
+    Raises UnreadableError, with what to do, for any other file.
+    """
+    home, name = os.path.split(path)
+    home = home or os.curdir
+    shown = shlex.quote(path.partition("!/")[0] if is_virtual(path) else path)
+    if parse_name(name).kind is FileKind.UNKNOWN:
+        if is_archive(path):
+            raise UnreadableError(f"{path}: an archive or a compressed file: unpack it first")
+        raise UnreadableError(f"{path}: not a directory, and not a file of Kafka's by its name")
+    tree = open_tree(home)
+    own_name = os.path.basename(home if is_virtual(home) else os.path.abspath(local_path(home)))
+    if recognized(tree, own_name, tree.entries(home)) is not DirectoryKind.PARTITION:
+        raise UnreadableError(
+            f"{path}: a file in no partition's directory, which is named TOPIC-PARTITION: read it alone with"
+            f" `kafkalog dump {shown}` or `kafkalog verify {shown}`"
+        )
+    return home, Finding.of("partition-of-file", path, f"the whole partition in {home} was read")
 
 
 def _is_met(path: str, met: set[str]) -> bool:

@@ -6,12 +6,13 @@ from array import array
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.format import kernel, selecting
+from kafkalog.format import selecting
+from kafkalog.format.columns import OF_BATCH, OF_ROW
 from kafkalog.log import values
-from kafkalog.log.blocks import Block, BlockColumn, Filling, Kind, RowLayout, fillings
+from kafkalog.log.block_makers import BlockLayout, Chosen
+from kafkalog.log.blocks import Block, BlockColumn, Kind, Tables
 from kafkalog.log.records import RecordBlock
 from kafkalog.log.selection import Picks
-from kafkalog.log.values import Value
 from kafkalog.tables.dump import CONTROL
 
 __all__ = ["ControlBlocks", "Controls"]
@@ -31,7 +32,6 @@ _LISTED: Final = {
     "version": (_VERSION, ()),
     "coordinator_epoch": (_EPOCH, ()),
 }
-_SELF: Final = Value(kernel.BATCH)
 
 
 class Controls(NamedTuple):
@@ -45,19 +45,16 @@ class ControlBlocks:
     """Makes blocks of the table ``control`` with the named columns."""
 
     def __init__(self, file: str, names: Sequence[str], room: int) -> None:
-        layout = RowLayout(CONTROL, room)
-        columns = {"file": BlockColumn("file", Kind.FILE)}
-        self._batch = Filling(BlockColumn("batch", Kind.NUMBER, layout.run()), _SELF)
-        self._of_record = fillings(layout, columns, _OF_RECORD, names)
-        self._of_batch = fillings(layout, columns, _OF_BATCH, names)
-        self._listed: list[tuple[int, int]] = []
-        for name, (run, words) in _LISTED.items():
-            kind = Kind.WORD if words else Kind.NUMBER
-            columns[name] = BlockColumn(name, kind, layout.run(), words=words)
-            self._listed.append((run, columns[name].at))
-        columns["data"] = BlockColumn("data", Kind.TEXT, layout.run(3))  # null: only messages of KRaft have data
-        self._block = Block(CONTROL, file, [columns[name] for name in names], room, layout.runs)
+        layout = BlockLayout(CONTROL, file, room)
+        layout.values(OF_ROW, _OF_RECORD, names)
+        layout.values(OF_BATCH, _OF_BATCH, names)
+        self._listed = [(run, layout.number(name, words).at) for name, (run, words) in _LISTED.items()]
+        layout.columns["data"] = BlockColumn("data", Kind.TEXT, layout.run(3))  # null: only messages of KRaft have data
+        self._block = layout.block(names)
+        sizes = layout.columns["data"].at + room
+        self._block.cells[sizes : sizes + room] = array("q", [-1]) * room
         self._found = array("q", bytes(8 * 4 * room))
+        self._chosen = Chosen()
 
     def of(self, records: RecordBlock, picks: Picks) -> Controls:
         """Make the control records among these a block, the same one for every call."""
@@ -72,18 +69,13 @@ class ControlBlocks:
         block.count = 0
         if not count:
             return Controls(block, [])
-        numbers = Picks(found[:count], count)
-        self._batch.fill(recs, numbers, block)
-        at = self._batch.column.at
-        batches = Picks(block.cells[at : at + count], count)
-        for filling in self._of_record:
-            filling.fill(recs, numbers, block)
-        for filling in self._of_batch:
-            filling.fill(heads, batches, block)
+        rows = self._chosen.of(recs, Picks(found, count))
+        block.take(Tables(rows, heads, heads), count)
+        cells = block.cells
         others = [(row, found[row]) for row in range(count) if found[run + row] < 0]
         for row, _ in others:
             found[run + row] = 0
         for which, at in self._listed:
-            block.cells[at : at + count] = found[which * run : which * run + count]
-        block.count = count
+            cells[at : at + count] = found[which * run : which * run + count]
+        block.freeze()  # the kernel's tables do not have all of it
         return Controls(block, others)

@@ -32,6 +32,7 @@ class Cursor:
     def __init__(self, source: Source, limits: Limits, base_offset: int | None, hints: Callable[[], list[int]]) -> None:
         self.source = source
         self.limits = limits
+        self.expansion = limits.expansion(source.size)
         self.window = Window(source, limits.max_batch_bytes)
         self.heads = CellTable(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // smallest_size(0) + 1))
         self.order = BatchOrder(base_offset)
@@ -85,7 +86,7 @@ class Cursor:
         """Make a chunk of the rows in the table; their bytes are the window's unless others are given."""
         view = memoryview(self.window.buffer if buf is None else buf)
         where = self.window.position if position is None else position
-        return Chunk(self.source.name, view, where, self.heads, self.limits)
+        return Chunk(self.source.name, view, where, self.heads, self.limits, self.expansion)
 
     def ordered(self, chunk: Chunk) -> Chunk:
         """Compare the chunk's batches with those before."""

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from kafkalog.errors import UnreadableError
 from kafkalog.log.names import is_remote, local_path
 
-__all__ = ["BytesSource", "FileSource", "SizedSource", "Source", "open_source", "read_small"]
+__all__ = ["BytesSource", "FileSource", "SizedSource", "Source", "open_source", "open_unnoticed", "read_small"]
 
 _SMALL: Final = 64 << 20  # bytes of a side file that are read at most
 
@@ -90,13 +90,18 @@ _KINDS: Final = (
 )
 
 
-def _open(name: str) -> tuple[int, os.stat_result]:
-    path, flags = local_path(name), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+def open_unnoticed(name: str, flags: int = 0) -> int:
+    """Open a local file or directory for reading, and leave its access time unchanged where the system allows that."""
+    path, flags = local_path(name), flags | os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        try:
-            descriptor = os.open(path, flags | getattr(os, "O_NOATIME", 0))
-        except PermissionError:  # only the owner may leave the access time unchanged
-            descriptor = os.open(path, flags)
+        return os.open(path, flags | getattr(os, "O_NOATIME", 0))
+    except PermissionError:  # only the owner may, and root
+        return os.open(path, flags)
+
+
+def _open(name: str) -> tuple[int, os.stat_result]:
+    try:
+        descriptor = open_unnoticed(name)
     except OSError as error:
         what = "a socket" if error.errno == errno.ENXIO else (error.strerror or str(error)).lower()
         raise UnreadableError(f"{name}: {what}") from error

@@ -12,17 +12,17 @@ from kafkalog.findings import Finding
 from kafkalog.format import kernel, selecting
 from kafkalog.format import message_ops as ops
 from kafkalog.format.batch import Batch, CellTable
-from kafkalog.format.columns import BELOW_ZERO, NEGATIVE, texts
+from kafkalog.format.columns import OF_BATCH, OF_ROW, signs, texts
 from kafkalog.format.internal import Internal, record_types
 from kafkalog.format.internal_block import DOUBT, TYPE, VERSION
 from kafkalog.format.internal_text import BlockText
 from kafkalog.format.schema import EVERY_RELEASE
 from kafkalog.log import values
-from kafkalog.log.blocks import Block, BlockColumn, Filling, Kind, RowLayout, Rows, fillings
+from kafkalog.log.block_makers import BlockLayout, Chosen
+from kafkalog.log.blocks import Block, BlockColumn, Kind, Rows, Tables
 from kafkalog.log.internals import TOPICS, Written, internal_row, read_internal
 from kafkalog.log.records import RecordBlock
 from kafkalog.log.selection import Picks
-from kafkalog.log.values import Value
 from kafkalog.tables.internal import INTERNAL
 
 __all__ = ["InternalBlocks"]
@@ -32,12 +32,6 @@ _OF_BATCH: Final = {
     "transactional": values.OF_BATCH["is_transactional"],
     "producer_id": values.OF_BATCH["producer_id"],
 }
-_OF_FACTS: Final = {
-    "type": Value(TYPE),
-    "version": Value(VERSION, absent=BELOW_ZERO),
-    "tombstone": Value(VERSION, NEGATIVE),
-}
-_SELF: Final = Value(kernel.BATCH)
 _TEXTS: Final = {"key": 0, "value": 2}  # the columns of ``BlockText.places``
 _ENCODERS: Final = {
     ops.ASCII_JSON: json.JSONEncoder(separators=(",", ":")),
@@ -63,33 +57,29 @@ class InternalBlocks:
         directory = os.path.basename(self._log)
         number = directory.removeprefix(f"{self._topic}-")
         self._partition = int(number) if number != directory and number.isdecimal() else None
-        layout = RowLayout(INTERNAL, room)
-        self._batch = Filling(BlockColumn("batch", Kind.NUMBER, layout.run()), _SELF)
-        columns: dict[str, BlockColumn] = {}
-        every = INTERNAL.names
-        self._of_record = fillings(layout, columns, _OF_RECORD, every)
-        self._of_batch = fillings(layout, columns, _OF_BATCH, every)
-        self._of_facts = fillings(layout, columns, _OF_FACTS, every)
+        layout = BlockLayout(INTERNAL, file, room)
+        layout.values(OF_ROW, _OF_RECORD, INTERNAL.names)
+        layout.values(OF_BATCH, _OF_BATCH, INTERNAL.names)
         types = record_types(internal)
         kinds = tuple(types[one].name if one in types else "" for one in range(max(types) + 1))
-        columns["kind"] = layout.column("kind", Value(TYPE, absent=BELOW_ZERO))._replace(kind=Kind.WORD, words=kinds)
-        columns["unknown"] = layout.column("unknown", Value(0))
-        columns["partition"] = layout.column("partition", Value(0, absent=BELOW_ZERO))
-        for name, word in (("log", self._log), ("topic", self._topic)):
-            columns[name] = BlockColumn(name, Kind.WORD, layout.run(), words=(word,))
+        for name, words, is_nullable in (
+            ("log", (self._log,), False), ("topic", (self._topic,), False), ("partition", (), True),
+            ("type", (), False), ("kind", kinds, True), ("version", (), True), ("tombstone", (), False),
+            ("unknown", (), False),
+        ):  # fmt: skip
+            layout.number(name, words, is_nullable=is_nullable)
         for name in _TEXTS:
-            columns[name] = BlockColumn(name, Kind.JSON, layout.run(3))
+            layout.columns[name] = BlockColumn(name, Kind.JSON, layout.run(3))
         weight = layout.run(2)
-        self._columns = columns
+        self._columns = layout.columns
         self._has_texts = bool(_TEXTS.keys() & set(names))
-        self._of_facts.append(Filling(columns["kind"], Value(TYPE, absent=BELOW_ZERO)))
-        self._block = Block(INTERNAL, file, [columns[name] for name in names], room, layout.runs)
-        # Columns whose validity bits are never asked for have some, too.
-        self._block.valid = bytearray((room * len(columns) + 7) // 8)
-        self._block.weight = weight
+        self._chosen, self._chosen_facts = Chosen(), Chosen()
+        self._block = block = layout.block(INTERNAL.names)
+        block.columns = tuple(layout.columns[name] for name in names)
+        block.weight = weight
         if self._partition is not None and self._partition < 1 << 31:
-            at = columns["partition"].at
-            self._block.cells[at : at + room] = array("q", [self._partition]) * room
+            at = layout.columns["partition"].at
+            block.cells[at : at + room] = array("q", [self._partition]) * room
             for row in range(room):
                 self._set_bit("partition", row, there=True)
 
@@ -140,29 +130,26 @@ class InternalBlocks:
         return records.recs.cell(kernel.BATCH, number) if records.outer is None else records.outer
 
     def _fill(self, heads: CellTable, records: RecordBlock, rows: Sequence[int]) -> Block:
-        block, text = self._block, self._text
-        recs, facts = records.recs, text.block.facts
-        picks = Picks(rows if isinstance(rows, array) else array("q", rows), len(rows))
-        self._batch.fill(recs, picks, block)
-        at = self._batch.column.at
-        batches = Picks(block.cells[at : at + picks.count], picks.count)
-        if records.outer is not None:
-            batches = Picks(array("q", [records.outer]) * picks.count, picks.count)
-        for filling in self._of_record:
-            filling.fill(recs, picks, block)
-        for filling in self._of_batch:
-            filling.fill(heads, batches, block)
-        for filling in self._of_facts:
-            filling.fill(facts, picks, block)
-        for zero in (block.weight, self._columns["unknown"].at):
-            block.cells[zero : zero + picks.count] = array("q", bytes(8 * picks.count))
+        text, columns = self._text, self._columns
+        recs, count = records.recs, len(rows)
+        picks = Picks(rows if isinstance(rows, array) else array("q", rows), count)
+        outer = -1 if records.outer is None else records.outer
+        block = self._block.take(Tables(self._chosen.of(recs, picks), heads, records.heads, outer), count, text.content)
+        cells = block.cells
+        facts = self._chosen_facts.of(text.block.facts, picks)
+        flat = memoryview(cells)
+        for name, column in (("type", TYPE), ("kind", TYPE), ("version", VERSION)):
+            at = columns[name].at
+            flat[at : at + count] = facts.cells[column * facts.capacity : column * facts.capacity + count]
+        flat.release()
+        for zero in (block.weight, columns["unknown"].at):
+            cells[zero : zero + count] = array("q", bytes(8 * count))
+        signs(cells, columns["kind"].at, count, columns["tombstone"].at, block.valid, columns["kind"].bit)
+        signs(cells, columns["version"].at, count, columns["tombstone"].at, block.valid, columns["version"].bit)
         for name, column in _TEXTS.items():
-            texts(
-                text.places, recs.capacity, column, picks.rows, picks.count, block.cells, self._columns[name].at,
-                block.room, block.weight,
-            )  # fmt: skip
-        block.buf = text.content
-        block.count = picks.count
+            at = columns[name].at
+            texts(text.places, recs.capacity, column, picks.rows, count, cells, at, block.room, block.weight)
+        block.freeze()  # the kernel's tables do not have all of it
         return block
 
     def _pieces(self, block: Block, rows: Sequence[int], items: Items) -> Iterator[Rows | Finding]:

@@ -13,14 +13,23 @@ from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.log.names import is_remote, local_path
+from kafkalog.log.names import is_remote, is_virtual, local_path
 from kafkalog.log.partition import Home, PartitionDirectory, Segment, is_inside, list_partition, nested, read_small_file
 from kafkalog.log.readers import read_checkpoint, read_properties
 from kafkalog.log.recognition import CHECKPOINTS, DirectoryKind, partition_name, recognized
 from kafkalog.log.storage import exists, open_tree
 from kafkalog.log.tree import DirectoryEntry, Tree
 
-__all__ = ["LogDirectory", "PartitionDirectory", "Place", "Segment", "list_again", "nested", "open_log_directory"]
+__all__ = [
+    "LogDirectory",
+    "PartitionDirectory",
+    "Place",
+    "Segment",
+    "checkpoints_now",
+    "list_again",
+    "nested",
+    "open_log_directory",
+]
 
 Report = Callable[[Finding], object]
 _MOVING: Final = ("cleaner", "log_start")
@@ -132,7 +141,7 @@ def _names(path: str, findings: list[Finding]) -> set[str]:
 
 
 def _absolute(path: str) -> str:
-    return path.rstrip("/") if is_remote(path) else os.path.abspath(local_path(path))
+    return path.rstrip("/") if is_virtual(path) else os.path.abspath(local_path(path))
 
 
 def _is_directory(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool:
@@ -151,24 +160,25 @@ def _checkpoint(path: str, findings: list[Finding]) -> dict[tuple[str, int], int
     return {} if read is None else {(row.topic, row.partition): row.offset for row in read.rows}
 
 
-def list_again(
-    node: LogDirectory, directory: PartitionDirectory, *, only_checkpoints: bool = False
-) -> PartitionDirectory:
-    """List one partition of a log directory again, or read its offsets in the checkpoints alone.
+def checkpoints_now(node: LogDirectory, directory: PartitionDirectory) -> dict[str, int]:
+    """Return a partition's offsets by kind, those that bear on a running broker's logs as they are now.
 
-    Only the checkpoints that bear on a running broker's logs are read again: the cleaner's and the log's start, and
-    these on a disk alone.
+    These are the cleaner's and the log's start, and are read again on a disk alone.
     """
-    read: dict[str, dict[tuple[str, int], int]] = {}
-    if not is_remote(node.home):
-        read = {kind: _checkpoint_now(os.path.join(local_path(node.home), CHECKPOINTS[kind])) for kind in _MOVING}
+    if is_remote(node.home):
+        return directory.checkpoints
+    key, home = (directory.topic, directory.partition), os.path.join(local_path(node.home), "")
+    found = {kind: offset for kind, offset in directory.checkpoints.items() if kind not in _MOVING}
+    for kind in _MOVING:
+        if (offset := _checkpoint_now(home + CHECKPOINTS[kind]).get(key)) is not None:
+            found[kind] = offset
+    return found
+
+
+def list_again(node: LogDirectory, directory: PartitionDirectory) -> PartitionDirectory:
+    """List one partition of a log directory again."""
     key = (directory.topic, directory.partition)
-    newest = {kind: rows[key] for kind, rows in read.items() if key in rows}
-    kept = {kind: offset for kind, offset in directory.checkpoints.items() if kind not in read}
-    checkpoints = {**kept, **newest}
-    if only_checkpoints:
-        return replace(directory, checkpoints=checkpoints)
-    rows = {kind: {key: offset} for kind, offset in checkpoints.items()}
+    rows = {kind: {key: offset} for kind, offset in checkpoints_now(node, directory).items()}
     home = Home(node.path, rows, directory.running, directory.clean_shutdown)
     tree = open_tree(directory.log, deep=False)
     found, _ = list_partition(tree, directory.log, f"{directory.topic}-{directory.partition}", home)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
 from kafkalog.log.links import leaving
-from kafkalog.log.logdir import LogDirectory, list_again
+from kafkalog.log.logdir import LogDirectory, checkpoints_now, list_again
 from kafkalog.log.names import FileKind, local_path, parse_name
 from kafkalog.log.partition import PartitionDirectory, Segment
 from kafkalog.log.storage import exists, open_tree
@@ -49,7 +49,7 @@ def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | No
     last = os.path.basename(directory.segments[-1].path) if directory.segments else ""
     moved = {name for name, then in directory.files.items() if _moved(name, then, now.get(name), is_last=name == last)}
     moved |= {name for name in now.keys() - directory.files.keys() if _is_new_part(name, directory)}
-    if not moved and list_again(node, directory, only_checkpoints=True).checkpoints != directory.checkpoints:
+    if not moved and checkpoints_now(node, directory) != directory.checkpoints:
         moved.add("cleaner-offset-checkpoint")
     return Movement(frozenset(moved)) if moved else None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from enum import Enum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 __all__ = [
@@ -21,9 +22,12 @@ __all__ = [
     "FileKind",
     "FileName",
     "is_remote",
+    "is_virtual",
     "local_path",
     "parse_name",
+    "place_unpacked",
     "sibling",
+    "unpacked_places",
 ]
 
 # Internal topics, as in the names of their directories.
@@ -41,8 +45,32 @@ def is_remote(path: str) -> bool:
     return path.startswith(_REMOTE)
 
 
+_unpacked: dict[str, str] = {}  # folders of archives that are unpacked, by the name that stands for each
+
+
+def place_unpacked(root: str, folder: str | None) -> None:
+    """Let paths at and below `root`, an archive's name, mean the folder that it was unpacked into; None ends it."""
+    if folder is None:
+        _unpacked.pop(root, None)
+    else:
+        _unpacked[root] = folder
+
+
+def unpacked_places() -> dict[str, str]:
+    """Return the folders of all unpacked archives by the names that stand for them."""
+    return dict(_unpacked)
+
+
+def is_virtual(path: str) -> bool:
+    """Say whether a path is no path of the operating system: a URI, or inside an archive."""
+    return is_remote(path) or any(path == root or path.startswith(f"{root}/") for root in _unpacked)
+
+
 def local_path(path: str) -> str:
-    """Return a local path for the operating system, without ``file://``."""
+    """Return a local path for the operating system: without ``file://``, of what is in an archive where it was put."""
+    for root, folder in _unpacked.items():
+        if path == root or path.startswith(f"{root}/"):
+            return folder + path[len(root) :]
     return path.removeprefix(_LOCAL)
 
 
@@ -109,6 +137,7 @@ _HIGHEST_OFFSET: Final = 2**63 - 1
 _HIGHEST_EPOCH: Final = 2**31 - 1
 
 
+@lru_cache(maxsize=4096)  # most names are those of every partition
 def parse_name(name: str) -> FileName:
     """Say what a file is by `name`, the last part of its path."""
     removed = ""

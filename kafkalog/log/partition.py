@@ -16,7 +16,7 @@ from kafkalog.findings import Finding
 from kafkalog.log.links import leaving
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, parse_name
 from kafkalog.log.readers import read_checkpoint, read_properties
-from kafkalog.log.recognition import DirectoryKind, partition_name, recognized
+from kafkalog.log.recognition import DirectoryKind, is_odd, partition_name, recognized
 from kafkalog.log.storage import exists
 from kafkalog.log.tree import DirectoryEntry, FileIdentity, Tree
 
@@ -108,6 +108,9 @@ def _listed(
     findings: list[Finding] = []
     named = partition_name(name)
     if named is None:
+        if is_odd(name):
+            message = "its name holds no partition that a broker could have written; it was not read"
+            findings.append(Finding.of("file-name-odd", path, message))
         return None, findings, True
     topic, partition, suffix = named
     try:

@@ -1,4 +1,4 @@
-"""How many processes read segments: as many as pay, of the processors that this process may use."""
+"""The processes that read segments: as many as pay, of the processors that this process may use."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-__all__ = ["POOL_BYTES", "Each", "each_of", "job_count", "processors"]
+from kafkalog.log.names import place_unpacked, unpacked_places
+from kafkalog.log.watch import Watch, set_watch
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
+__all__ = ["POOL_BYTES", "Each", "each_of", "job_count", "processors", "worker_pool"]
 
 Each: TypeAlias = Callable[..., Iterator[Any]]  # as `map`
 
@@ -28,6 +34,40 @@ def job_count(wanted: int | None, size: int) -> int:
 
 
 @contextmanager
+def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Give a pool of `count` processes; an interrupt stops them, and does not wait for them.
+
+    A terminal's interrupt goes to all processes of a command: the first one alone acts on it.
+    """
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(count, initializer=_begin_work, initargs=(unpacked_places(),))
+    wait = True
+    try:
+        yield pool
+    except (KeyboardInterrupt, SystemExit):
+        wait = False  # the thread that feeds stopped processes may never end
+        for child in set(multiprocessing.active_children()) - others:
+            child.kill()
+        raise
+    finally:
+        pool.shutdown(wait=wait, cancel_futures=True)
+
+
+def _begin_work(places: dict[str, str]) -> None:
+    """Leave signals and the terminal to the first process, and know its archives."""
+    import signal
+
+    for root, folder in places.items():
+        place_unpacked(root, folder)
+    set_watch(Watch())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
 def each_of(jobs: int) -> Iterator[Each]:
     """Give what calls a function for each argument: ``map``, or that of a pool of processes if `jobs` is above 1.
 
@@ -36,13 +76,8 @@ def each_of(jobs: int) -> Iterator[Each]:
     if jobs == 1:
         yield map
         return
-    from concurrent.futures import ProcessPoolExecutor  # takes 10 ms to import
-
-    pool = ProcessPoolExecutor(jobs)
-    try:
+    with worker_pool(jobs) as pool:
         yield pool.map
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def processors() -> int:

@@ -14,7 +14,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.tree import DirectoryEntry, Tree
 
-__all__ = ["CHECKPOINTS", "DirectoryKind", "PartitionName", "is_marked", "partition_name", "recognized"]
+__all__ = ["CHECKPOINTS", "DirectoryKind", "PartitionName", "is_marked", "is_odd", "partition_name", "recognized"]
 
 CHECKPOINTS: Final = {
     "log_start": "log-start-offset-checkpoint",
@@ -26,6 +26,7 @@ _MARKS: Final = frozenset({"meta.properties", *CHECKPOINTS.values()})
 _OF_A_PARTITION: Final = (FileKind.PARTITION_METADATA, FileKind.LEADER_EPOCH_CHECKPOINT)
 _SUFFIXED: Final = re.compile(r"(?P<name>\S+-\S+)\.\S+(?P<suffix>-delete|-future|-stray)")
 _NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
+_HIGHEST_PARTITION: Final = 2**31 - 1
 
 
 class DirectoryKind(Enum):
@@ -46,6 +47,17 @@ class PartitionName(NamedTuple):
 
 def partition_name(name: str) -> PartitionName | None:
     """Read the name of a partition's directory, None if it can't be one."""
+    named = _named(name)
+    return None if named is None or named.partition > _HIGHEST_PARTITION else named
+
+
+def is_odd(name: str) -> bool:
+    """Say whether a name is that of a partition's directory but for its number, which Kafka's 32 bits cannot hold."""
+    named = _named(name)
+    return named is not None and named.partition > _HIGHEST_PARTITION
+
+
+def _named(name: str) -> PartitionName | None:
     suffix = ""
     if match := _SUFFIXED.fullmatch(name):
         name, suffix = match["name"], match["suffix"]

@@ -11,8 +11,9 @@ from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, CellTable, Record
 from kafkalog.format.batch_start import magic_of, size_of, smallest_size
 from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
 from kafkalog.format.record_errors import RECORD_ERRORS
+from kafkalog.log.expansion import Expansion
 
-__all__ = ["ROOM", "Decoder", "RecordBlock", "decode_records", "header_at", "headers_of"]
+__all__ = ["ROOM", "Decoder", "RecordBlock", "header_at", "headers_of", "record_cells"]
 
 ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
 _ENOUGH: Final = 1 << 18  # decompressed bytes that are decoded at once
@@ -108,25 +109,27 @@ def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, in
             return (value >> 1) ^ -(value & 1), position
 
 
-def decode_records(
-    file: str, buf: memoryview, heads: CellTable, max_decompressed_bytes: int, room: int | None
-) -> Iterator[RecordBlock]:
-    """Decode the records of the batches in `heads`, whose bytes are `buf`, at most `room` at a time.
-
-    Skips rows whose section starts below 0.
-    """
-    return Decoder(file, heads, max_decompressed_bytes, room).blocks(buf)
+def record_cells(room: int) -> CellTable:
+    """Return a table for so many records."""
+    return CellTable(len(kernel.RECORD_COLUMNS), room)
 
 
 class Decoder:
-    """The records of one chunk's batches."""
+    """The records of one chunk's batches, as many at a time as a table of the caller's, or one of 1048, has room for.
 
-    def __init__(self, file: str, heads: CellTable, limit: int, room: int | None = None) -> None:
-        self.room = ROOM if room is None else room
+    Skips rows whose section starts below 0. A batch may decompress to `limit` bytes, and all of the file's to what
+    `expansion` has left.
+    """
+
+    def __init__(
+        self, file: str, heads: CellTable, limit: int, expansion: Expansion, table: CellTable | None = None
+    ) -> None:
         self.file = file
         self.heads = heads
         self.limit = limit
-        self.recs = CellTable(len(kernel.RECORD_COLUMNS), self.room)
+        self.expansion = expansion
+        self.recs = record_cells(ROOM) if table is None else table
+        self.room = self.recs.capacity
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
         """Decode every row's records."""
@@ -183,20 +186,33 @@ class Decoder:
         return Finding.of(code, self.file, text, position=position, length=size, offset=offset)
 
     def unpack(self, payload: memoryview, row: int, magic: int) -> bytes | bytearray | Finding | None:
-        """Decompress a batch's records; if that fails and the CRC matches, return a finding."""
-        codec = self.heads.cell(kernel.ATTRIBUTES, row) & CODEC_MASK
+        """Decompress a batch's records; if that fails and the CRC matches, return a finding.
+
+        Returns None for a batch that is not to be decompressed, because the file's others took all that they may.
+        """
+        cell = self.heads.cell
+        codec, position = cell(kernel.ATTRIBUTES, row) & CODEC_MASK, cell(kernel.POSITION, row)
         if codec >= len(CODECS):
             found: Finding = self.finding("codec-unknown", row, f"codec {codec} does not exist")
+        elif (left := self.expansion.room(position)) < 0:
+            return None
         else:
             try:
-                return decompress(codec, payload, self.limit, magic=magic)
+                data = decompress(codec, payload, min(left, self.limit), magic=magic)
+                self.expansion.take(position, len(data))
+                return data
             except OverLimitError:
+                if left < self.limit:
+                    self.expansion.stop(position, cell(kernel.SIZE, row), cell(kernel.LAST_OFFSET, row))
+                    return None
+                self.expansion.take(position, self.limit)
                 found = self.finding(
                     "decompression-over-limit", row,
                     f"{len(payload)} bytes of {CODECS[codec]} decompress to more than --max-decompressed-bytes"
                     f" {self.limit}",
                 )  # fmt: skip
             except DecompressionError as error:
+                self.expansion.take(position, error.size)
                 found = self.finding(error.code, row, str(error))
         return found if self.heads.cell(kernel.VALID, row) else None
 

@@ -13,11 +13,12 @@ from kafkalog.findings import Finding, numbered_id
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
 from kafkalog.format.internal import Internal
-from kafkalog.log.blocks import BatchBlocks, Block, RecordBlocks, Rows
+from kafkalog.log.block_makers import BatchBlocks, RecordBlocks
+from kafkalog.log.blocks import Block, Rows
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.control_blocks import ControlBlocks
 from kafkalog.log.names import FileKind
-from kafkalog.log.records import ROOM, RecordBlock
+from kafkalog.log.records import ROOM, RecordBlock, record_cells
 from kafkalog.log.selection import Picks, Selection, all_rows
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
@@ -164,7 +165,7 @@ class _Segment:
         *,
         spaced: bool,
     ) -> None:
-        self._room = room
+        self._cells = record_cells(room)
         self.file = file
         self.wanted = wanted
         self.selection = selection
@@ -189,11 +190,13 @@ class _Segment:
                 self._batch_blocks = BatchBlocks(self.file, self.wanted["batches"], heads.capacity)
             # Made before a wrapper is opened: then its header has more than the file says.
             batches = self._batch_blocks.of(heads, all_rows(heads) if selection.looks_at_records else picks)
-            if not selection.looks_at_records:
+            if selection.looks_at_records:
+                batches.freeze()
+            else:
                 yield Rows(batches, 0, batches.count)
         if reads:
             newest = -1
-            for block in chunk.records(self._room):
+            for block in chunk.records(self._cells):
                 newest = yield from self._of_block(chunk, block, batches, newest)
                 yield from block.findings
 

@@ -10,7 +10,7 @@ from typing import Final
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.links import leaving
-from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
+from kafkalog.log.names import FileKind, is_virtual, local_path, parse_name
 from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.tree import DirectoryEntry, Tree
 
@@ -73,7 +73,7 @@ def _sorted(entries: Sequence[DirectoryEntry]) -> list[DirectoryEntry]:
 
 
 def _own_name(root: str) -> str:
-    return os.path.basename(root.rstrip("/") if is_remote(root) else os.path.abspath(local_path(root)))
+    return os.path.basename(root.rstrip("/") if is_virtual(root) else os.path.abspath(local_path(root)))
 
 
 def _below(entries: Sequence[DirectoryEntry], root: str, found: Search) -> list[DirectoryEntry]:

@@ -13,6 +13,7 @@ from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.cursor import Cursor
 from kafkalog.log.files import BytesSource, Source, open_source
 from kafkalog.log.names import FileKind, parse_name, sibling
+from kafkalog.log.watch import watch
 
 __all__ = ["batch_positions", "chunks_of_source", "scan", "scan_source", "segment_chunks"]
 
@@ -55,8 +56,10 @@ def scan_source(
 
 def _chunks(cursor: Cursor) -> Iterator[Chunk]:
     window, heads = cursor.window, cursor.heads
+    watched, file = watch(), cursor.source.name
     window.fill(0)
     while True:
+        watched.at(file, window.here)
         if cursor.is_crowded:
             from kafkalog.log.crowd import gather
 
@@ -111,6 +114,7 @@ def _closing(cursor: Cursor) -> Iterator[Chunk]:
                 found=cursor.passed_over,
             )
         )
+    chunk.findings += cursor.expansion.findings(cursor.source.name)
     if changes := cursor.source.changes():
         chunk.findings.append(cursor.finding("file-changed", f"the file {changes}"))
     if chunk.findings:

@@ -165,6 +165,7 @@ def _records(
                 wanted.append(_Record(number, its, bytes(block.buf[at : at + size]), place))
             at, number = at + size, number + 1
         findings += block.findings
+    findings += chunk.expansion.findings(chunk.file)
     return wanted
 
 
@@ -199,7 +200,7 @@ def _said(batch: Batch) -> str:
 def _record(record: _Record, batch: Batch | None) -> Iterator[Field]:
     """Show a record, and for a control record what its key and value mean."""
     structure = f"record {record.number}, offset {record.offset}"
-    at = 0
+    at, is_marker = 0, False
     for field in fields_of(RECORD, structure, record.data, record.position):
         yield field
         at += field.size

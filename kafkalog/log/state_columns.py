@@ -21,6 +21,7 @@ from kafkalog.format.message_program import Program, ReadField, Structure
 from kafkalog.format.numbered import Numbered
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState, state_record
 from kafkalog.log.chunk import Chunk, Limits
+from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.records import RecordBlock
 from kafkalog.log.segment import segment_chunks
 
@@ -132,7 +133,7 @@ def _renumbered(numbers: NDArray[Any], names: Sequence[str], known: dict[str, in
 def read_state_columns(
     file: str, log: str, *, limits: Limits | None = None, max_bytes: int | None = None
 ) -> StateColumns:
-    """Read a segment of the state topic; findings are those of records alone.
+    """Read a segment of the state topic; findings are those of records alone, and that not all were read.
 
     Raises UnreadableError where the file can't be opened or read.
     """
@@ -157,6 +158,7 @@ class StateReader:
 
     def take(self, chunk: Chunk) -> None:
         """Take in the records of a chunk."""
+        self._findings += [finding for finding in chunk.findings if finding.code == OVER_BUDGET]
         for block in chunk.records():
             if block.recs.count:
                 self._take(block)

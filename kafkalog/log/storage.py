@@ -7,12 +7,12 @@ a thousand names, in however many directories they are.
 from __future__ import annotations
 
 import fnmatch
-import glob
 import os
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from kafkalog.errors import UnreadableError
+from kafkalog.log.files import open_unnoticed
 from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.tree import DirectoryEntry, FileIdentity, Tree
 
@@ -25,22 +25,16 @@ _INODE: Final = 2**63 - 1  # some file systems use 64 bits, a message has 63
 
 
 class _LocalEntry:
-    """An entry of ``os.scandir``."""
+    """An entry of ``os.scandir``; its size and times are asked for when they are needed, once."""
 
-    __slots__ = ("_entry", "name", "path")
+    __slots__ = ("_status", "is_directory", "is_link", "name", "path")
 
     def __init__(self, folder: str, entry: os.DirEntry[str]) -> None:
-        self._entry = entry
         self.name = entry.name
-        self.path = os.path.join(folder, entry.name)
-
-    @property
-    def is_link(self) -> bool:
-        return self._entry.is_symlink()
-
-    @property
-    def is_directory(self) -> bool:
-        return self._entry.is_dir(follow_symlinks=False)
+        self.path = folder + entry.name
+        self.is_link = entry.is_symlink()
+        self.is_directory = entry.is_dir(follow_symlinks=False)
+        self._status: FileIdentity | bool | None = False  # not asked for yet
 
     @property
     def size(self) -> int:
@@ -49,20 +43,31 @@ class _LocalEntry:
 
     @property
     def identity(self) -> FileIdentity | None:
-        try:
-            status = self._entry.stat()
-        except OSError:
-            return None
-        return FileIdentity(status.st_ino & _INODE, status.st_size, status.st_mtime_ns)
+        if isinstance(self._status, bool):
+            self._status = _identity(self.path)
+        return self._status
+
+
+def _identity(path: str) -> FileIdentity | None:
+    try:
+        status = os.stat(local_path(path))
+    except OSError:
+        return None
+    return FileIdentity(status.st_ino & _INODE, status.st_size, status.st_mtime_ns)
 
 
 class _LocalTree:
-    """Directories of a file system."""
+    """Directories of a file system, whose access times stay as they were."""
 
     def entries(self, path: str, /) -> list[DirectoryEntry]:
         try:
-            with os.scandir(local_path(path)) as entries:
-                return [_LocalEntry(path, entry) for entry in entries]
+            descriptor = open_unnoticed(path, os.O_DIRECTORY)
+            try:
+                folder = os.path.join(path, "")
+                with os.scandir(descriptor) as entries:
+                    return [_LocalEntry(folder, entry) for entry in entries]
+            finally:
+                os.close(descriptor)
         except NotADirectoryError as error:
             raise UnreadableError(f"{path}: not a directory: did you mean `kafkalog dump {path}`?") from error
         except OSError as error:
@@ -104,22 +109,27 @@ def expand(pattern: str) -> list[str]:
     """Return the paths that match a pattern of ``*``, ``?`` and ``[…]``; the pattern itself if nothing matches."""
     if not _MAGIC & set(pattern) or exists(pattern):
         return [pattern]
-    if not is_remote(pattern):
-        prefix = pattern[: len(pattern) - len(local_path(pattern))]
-        return [prefix + path for path in sorted(glob.glob(local_path(pattern)))] or [pattern]
-    scheme, _, rest = pattern.partition("://")
-    bucket, *parts = rest.strip("/").split("/")
-    found = [f"{scheme}://{bucket}"]
+    if is_remote(pattern):
+        scheme, _, rest = pattern.partition("://")
+        bucket, *parts = rest.strip("/").split("/")
+        found = [f"{scheme}://{bucket}"]
+    else:
+        start = len(pattern) - len(local_path(pattern).lstrip("/"))
+        found, parts = [pattern[:start]], pattern[start:].split("/")
     for part in parts:
         found = [path for folder in found for path in _matching(folder, part)]
     return found or [pattern]
 
 
 def _matching(folder: str, part: str) -> list[str]:
+    """Return the paths in `folder` that match a part of a pattern, as a shell does: not those that begin with a dot."""
+    between = "/" if folder and not folder.endswith("/") else ""
     if not _MAGIC & set(part):
-        return [f"{folder}/{part}"]
+        path = folder + between + part
+        return [path] if is_remote(path) or exists(path) else []
     try:
-        entries = open_tree(folder, deep=False).entries(folder)
+        entries = open_tree(folder, deep=False).entries(folder or ".")
     except UnreadableError:  # reported when the pattern itself is read as a path
         return []
-    return sorted(entry.path for entry in entries if fnmatch.fnmatchcase(entry.name, part))
+    names = (entry.name for entry in entries if part.startswith(".") or not entry.name.startswith("."))
+    return sorted(folder + between + name for name in names if fnmatch.fnmatchcase(name, part))

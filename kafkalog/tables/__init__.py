@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.tables import audit, dump, internal, metadata, replicas, salvage, show, verify
+from kafkalog.tables import audit, dump, incidents, internal, metadata, replicas, salvage, show, space, verify
 from kafkalog.tables.column import Column, Table
 
 __all__ = ["SCHEMA_VERSION", "TABLES", "Column", "Table"]
@@ -37,12 +37,15 @@ TABLES: Final[dict[str, Table]] = {
         audit.COORDINATOR,
         audit.VISIBLE,
         audit.FINDINGS,
+        audit.SUMMARY,
+        incidents.INCIDENTS,
         verify.FILES,
         verify.LOGS,
         verify.EXTENTS,
         replicas.REPLICAS,
         salvage.STRETCHES,
         show.FIELDS,
+        *space.SPACE_TABLES,
         internal.TRANSITIONS,
         internal.INTERNAL,
         internal.OFFSETS,

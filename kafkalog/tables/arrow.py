@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     ArrowTable = pa.Table  # for modules that name the type
 
 __all__ = [
+    "Cells",
     "Lists",
     "Numbers",
     "Strings",
@@ -118,23 +119,35 @@ class Numbers(NamedTuple):
     words: tuple[str, ...] = ()
 
 
+class Cells(NamedTuple):
+    """A column of numbers or bits in Arrow's layout: `rows` of them, validity bits if some are null.
+
+    `words` are what the numbers mean.
+    """
+
+    rows: int
+    data: NDArray[np.uint8]
+    valid: NDArray[np.uint8] | None = None
+    words: tuple[str, ...] = ()
+
+
 class Strings(NamedTuple):
     """A column of UTF-8 in Arrow's layout: offsets of all rows and of the end, their data, validity bits."""
 
     offsets: NDArray[np.int32]
     data: NDArray[np.uint8]
-    valid: NDArray[np.uint8]
+    valid: NDArray[np.uint8] | None
 
 
 class Lists(NamedTuple):
-    """A column of lists of structures: where each row's begin, and the structures' fields by name."""
+    """A column of lists of structures: where each row's begin and the last one's end, and the fields by name."""
 
     offsets: NDArray[np.int32]
     fields: dict[str, Strings]
 
 
 def arrow_batch(
-    column_of: Callable[[str], Numbers | Strings | Lists | Iterable[Any]], schema: pa.Schema
+    column_of: Callable[[str], Numbers | Cells | Strings | Lists | Iterable[Any]], schema: pa.Schema
 ) -> pa.RecordBatch:
     """Make a batch of what `column_of` returns for each of the schema's names.
 
@@ -155,28 +168,30 @@ def arrow_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Tabl
     return pa.Table.from_batches(batches, schema)
 
 
-def _array(column: Numbers | Strings | Lists | Iterable[Any], kind: pa.DataType) -> pa.Array:
+def _array(column: Numbers | Cells | Strings | Lists | Iterable[Any], kind: pa.DataType) -> pa.Array:
     import numpy as np
     import pyarrow as pa
 
     if isinstance(column, Strings):
         return _strings(column)
+    if isinstance(column, Cells):
+        cells = pa.int32() if column.words else kind
+        buffers = [None if part is None else pa.py_buffer(part) for part in (column.valid, column.data)]
+        return _coded(pa.Array.from_buffers(cells, column.rows, buffers), column.words, kind)
     if isinstance(column, Lists):
         fields = [_strings(field) for field in column.fields.values()]
         structures = pa.StructArray.from_arrays(fields, names=list(column.fields))
         return pa.ListArray.from_arrays(pa.array(column.offsets), structures)
 
     if not isinstance(column, Numbers):
-        cells = column if isinstance(column, np.ndarray) else list(column)
+        values = column if isinstance(column, np.ndarray) else list(column)
         try:
-            return pa.array(cells, kind)
+            return pa.array(values, kind)
         except (UnicodeEncodeError, pa.ArrowTypeError):  # not text for Arrow: lone surrogates, JSON's values
-            return pa.array(map(_value, cells), kind)
+            return pa.array(map(_value, values), kind)
     values, absent, words = column
     if words:
-        numbers = pa.array(values.astype(np.int32), mask=absent)
-        coded = pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()))
-        return coded if pa.types.is_dictionary(kind) else coded.dictionary_decode()
+        return _coded(pa.array(values.astype(np.int32), mask=absent), words, kind)
     if kind not in (pa.int64(), pa.bool_()):
         bits = np.iinfo(kind.to_pandas_dtype())
         beyond = (values < bits.min) | (values > bits.max)
@@ -185,11 +200,21 @@ def _array(column: Numbers | Strings | Lists | Iterable[Any], kind: pa.DataType)
     return pa.array(values, kind, mask=absent)
 
 
+def _coded(numbers: pa.Array, words: tuple[str, ...], kind: pa.DataType) -> pa.Array:
+    """Return the words for numbers, if there are some: as a dictionary or as text."""
+    import pyarrow as pa
+
+    if not words:
+        return numbers
+    coded = pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()), safe=False)
+    return coded if pa.types.is_dictionary(kind) else coded.dictionary_decode()
+
+
 def _strings(column: Strings) -> pa.Array:
     import pyarrow as pa
 
     rows = len(column.offsets) - 1
-    buffers = [pa.py_buffer(part) for part in (column.valid, column.offsets, column.data)]
+    buffers = [None if part is None else pa.py_buffer(part) for part in (column.valid, column.offsets, column.data)]
     return pa.Array.from_buffers(pa.string(), rows, buffers)
 
 
@@ -204,10 +229,10 @@ def gathered(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             held.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows >= _ROWS or size >= _BYTES:
-            yield pa.concat_batches(held)
+            yield held[0] if len(held) == 1 else pa.concat_batches(held)
             held, rows, size = [], 0, 0
     if held:
-        yield pa.concat_batches(held)
+        yield held[0] if len(held) == 1 else pa.concat_batches(held)
 
 
 def _cells(column: Iterable[Any], kind: pa.DataType) -> pa.Array:

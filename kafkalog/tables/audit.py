@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafkalog.tables.column import Column, Table
+from kafkalog.tables.incidents import INCIDENTS
 
 __all__ = [
     "AUDIT_TABLES",
@@ -19,6 +20,7 @@ __all__ = [
     "PRODUCERS",
     "SEGMENTS",
     "STATES",
+    "SUMMARY",
     "TRANSACTIONS",
     "VISIBLE",
 ]
@@ -234,4 +236,15 @@ FINDINGS: Final = Table(
         ),
     ),
 )
-AUDIT_TABLES: Final = (PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)
+SUMMARY: Final = Table(
+    "summary",
+    "the whole audit or verification: the first row of ndjson, and the head of json, where no --table chooses",
+    (
+        Column("verdict", "string", "the verdict in a line; its first word is OK, SUSPICIOUS, WRONG or INCOMPLETE"),
+        Column("worst", "string", "the highest severity of all findings; null if there are none",
+               words=("note", "warning", "error")),
+        Column("complete", "bool", "whether everything could be read"),
+        Column("totals", "string", "how many logs, batches, records, transactions and gaps there are"),
+    ),
+)  # fmt: skip
+AUDIT_TABLES: Final = (INCIDENTS, PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)

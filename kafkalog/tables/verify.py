@@ -6,6 +6,7 @@ from typing import Final
 
 from kafkalog.tables.audit import FINDINGS
 from kafkalog.tables.column import Column, Table
+from kafkalog.tables.incidents import INCIDENTS
 from kafkalog.tables.replicas import REPLICAS
 
 __all__ = ["EXTENTS", "FILES", "FILE_KINDS", "FILE_STATES", "LOGS", "VERIFY_TABLES"]
@@ -110,4 +111,4 @@ EXTENTS: Final = Table(
         Column("length", "int64", "the number of damaged bytes", "bytes"),
     ),
 )
-VERIFY_TABLES: Final = (LOGS, FILES, EXTENTS, REPLICAS, FINDINGS)
+VERIFY_TABLES: Final = (LOGS, FILES, EXTENTS, REPLICAS, FINDINGS, INCIDENTS)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["NONE", "Columns", "Packed"]
 
 NONE: Final = -(2**63)  # a cell that has no value
+_NO_CELLS: Final = np.empty(0, np.int64)
 
 
 class Columns:
@@ -27,7 +28,7 @@ class Columns:
     @classmethod
     def empty(cls, names: tuple[str, ...]) -> Columns:
         """Return columns without rows."""
-        return cls({name: np.empty(0, np.int64) for name in names})
+        return cls(dict.fromkeys(names, _NO_CELLS))
 
     @classmethod
     def concat(cls, parts: list[Columns], names: tuple[str, ...]) -> Columns:
@@ -102,6 +103,12 @@ class Packed:
         """Yield all rows, some thousand at a time, with the columns of these names, or all columns."""
         for block in self._blocks:
             yield block.rows(names or self.names)
+
+    def columns(self, *names: str) -> Columns:
+        """Return these columns of all rows, or more."""
+        if len(self._blocks) == 1:
+            return self._blocks[0].rows(names)
+        return Columns.concat(list(self.blocks(*names)), names)
 
     def with_rows(self, rows: Columns) -> Packed:
         """Return these rows and then the others."""

@@ -33,6 +33,7 @@ _MOST_ROOM: Final = 4104
 _EVENT_ROOM: Final = 256
 _FIRST_BITS: Final = 7  # half as many states as slots
 _IS_OPEN: Final = len(EXTENT_COLUMNS)
+_LEADER_EPOCH: Final = loops.EVENTS.index("leader_epoch")
 _PRODUCER_ID: Final = EXTENT_COLUMNS.index("producer_id")
 _CELLS: Final = {name: number for number, name in enumerate(loops.STRETCH_CELLS)}
 _NONE_YET: Final = {"first_offset": NONE, "last_offset": NONE, "newest": -1, "newest_broker": -1, "leader_epoch": NONE}
@@ -182,13 +183,13 @@ class Fold:
         self._pack()
         states = self._used()
         wrote = states[states[:, _IS_OPEN + 1] > 0]
-        wrote = wrote[np.lexsort((wrote[:, 1], wrote[:, 0]))]
-        gaps = np.concatenate(self._gaps) if self._gaps else np.empty((0, len(GAP_COLUMNS)), np.int64)
+        wrote = wrote[np.lexsort((wrote[:, 1], wrote[:, 0]))] if len(wrote) > 1 else wrote
+        opened = states[states[:, _IS_OPEN] != 0, :_IS_OPEN]
         return FoldedLog(
             self._packed,
-            _columns(EXTENT_COLUMNS, states[states[:, _IS_OPEN] != 0, :_IS_OPEN].T),
+            _columns(EXTENT_COLUMNS, opened.T) if len(opened) else Columns.empty(EXTENT_COLUMNS),
             _columns(PRODUCER_COLUMNS, np.hstack([wrote[:, :2], wrote[:, _IS_OPEN + 1 :]]).T),
-            _columns(GAP_COLUMNS, gaps.T),
+            _columns(GAP_COLUMNS, np.concatenate(self._gaps).T) if self._gaps else Columns.empty(GAP_COLUMNS),
             self._breaks,
             self._leader_epochs,
             self._unreadable,
@@ -246,6 +247,9 @@ class Fold:
         self._finished = 0
 
     def _take_events(self, told: int) -> None:
+        if told == 1 and self._events[0] == _LEADER_EPOCH:  # all that a healthy log has
+            self._leader_epochs.append((self._events[1], self._events[2]))
+            return
         events = np.frombuffer(self._events, np.int64).reshape(-1, loops.EVENT_SIZE)[:told]
         gaps, epochs, breaks, unreadable = (events[events[:, 0] == number, 1:] for number in range(len(loops.EVENTS)))
         if len(gaps):

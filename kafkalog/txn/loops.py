@@ -18,6 +18,11 @@ try:
 except ImportError:  # not needed to run, only to compile
     from kafkalog.format import _shadow as cython
 
+if cython.compiled:
+    from cython.cimports.kafkalog.txn.slots import place
+else:
+    from kafkalog.txn.slots import place
+
 __all__ = [
     "ABORT",
     "COMMIT",
@@ -179,20 +184,6 @@ def add64(a: cython.longlong, b: cython.longlong) -> cython.longlong:
     if cython.compiled:
         return a + b
     return ((a + b + 2**63) & (2**64 - 1)) - 2**63
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def place(
-    log: cython.longlong, producer: cython.longlong, secret: cython.longlong, bits: cython.int
-) -> cython.longlong:
-    """Return where in 2**`bits` slots to look first: by a secret odd factor, so that data can't aim at one slot."""
-    u: cython.ulonglong
-    if cython.compiled:
-        u = (producer ^ (log << 40)) * secret
-        return u >> (64 - bits)
-    return (((producer ^ (log << 40)) * secret) & (2**64 - 1)) >> (64 - bits)
 
 
 @cython.cfunc

@@ -26,8 +26,10 @@ from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, spark_schema
+from kafkalog.tables.incidents import INCIDENTS
 from kafkalog_spark import tasks
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
+from kafkalog_spark.incidents import OF_TASKS, incident_rows
 from kafkalog_spark.output import Output
 from kafkalog_spark.session import at_work
 
@@ -74,13 +76,15 @@ def bulk_audit(
         listed = f"{nodes} directories, {len(logs)} logs"
         progress(f"listed {segments} files, {size / 2**20:.1f} MiB ({listed}) in {seconds:.1f} s")
         by_log = tuple(table for table in tables if table in _BY_LOG)
+        by_log += OF_TASKS if INCIDENTS.name in tables else ()
         executor = SparkExecutor(session, options.limits, storage, by_log, split_bytes, hashed, progress)
         with run_stages(clusters, logs, executor, options) as (around, judged):
             findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
             summary = _summary(clusters, unreadable, judged, findings)
             if fail_on_corrupt and (damaged := _damaged(summary)):
                 raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
-            _Writer(session, output, judged).write(tables, clusters, around, findings, summary, progress)
+            incidents = incident_rows(judged, clusters, logs, around, findings) if INCIDENTS.name in tables else []
+            _Writer(session, output, judged).write(tables, clusters, around, findings, summary, incidents, progress)
     return BulkAudit(summary, judged.files)
 
 
@@ -111,13 +115,15 @@ class _Writer:
 
     def write(
         self, tables: Sequence[str], clusters: Sequence[Cluster], around: Mapping[int, Surroundings],
-        findings: Mapping[int, list[Finding]], summary: Summary, progress: Callable[[str], object],
+        findings: Mapping[int, list[Finding]], summary: Summary, incidents: Iterable[tuple[Any, ...]],
+        progress: Callable[[str], object],
     ) -> None:  # fmt: skip
         started = time.monotonic()
         driver: dict[str, Iterable[tuple[Any, ...]]] = {
             "partitions": (partition_row(log) for log in summary.logs),
             "coordinator": (row for one in around.values() for row in coordinator_rows(one.coordinator)),
             "findings": _finding_rows(clusters, findings),
+            INCIDENTS.name: incidents,
         }
         with ThreadPoolExecutor(_WRITERS) as pool:  # most are small: their time is that of starting a job
             for done in [pool.submit(self._write, table, driver.get(table)) for table in tables]:

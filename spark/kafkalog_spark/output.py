@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from pyarrow import fs
 
+from kafkalog.auditing.pipeline import PROVENANCE, as_text
 from kafkalog.errors import KafkaLogError
 from kafkalog.log.names import local_path
+from kafkalog.version import VERSION
 
 __all__ = ["Output"]
 
@@ -44,15 +47,31 @@ class Output:
         return f"{scheme.replace('s3a', 's3')}://{path.rstrip('/')}/"
 
     def make(self, *, overwrite: bool) -> None:
-        """Make the directory; an existing one is refused, or emptied. Raises KafkaLogError."""
+        """Make the directory; an existing one is refused, or emptied if kafkalog wrote it. Raises KafkaLogError."""
         try:
             if self.filesystem.get_file_info(self.path).type is not fs.FileType.NotFound:
                 if not overwrite:
-                    raise KafkaLogError(f"{self.name}: exists already; --overwrite replaces its content")
+                    raise KafkaLogError(f"{self.name}: exists already; --overwrite replaces it")
+                if not self._is_ours():
+                    raise KafkaLogError(
+                        f"{self.name}: exists already, and kafkalog did not write it: it is not replaced"
+                    )
                 self.filesystem.delete_dir_contents(self.path)
             self.filesystem.create_dir(self.path)
+            self.write(PROVENANCE, as_text({"kafkalog": VERSION}))  # of a job that fails, too
         except OSError as error:
             raise KafkaLogError(f"{self.name}: {error}") from error
+
+    def _is_ours(self) -> bool:
+        """Say whether kafkalog wrote the directory, or nobody has written to it."""
+        if not self.filesystem.get_file_info(fs.FileSelector(self.path)):
+            return True
+        try:
+            with self.filesystem.open_input_stream(f"{self.path.rstrip('/')}/{PROVENANCE}") as stream:
+                about = json.loads(stream.read())
+        except (OSError, ValueError, RecursionError):
+            return False
+        return isinstance(about, dict) and "kafkalog" in about
 
     def remove(self) -> None:
         """Remove the directory and its content."""

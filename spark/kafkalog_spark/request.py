@@ -16,7 +16,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.selection import Selection
 from kafkalog.log.storage_options import StorageOptions
-from kafkalog.quantities import bytes_of, ms_of
+from kafkalog.quantities import bytes_of, time_of
 from kafkalog.tables import Table
 
 __all__ = ["OPTIONS", "Request"]
@@ -61,7 +61,12 @@ class Request:
         view = told.get("view", "transactions")
         if view not in views:
             raise UnsupportedError(f"view {view!r} does not exist: the views are {', '.join(views)}")
-        limits = Limits(**_named(told, max_batch_bytes="maxbatchbytes", max_decompressed_bytes="maxdecompressedbytes"))
+        limits = Limits(
+            **_named(
+                told, max_batch_bytes="maxbatchbytes", max_decompressed_bytes="maxdecompressedbytes",
+                max_expansion="maxexpansion",
+            )
+        )  # fmt: skip
         audit = AuditOptions(
             limits,
             **_named(
@@ -131,7 +136,8 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "endpoint": str,
     "maxbatchbytes": bytes_of,
     "maxdecompressedbytes": bytes_of,
-    "now": ms_of,
+    "maxexpansion": bytes_of,
+    "now": time_of,
     "partition": _numbers,
     "pushdown": _yes,
     "region": str,

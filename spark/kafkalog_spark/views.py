@@ -26,6 +26,7 @@ from kafkalog.log.internals import TOPICS
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC
 from kafkalog.log.rows import finding_rows, segment_rows
 from kafkalog.log.segment import segment_chunks
+from kafkalog.quantities import at_newest
 from kafkalog.tables import TABLES, Table, audit, dump, internal, metadata
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, gathered
 from kafkalog_spark.request import Request
@@ -125,7 +126,7 @@ def _of_logs(table: str) -> LogBatches:
             scan = scan_place(place, request.options.limits)
             scans[place.log_number][place.split_no] = scan
             clock = clock.with_scan(scan.stretch.newest, scan.stretch.newest_broker)
-        now = clock.newest_broker if request.options.now is None else around.now
+        now = at_newest(request.options.now, clock.newest_broker)
         in_order = {number: [of_log[at] for at in sorted(of_log)] for number, of_log in scans.items()}
         judgement = judge_partition(
             logs, in_order, replace(around, newest=clock.newest, newest_broker=clock.newest_broker, now=now)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pyspark
 
+from kafkalog.auditing.incidents.rows import rows_of_audit
 from kafkalog.auditing.transactions.audit import Audit
-from kafkalog.auditing.transactions.rows import audit_rows
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.tables.audit import AUDIT_TABLES
 from kafkalog_spark.audit import BulkAudit, bulk_audit
@@ -42,7 +42,7 @@ def rows_of(found: Audit, table: str) -> list[Row]:
     return in_order(
         [
             tuple(json.dumps(cell, ensure_ascii=False) if isinstance(cell, (list, dict)) else cell for cell in row)
-            for row in audit_rows(found, table)
+            for row in rows_of_audit(found, table)
         ]
     )
 

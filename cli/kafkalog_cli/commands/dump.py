@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
 from kafkalog import Limits, Severity
 from kafkalog.format.internal import Internal
-from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.rows import TABLES_OF
 from kafkalog.log.selection import Selection
+from kafkalog.quantities import Ago, When
 from kafkalog.tables import TABLES
 from kafkalog_cli.dumping import DumpRequest, dump_rows, dump_text
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN
+from kafkalog_cli.newest import absolute, newest_time
 from kafkalog_cli.options import (
     columns_option,
     format_option,
     limit_options,
-    output_option,
+    output_options,
     status_options,
     table_option,
+    unpacked,
+    unpacked_option,
 )
-from kafkalog_cli.output import data_stream, is_terminal
-from kafkalog_cli.params import Offsets, Time, form_of
+from kafkalog_cli.output import FOLDERS, Target
+from kafkalog_cli.params import TIMES, Offsets, Time, form_of
 from kafkalog_cli.render.kafka.options import DECODERS, KafkaTextOptions
 
 __all__ = ["dump"]
@@ -43,11 +45,7 @@ _INTERNAL: Final = {
     Internal.REMOTE_LOG_METADATA: "__remote_log_metadata",
     Internal.SHARE_GROUP_STATE: "__share_group_state",
 }
-_SUFFIXES: Final = {
-    **dict.fromkeys(("", ".txt", ".log", ".out", ".dump"), "kafka"),
-    ".arrow": "arrow",
-    ".parquet": "parquet",
-}
+_SUFFIXES: Final = dict.fromkeys(("", ".txt", ".log", ".out", ".dump"), "kafka")
 _TABLES: Final = (*dict.fromkeys(table.name for tables in TABLES_OF.values() for table in tables), "findings")
 
 
@@ -111,10 +109,8 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
 @click.option(
     "--offset", "offsets", type=Offsets(), default=(None, None), help="Only these offsets; both ends are included."
 )
-@click.option(
-    "--since", type=Time(), help="Only records from this time on: ISO-8601 (UTC if it has no zone) or ms since 1970."
-)
-@click.option("--until", type=Time(), help="Only records up to this time; written like --since.")
+@click.option("--since", type=Time(), metavar="TIME", help=f"Only records from this time on: {TIMES}")
+@click.option("--until", type=Time(), metavar="TIME", help="Only records up to this time; written like --since.")
 @click.option("--producer-id", type=int, help="Only this producer's batches.")
 @click.option("--key", metavar="TEXT", help="Only records with this key.")
 @click.option("--control-only", is_flag=True, help="Only control batches.")
@@ -122,17 +118,16 @@ def _internal(tool: dict[str, Any]) -> Internal | None:
     "--limit", type=click.IntRange(min=1), help="Stop after this many batches, or records if records are shown."
 )
 @limit_options
-@output_option(
-    "Write to this file, or with several tables in arrow or parquet to this new directory; it appears only when"
-    " it is complete.",
-    directory=False,
+@unpacked_option
+@output_options(
+    "Write to this file; without a suffix in ndjson, arrow or parquet to this new directory with a file for each table."
 )
 @status_options(Severity.ERROR)
 def dump(
     paths: tuple[str, ...], listed: tuple[str, ...], form: str | None, raw: bool, tables: tuple[str, ...],
-    columns: tuple[str, ...], offsets: tuple[int | None, int | None], since: int | None, until: int | None,
+    columns: tuple[str, ...], offsets: tuple[int | None, int | None], since: When | None, until: When | None,
     producer_id: int | None, key: str | None, control_only: bool, limit: int | None, max_batch_bytes: int,
-    max_decompressed_bytes: int, output: Path | None, fail_on: str, exit_zero: bool, **tool: Any,
+    max_decompressed_bytes: int, max_expansion: int | None, target: Target, fail_on: str, exit_zero: bool, **tool: Any,
 ) -> int:  # fmt: skip
     """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
 
@@ -146,24 +141,27 @@ def dump(
     files = (*paths, *(file for one in listed for file in one.split(",") if file))
     if not files:
         raise click.UsageError("Files are missing: name them, or use --files a,b.")
-    form = form or ("kafka" if output is None else form_of(output, _SUFFIXES))
+    files = unpacked(files)
+    form = form or ("kafka" if target.path is None else form_of(target.path, _SUFFIXES))
     if form == "kafka" and (tables or columns):
         raise click.UsageError(
             "--table and --columns need a --format of rows: table, ndjson, json, csv, arrow or parquet."
         )
-    terminal = output is None and is_terminal()
+    terminal = target.on_terminal
     internal = _internal(tool)
     if "internal" in tables and internal is None:
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
     first_offset, last_offset = offsets
+    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
+    newest = newest_time(files, limits) if any(isinstance(one, Ago) for one in (since, until)) else -1
     request = DumpRequest(
         files=tuple(files),
-        limits=Limits(max_batch_bytes, max_decompressed_bytes),
+        limits=limits,
         selection=Selection(
             first_offset=first_offset,
             last_offset=last_offset,
-            since_ms=since,
-            until_ms=until,
+            since_ms=absolute("--since", since, newest),
+            until_ms=absolute("--until", until, newest),
             producer_id=producer_id,
             key=_key(key),
             control_only=control_only,
@@ -174,13 +172,13 @@ def dump(
         tables=tables,
     )
     outcome = Outcome(Severity[fail_on.upper()])
-    inputs = [Path(local_path(file)) for file in files if file != STDIN and not is_remote(file)]
-    if form in ("arrow", "parquet"):
-        from kafkalog_cli.dump_sinks import dump_arrow
+    inputs = [file for file in files if file != STDIN]
+    if form in FOLDERS and (form != "ndjson" or target.is_folder(form)):
+        from kafkalog_cli.dump_sinks import dump_files
 
-        dump_arrow(form, output, request, columns, inputs, outcome, terminal=terminal)
+        dump_files(form, target, request, columns, inputs, outcome)
         return outcome.status(exit_zero=exit_zero)
-    with data_stream(output, inputs) as stream:
+    with target.stream(inputs) as stream:
         if form == "kafka":
             dump_text(request, stream, outcome)
         else:

@@ -1,41 +1,131 @@
-"""``kafkalog explain``: what a finding means."""
+"""``kafkalog explain``: what a code, a kind of incident, a word of a column, or a column means."""
 
 from __future__ import annotations
 
 import difflib
+import re
 import sys
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import click
 
+from kafkalog.catalogue.incidents import INCIDENT_KINDS
+from kafkalog.catalogue.words import WORDS
 from kafkalog.findings import CATALOGUE
+from kafkalog.tables import TABLES
 
 __all__ = ["explain"]
 
+_SUGGESTED: Final = 3
+_COMMON: Final = frozenset(("and", "are", "for", "from", "has", "have", "how", "its", "that", "the", "was", "why"))
+# What people ask for, and what it is called.
+_ASKED: Final = {
+    "blocked": "consumers-stopped retention-blocked", "corrupt": "records-unreadable crc-mismatch",
+    "corruption": "records-unreadable crc-mismatch", "duplicate": "sequence-broken replicas-diverged",
+    "expired": "id-expired", "gone": "records-lost offset-gap-lost", "isr": "isr unclean-election",
+    "lag": "consumers-stopped last_stable_offset", "lso": "last_stable_offset consumers-stopped",
+    "partial": "transaction-torn atomicity-broken", "rollback": "transactions-aborted aborted",
+    "skew": "copy-skewed copied-while-running", "split-brain": "replicas-diverged unclean-election replicas-fork",
+    "stuck": "consumers-stopped transaction-hanging hanging", "truncated": "log-cut-short records-lost",
+    "truncation": "log-cut-short records-lost", "zombie": "writer-fenced takeover data-after-marker",
+}  # fmt: skip
+
 
 @click.command("explain")
-@click.argument("codes", nargs=-1, metavar="[CODE]...")
-def explain(codes: tuple[str, ...]) -> int:
-    """Explain finding CODEs: meaning, certainty, what Kafka does and what to do next. Without CODE, list all codes.
+@click.argument("words", nargs=-1, metavar="[WORD]...")
+def explain(words: tuple[str, ...]) -> int:
+    """Explain WORDs: codes of findings, kinds and causes of incidents, states, certainties, columns.
+
+    Without WORD, list all codes and kinds.
 
     \b
         kafkalog explain transaction-hanging
+        kafkalog explain consumers-stopped data-after-marker last_stable_offset
     """
-    lines: list[str] = []
-    if not codes:
-        width = max(map(len, CATALOGUE))
-        lines = [f"{code:{width}}  {about.severity.word:7}  {about.meaning}" for code, about in CATALOGUE.items()]
-    for code in codes:
-        about = CATALOGUE.get(code)
-        if about is None:
-            close = difflib.get_close_matches(code, CATALOGUE, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise click.UsageError(f"The finding {code!r} does not exist.{hint}")
-        lines += [
-            f"{code} ({about.severity.word})",
+    lines = [] if words else list(_overview())
+    for word in words:
+        found = list(_explained(word))
+        if not found:
+            near = _near(word)
+            hint = f" Did you mean {', '.join(repr(one) for one in near)}?" if near else ""
+            raise click.UsageError(f"Nothing is called {word!r}.{hint or ' kafkalog explain lists all names.'}")
+        lines += found
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _overview() -> Iterator[str]:
+    width = max(map(len, (*CATALOGUE, *INCIDENT_KINDS)))
+    for kind, of in INCIDENT_KINDS.items():
+        yield f"{kind:{width}}  incident  {of.meaning}"
+    for code, about in CATALOGUE.items():
+        yield f"{code:{width}}  {about.severity.word:8}  {about.meaning}"
+
+
+def _explained(word: str) -> Iterator[str]:
+    """Yield the lines about a word: it may be a code, a kind, a word and a column at once."""
+    if (about := CATALOGUE.get(word)) is not None:
+        yield from (
+            f"{word} ({about.severity.word})",
             f"  What it means: {about.meaning}",
             f"  How sure it is: {about.certainty}",
             f"  What Kafka does: {about.kafka}",
             f"  What to do next: {about.next}",
-        ]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 0
+        )
+    if (kind := INCIDENT_KINDS.get(word)) is not None:
+        yield from (
+            f"{word} (kind of incident)",
+            f"  What it means: {kind.meaning}",
+            f"  How sure it is: {kind.certainty}",
+            f"  What consumers see: {kind.consumers}",
+            f"  What to do next: {kind.next}",
+        )
+    for of, meaning in WORDS.get(word, ()):
+        yield from (f"{word} ({of})", f"  What it means: {meaning}")
+    columns = [(table, column) for table in TABLES.values() for column in table.columns if column.name == word]
+    meanings: dict[str, list[str]] = {}
+    for table, column in columns:
+        unit = f" ({column.unit})" if column.unit else ""
+        meanings.setdefault(f"{column.meaning}{unit}", []).append(table.name)
+    for meaning, tables in meanings.items():
+        yield from (f"{word} (column of {', '.join(tables)})", f"  What it means: {meaning}.")
+    if (shown := TABLES.get(word)) is not None:
+        yield from (f"{word} (table)", f"  One row is {shown.row}; kafkalog schema {word} lists its columns.")
+
+
+def _texts() -> dict[str, str]:
+    """Return every word with its texts."""
+    texts = {code: f"{about.meaning} {about.kafka}" for code, about in CATALOGUE.items()}
+    texts |= {kind: f"{about.meaning} {about.consumers}" for kind, about in INCIDENT_KINDS.items()}
+    for word, meanings in WORDS.items():
+        texts[word] = f"{texts.get(word, '')} {' '.join(meaning for _, meaning in meanings)}"
+    for table in TABLES.values():
+        for column in table.columns:
+            texts[column.name] = f"{texts.get(column.name, '')} {column.meaning}"
+    return texts
+
+
+def _near(word: str) -> list[str]:
+    """Return what is near in spelling, then what is near in meaning: its texts have the same words."""
+    texts = _texts()
+    asked = word.lower()
+    near = difflib.get_close_matches(asked, texts, _SUGGESTED, 0.75)
+    parts = re.split(r"[^a-z0-9]+", asked)
+    called = [name for part in dict.fromkeys((asked, *parts)) for name in _ASKED.get(part, "").split()]
+    wanted = _stems(parts)
+    scores = {name: _score(wanted, name, text) for name, text in texts.items()}
+    best = sorted((name for name, score in scores.items() if score > 0), key=lambda name: (-scores[name], name))
+    return list(dict.fromkeys((*near, *called, *best)))[:_SUGGESTED]
+
+
+def _score(wanted: set[str], name: str, text: str) -> int:
+    """Count the words of a question that a name and its text have; those of the name count thrice."""
+    named = _stems(re.split(r"[^a-z0-9]+", name))
+    told = _stems(re.split(r"[^a-z0-9]+", text.lower()))
+    return 3 * len(wanted & named) + len(wanted & told)
+
+
+def _stems(words: Iterable[str]) -> set[str]:
+    """Return words without the endings that people vary."""
+    return {re.sub(r"(ings?|ed|s|e)$", "", word) for word in words if len(word) > 2 and word not in _COMMON}

@@ -13,10 +13,13 @@ __all__ = ["groups"]
 
 
 @click.command("groups")
-@click.option("--group", help="Only this group.")
+@click.option("--group", "wanted", multiple=True, metavar="NAME|GLOB",
+              help="Only this group, or those that match; repeat for more.")  # fmt: skip
 @jobs_option
 @view_options((GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL), (GROUPS, COMMITTED, SHARE_OFFSETS))
-def groups(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, group: str | None, jobs: int | None) -> int:
+def groups(
+    paths: tuple[str, ...], view: ViewOutput, at: Moment | None, wanted: tuple[str, ...], jobs: int | None
+) -> int:
     """Show the groups under DIRs and where each would start again: committed, pending, aborted and deleted offsets.
 
     With --at, show them at that moment. The table offsets has every commit, the table internal every record.
@@ -27,4 +30,4 @@ def groups(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, group: s
     """
     from kafkalog.auditing.topics import group_rows
 
-    return view.write(group_rows(paths, at, group=group, tables=view.names, jobs=jobs))
+    return view.write(group_rows(paths, at, view.limits, groups=wanted, tables=view.names, jobs=jobs))

@@ -7,18 +7,19 @@ import click
 from kafkalog.log.moment import Moment
 from kafkalog.tables.internal import INTERNAL
 from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, TOPICS
+from kafkalog_cli.options import topic_option
 from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["metadata"]
 
 
 @click.command("metadata")
-@click.option("--topic", help="Only this topic: its partitions and its settings.")
+@topic_option
 @view_options(
     (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP, METADATA, INTERNAL),
     (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP),
 )
-def metadata(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, topic: str | None) -> int:
+def metadata(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, topics: tuple[str, ...]) -> int:
     """Show brokers, topics, leaders, in-sync replicas and settings under DIRs, with all changes.
 
     With --at, show them at that moment. The tables metadata and internal have the log's records.
@@ -29,4 +30,4 @@ def metadata(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, topic:
     """
     from kafkalog.auditing.topics import metadata_view
 
-    return view.write(metadata_view(paths, at, topic=topic, tables=view.names))
+    return view.write(metadata_view(paths, at, view.limits, topics=topics, tables=view.names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,10 +11,21 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kafkalog import Finding, Limits, Severity, UnreadableError
+from kafkalog.log.names import is_remote, local_path
+from kafkalog.log.watch import watch
 from kafkalog.tables import TABLES
 from kafkalog_cli.exit import Outcome
-from kafkalog_cli.options import columns_option, max_batch_bytes_option, output_option, status_options, table_option
-from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.options import (
+    columns_option,
+    max_batch_bytes_option,
+    max_expansion_option,
+    output_options,
+    status_options,
+    table_option,
+    unpacked,
+    unpacked_option,
+)
+from kafkalog_cli.output import STDOUT, Target, is_terminal, say
 
 if TYPE_CHECKING:
     from kafkalog import Salvaged
@@ -27,10 +39,8 @@ _NAMES: Final = ("stretches", "findings")
 
 @click.command("salvage")
 @click.argument("segment")
-@output_option(
-    "The new file, outside the segment's directory; appears only when it is complete.",
-    directory=False,
-    required=True,
+@output_options(
+    "The new file, outside the segment's directory; appears only when it is complete.", folders=False, required=True
 )
 @click.option("--include", type=click.Choice(("isolated",)), multiple=True,
               help="Also copy single batches that only their CRC supports.")  # fmt: skip
@@ -39,10 +49,12 @@ _NAMES: Final = ("stretches", "findings")
 @table_option(_NAMES)
 @columns_option([TABLES[name] for name in _NAMES])
 @max_batch_bytes_option()
+@max_expansion_option()
+@unpacked_option
 @status_options(Severity.ERROR)
 def salvage(
-    segment: str, output: Path, include: tuple[str, ...], form: str, tables: tuple[str, ...],
-    columns: tuple[str, ...], max_batch_bytes: int, fail_on: str, exit_zero: bool,
+    segment: str, target: Target, include: tuple[str, ...], form: str, tables: tuple[str, ...],
+    columns: tuple[str, ...], max_batch_bytes: int, max_expansion: int | None, fail_on: str, exit_zero: bool,
 ) -> int:  # fmt: skip
     """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and list what is left out.
 
@@ -50,6 +62,9 @@ def salvage(
         kafkalog salvage 00000000000000000000.log -o ../salvaged/00000000000000000000.log
         kafkalog salvage --format ndjson x.log -o ../salvaged.log | jq 'select(.taken == false)'
     """
+    (segment,), output = unpacked([segment]), target.path
+    if output is None:
+        raise click.UsageError("salvage writes its list to standard output: name a file for the copy with -o.")
     if form == "csv" and len(tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
     from kafkalog.log.salvage import TAKEN  # numpy, which --help can do without
@@ -57,14 +72,16 @@ def salvage(
     from kafkalog_cli.inputs import check_segment, name_of
     from kafkalog_cli.render.sinks import sink_of
 
+    limits = Limits(max_batch_bytes, max_expansion=max_expansion)
     wanted = tables or (_NAMES if form in ("json", "ndjson") else _NAMES[:1])
     outcome = Outcome(Severity[fail_on.upper()])
     try:
         check_segment(segment, name_of(segment))
-        with data_stream(output, [Path(segment)]) as copy, data_stream(None, ()) as report:
+        with target.stream([segment]) as copy, STDOUT.stream(()) as report:
             sink = sink_of(form, report, columns, wanted, terminal=is_terminal())
             told = _Told(segment, wanted, sink, outcome)
-            for item in run(segment, copy.write, limits=Limits(max_batch_bytes), grades=TAKEN | set(include)):
+            watch().begin(os.path.getsize(local_path(segment)) if not is_remote(segment) else 0, 1)
+            for item in run(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
                 told.take(item)
             sink.close()
             told.nothing_whole()
@@ -74,7 +91,7 @@ def salvage(
     except _NothingError:
         say(f"no batch is whole: {output} was not written")
     else:
-        for line in (*told.lines(output), *_next_steps(segment, output, told, Limits(max_batch_bytes))):
+        for line in (*told.lines(output), *_next_steps(segment, output, told, limits)):
             say(line)
     return outcome.status(exit_zero=exit_zero)
 

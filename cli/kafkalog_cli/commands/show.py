@@ -10,8 +10,8 @@ import click
 from kafkalog import Limits, UnreadableError, UnsupportedError
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
-from kafkalog_cli.options import limit_options
-from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.options import limit_options, unpacked, unpacked_option
+from kafkalog_cli.output import STDOUT, is_terminal, say
 
 __all__ = ["show"]
 
@@ -49,7 +49,10 @@ class _PlaceType(click.ParamType):  # type: ignore[type-arg]  # not generic at r
 @click.argument("places", nargs=-1, required=True, metavar="FILE@POSITION...", type=_PlaceType())
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
 @limit_options
-def show(places: tuple[_Place, ...], form: str, max_batch_bytes: int, max_decompressed_bytes: int) -> int:
+@unpacked_option
+def show(
+    places: tuple[_Place, ...], form: str, max_batch_bytes: int, max_decompressed_bytes: int, max_expansion: int | None
+) -> int:
     """Show the bytes at a place, field by field: batch headers with their CRC, records, entries of side files.
 
     A place is a file and a byte position, decimal or hex, or a file and a record's offset: FILE@817, FILE@0x331,
@@ -64,13 +67,14 @@ def show(places: tuple[_Place, ...], form: str, max_batch_bytes: int, max_decomp
     from kafkalog_cli.render.fields import write_fields
     from kafkalog_cli.render.sinks import sink_of
 
-    limits = Limits(max_batch_bytes, max_decompressed_bytes)
+    files = unpacked([place.file for place in places])
+    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
     status = Exit.FINE
-    with data_stream(None, ()) as stream:
+    with STDOUT.stream(()) as stream:
         sink = None if form == "text" else sink_of(form, stream, (), ("fields",), terminal=is_terminal())
-        for place in places:
+        for place, file in zip(places, files, strict=True):
             try:
-                found = run(place.file, place.position, offset=place.offset, limits=limits)
+                found = run(file, place.position, offset=place.offset, limits=limits)
                 if sink is None:
                     write_fields(found, stream)
                     continue

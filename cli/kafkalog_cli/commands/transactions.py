@@ -15,8 +15,6 @@ from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["transactions"]
 
-_ID: Final = TRANSITIONS.names.index("transactional_id")
-_KEY: Final = INTERNAL.names.index("key")
 _STATE: Final = TRANSITIONS.names.index("state")
 
 
@@ -27,7 +25,11 @@ _STATE: Final = TRANSITIONS.names.index("state")
 )
 @view_options((TRANSITIONS, INTERNAL), (TRANSITIONS,))
 def transactions(
-    paths: tuple[str, ...], view: ViewOutput, at: Moment | None, transactional_id: str | None, state: tuple[str, ...]
+    paths: tuple[str, ...],
+    view: ViewOutput,
+    at: Moment | None,
+    transactional_ids: tuple[str, ...],
+    state: tuple[str, ...],
 ) -> int:
     """Show each step of each transactional id under DIRs: begun, decided, ended or fenced, and with which producer id.
 
@@ -40,9 +42,6 @@ def transactions(
     from kafkalog.auditing.topics import transition_rows
 
     def test(table: Table, row: Sequence[Any]) -> bool:
-        if table is INTERNAL:
-            key = row[_KEY] or {}
-            return transactional_id is None or key.get("transactionalId") == transactional_id
-        return (transactional_id is None or row[_ID] == transactional_id) and (not state or row[_STATE] in state)
+        return table is INTERNAL or not state or row[_STATE] in state
 
-    return view.write(transition_rows(paths, at, tables=view.names), test)
+    return view.write(transition_rows(paths, at, view.limits, tables=view.names, ids=transactional_ids), test)

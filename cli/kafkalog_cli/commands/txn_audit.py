@@ -2,82 +2,76 @@
 
 from __future__ import annotations
 
-import fnmatch
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
 from kafkalog import Severity
-from kafkalog.log.names import local_path
+from kafkalog.format.times import iso
+from kafkalog.narrowing import Narrowing
+from kafkalog.quantities import Ago
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
 from kafkalog_cli.options import (
+    ROW_FORMS,
     columns_option,
+    findings_option,
     format_option,
     jobs_option,
-    output_option,
+    narrowing_options,
+    output_options,
     row_form,
-    transactional_id_option,
+    tz_option,
+    unpacked,
+    unpacked_option,
 )
-from kafkalog_cli.output import data_stream, is_terminal, say
-from kafkalog_cli.params import NumberRanges
+from kafkalog_cli.output import Target, say
+from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES
+from kafkalog_cli.render.zone import Zone
 
 if TYPE_CHECKING:
-    from kafkalog.auditing.transactions import Audit
+    from kafkalog.auditing.transactions import Audit, Summary
 
 __all__ = ["txn_audit"]
+
+
+_PRODUCERLESS: Final = "visible"  # what consumers see of a log is never one producer's
 
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
     """Which rows are shown; a table without a column is not filtered by it."""
 
-    topic: str | None
-    partitions: tuple[range, ...] | None
-    producer_id: int | None
-    transactional_id: str | None
+    narrowing: Narrowing
     state: tuple[str, ...]
 
     def of(self, table: Table) -> Callable[[Sequence[Any]], bool]:
         """Return the test for a table's rows."""
-        tests: list[Callable[[Sequence[Any]], bool]] = []
-        at = {name: number for number, name in enumerate(table.names)}
-        if self.topic is not None and "topic" in at:
-            tests.append(
-                lambda row: row[at["topic"]] is not None and fnmatch.fnmatchcase(row[at["topic"]], self.topic or "")
-            )
-        if self.partitions is not None and "partition" in at:
-            tests.append(lambda row: any(row[at["partition"]] in numbers for numbers in self.partitions or ()))
-        if self.producer_id is not None and "producer_id" in at:
-            tests.append(lambda row: row[at["producer_id"]] == self.producer_id)
-        if self.transactional_id is not None and "transactional_id" in at:
-            tests.append(lambda row: row[at["transactional_id"]] == self.transactional_id)
-        if self.state and table.name == "transactions":
-            tests.append(lambda row: row[at["state"]] in self.state)
-        return lambda row: all(test(row) for test in tests)
-
-
-_EVERYTHING: Final = _Filter(None, None, None, None, ())
+        about = self.narrowing.of(table)
+        if not self.state or table.name != "transactions":
+            return about
+        at = table.names.index("state")
+        return lambda row: row[at] in self.state and about(row)
 
 
 @click.command("txn-audit")
 @click.argument("paths", nargs=-1, required=True, metavar="DIR...")
-@format_option()
+@format_option((*ROW_FORMS, *REPORT_FORMS))
 @click.option("--all", "everything", is_flag=True, help="Show all rows of all tables except visible.")
 @columns_option(AUDIT_TABLES)
-@click.option("--topic", metavar="GLOB", help="Only topics that match this pattern.")
-@click.option("--partition", "partitions", type=NumberRanges(), help="Only these partitions.")
-@click.option("--producer-id", type=int, help="Only this producer.")
-@transactional_id_option
-@click.option("--state", multiple=True, type=click.Choice(STATES), help="Only transactions in this state.")
+@findings_option
+@tz_option
+@narrowing_options
+@click.option("--state", multiple=True, type=click.Choice(STATES),
+              help="Show only transactions in this state; the verdict stays the same.")  # fmt: skip
 @jobs_option
-@output_option("Write to this file, or to a new directory of Parquet files.")
+@unpacked_option
+@output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
 @click.option("--engine", type=click.Choice(("local", "spark")), default="local", show_default=True,
               help="Where the audit runs; Spark writes only Parquet.")  # fmt: skip
 @click.option("--master", metavar="URL", help="With --engine spark: the Spark master, such as local[2].")
@@ -86,9 +80,9 @@ _EVERYTHING: Final = _Filter(None, None, None, None, ())
 @audit_options
 def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
-    topic: str | None, partitions: tuple[range, ...] | None, producer_id: int | None, transactional_id: str | None,
-    state: tuple[str, ...], jobs: int | None, output: Path | None, hashed: bool, fail_on: str, exit_zero: bool,
-    engine: str, master: str | None, confirm: float | None, **options: Any,
+    narrowing: Narrowing, state: tuple[str, ...], jobs: int | None, target: Target, hashed: bool, fail_on: str,
+    exit_zero: bool, engine: str, master: str | None, confirm: float | None, findings: bool, zone: Zone,
+    **options: Any,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
@@ -97,85 +91,92 @@ def txn_audit(
         kafkalog txn-audit --format ndjson --table transactions /copy/of/log.dirs | jq 'select(.state == "hanging")'
         kafkalog explain transaction-hanging
     """
-    chosen = _Filter(topic, partitions, producer_id, transactional_id, state)
-    form = row_form(form, output, tables)
-    if form == "parquet" and output is None:
-        raise click.UsageError("--format parquet needs -o DIR.")
-    if form == "parquet" and columns:
+    chosen = _Filter(narrowing, state)
+    form = row_form(form, target, tables, REPORT_SUFFIXES)
+    if form in REPORT_FORMS and (tables or columns or state):
+        raise click.UsageError(f"--format {form} has all tables: choose partitions and ids, not tables or rows.")
+    folder = target.is_folder(form)
+    if folder and columns:
         raise click.UsageError("--columns works only with rows as text; readers of Parquet choose columns themselves.")
-    if hashed and form != "parquet":
-        raise click.UsageError("--hash needs --format parquet: the checksums are written to provenance.json.")
+    if _PRODUCERLESS in tables and narrowing.of_producers:
+        raise click.UsageError("--table visible is about whole logs: filter it by --topic and --partition.")
+    if hashed and not folder:
+        raise click.UsageError(
+            "--hash needs --format parquet and -o NAME, a directory: the checksums are written to provenance.json."
+        )
     if master is not None and engine == "local":
         raise click.UsageError("--master works only with --engine spark.")
     if engine == "spark":
-        if form != "parquet":
+        if form != "parquet" or not folder:
             raise click.UsageError("--engine spark writes Parquet: name a new directory with -o DIR.")
         if confirm is not None:
             raise click.UsageError("--confirm works only with --engine local.")
-        _refuse_filters(click.get_current_context())
+        if narrowing or state:
+            raise click.UsageError("Filters work only with --engine local: Spark writes whole tables, query them.")
         from kafkalog_cli.bulk import run_bulk
 
-        return run_bulk(paths, master=master)
-    from kafkalog.auditing.pipeline import audit, confirmed
-    from kafkalog.auditing.transactions import Summary
+        return run_bulk(paths, str(target.path), overwrite=target.overwrite, master=master)
+    from kafkalog.auditing.pipeline import audit, confirmed, provenance
+    from kafkalog.auditing.transactions import Summary, narrowed
 
-    started = time.time()
+    paths, started = unpacked(paths), time.time()
     of_audit = audit_options_of(options, jobs=jobs)
     found = audit(paths, of_audit)
     if confirm is not None:
         found = confirmed(found, paths, of_audit, confirm)
+    if isinstance(of_audit.now, Ago):
+        for now in sorted({cluster.now for cluster in found.clusters}):
+            say(f"the present is {iso(now)}")
+    found = narrowed(found, narrowing)
     summary = Summary.of(found)
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:
         say(f"error: {line}")
-    if form == "parquet" and output is not None:
+    if folder:
         from kafkalog_cli.render.parquet import write_audit
 
         write_audit(
-            found, summary, status, output, tables or SHOWN, None if chosen == _EVERYTHING else chosen.of,
+            found, summary, status, target, form, tables or SHOWN, chosen.of if narrowing or state else None,
             paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
         print(summary.verdict())
+    elif form in REPORT_FORMS or (form == "table" and not tables and not everything and not state):
+        from kafkalog.reports import source_of
+        from kafkalog_cli.render.parquet import files_of
+        from kafkalog_cli.render.reports import write_form
+        from kafkalog_cli.render.sinks import style
+
+        def origin() -> dict[str, Any]:
+            return provenance(summary, files_of(found, hashed=hashed), sys.argv[1:], started, "local")
+
+        with target.stream(paths) as stream:
+            write_form(
+                form, source_of(found, summary), origin, stream, zone=zone, style=style(target.on_terminal),
+                findings=findings,
+            )  # fmt: skip
     else:
-        with data_stream(output, [Path(local_path(path)) for path in paths]) as stream:
-            _write(
-                found,
-                form,
-                stream,
-                tables,
-                columns,
-                chosen,
-                everything=everything,
-                terminal=output is None and is_terminal(),
-            )
+        with target.stream(paths) as stream:
+            _write(found, summary, form, stream, tables, columns, chosen, terminal=target.on_terminal)
+    if target.path is not None and not folder:
+        print(summary.verdict())
     return status
 
 
-def _refuse_filters(ctx: click.Context) -> None:
-    """Refuse options that the bulk audit does not have: its tables are whole."""
-    for name in ("topic", "partitions", "producer_id", "transactional_id", "state"):
-        if ctx.params[name]:
-            option = next(param.opts[0] for param in ctx.command.params if param.name == name)
-            raise click.UsageError(f"{option} works only with --engine local: Spark writes whole tables, query them.")
-
-
 def _write(
-    found: Audit, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], chosen: _Filter,
-    *, everything: bool, terminal: bool,
+    found: Audit, summary: Summary, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...],
+    chosen: _Filter, *, terminal: bool,
 ) -> None:  # fmt: skip
-    from kafkalog.auditing.transactions import audit_rows
-    from kafkalog_cli.render.report import write_report
-    from kafkalog_cli.render.sinks import sink_of, style
+    from kafkalog.auditing.incidents import rows_of_audit
+    from kafkalog_cli.render.sinks import sink_of, write_summary
 
     wanted = tables or SHOWN
-    if form == "table" and not tables and not everything:
-        write_report(found, stream, chosen.of, **style(terminal))
-        return
     sink = sink_of(form, stream, columns, wanted, terminal=terminal)
+    if not tables:
+        write_summary(sink, summary.row())
     for table in AUDIT_TABLES:
         if table.name in wanted:
             test = chosen.of(table)
-            for row in audit_rows(found, table.name):
+            for row in rows_of_audit(found, table.name):
                 if test(row):
                     sink.row(table, row)
     sink.close()

@@ -6,26 +6,30 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.log.names import local_path
 from kafkalog.tables.replicas import REPLICAS
 from kafkalog.tables.verify import VERIFY_TABLES
 from kafkalog_cli.options import (
+    ROW_FORMS,
     columns_option,
+    findings_option,
     format_option,
     jobs_option,
     limit_options,
-    output_option,
+    output_options,
     row_form,
     status_options,
     table_option,
+    tz_option,
+    unpacked,
+    unpacked_option,
 )
-from kafkalog_cli.output import data_stream, is_terminal, say
+from kafkalog_cli.output import Target, say
+from kafkalog_cli.render.zone import Zone
 
 if TYPE_CHECKING:
     from kafkalog.auditing.verification import Verification
@@ -40,6 +44,8 @@ _PAIR: Final = (
     "topic", "partition", "state", "log", "other_log", "identical_up_to_offset", "diverged_offset", "leader_epoch",
     "other_leader_epoch", "favoured_log",
 )  # fmt: skip
+_REPORTS: Final = ("markdown", "html")
+_SUFFIXES: Final = {".md": "markdown", ".html": "html"}
 _HASHES: Final = ("sha256",)
 
 
@@ -51,18 +57,22 @@ _HASHES: Final = ("sha256",)
 @click.option("--against", type=click.Path(dir_okay=False), metavar="PROVENANCE.JSON",
               help="Report what changed since this file was written.")  # fmt: skip
 @click.option("--replicas", is_flag=True, help="Compare the partitions that the DIRs share; each DIR is one broker's.")
-@format_option()
+@format_option((*ROW_FORMS, *_REPORTS))
+@findings_option
+@tz_option
 @table_option(_NAMES)
 @click.option("--all", "everything", is_flag=True, help="Show all rows of all tables.")
 @columns_option(VERIFY_TABLES)
 @limit_options
 @jobs_option
-@output_option("Write to this file, or to a new directory with provenance.json.")
+@unpacked_option
+@output_options("Write to this file; without a suffix, to this new directory with provenance.json.")
 @status_options()
 def verify(
     paths: tuple[str, ...], depth: str, hashed: str | None, against: str | None, form: str | None,
     tables: tuple[str, ...], everything: bool, columns: tuple[str, ...], max_batch_bytes: int,
-    max_decompressed_bytes: int, jobs: int | None, replicas: bool, output: Path | None, fail_on: str, exit_zero: bool,
+    max_decompressed_bytes: int, max_expansion: int | None, jobs: int | None, replicas: bool, target: Target,
+    fail_on: str, exit_zero: bool, findings: bool, zone: Zone,
 ) -> int:  # fmt: skip
     """Check whether DIRs and FILEs are whole: brokers' log directories, single partitions, segments, side files.
 
@@ -73,10 +83,10 @@ def verify(
         kafkalog verify --against before/provenance.json /copy/of/log.dirs
         kafkalog verify --replicas broker-1 broker-2
     """
-    form = row_form(form, output, tables)
-    folder = output is not None and (form == "parquet" or (form == "ndjson" and not output.suffix))
-    if form == "parquet" and output is None:
-        raise click.UsageError("--format parquet needs -o DIR.")
+    form = row_form(form, target, tables, _SUFFIXES)
+    if form in _REPORTS and (tables or columns):
+        raise click.UsageError(f"--format {form} has all tables.")
+    folder = target.is_folder(form)
     if folder and columns:
         raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     from kafkalog.auditing.verification import VerifyOptions, changes_since, read_recorded
@@ -85,20 +95,26 @@ def verify(
     recorded = _recorded(against, read_recorded)
     if recorded is not None and recorded.hashed:
         hashed = hashed or _HASHES[0]
-    started = time.time()
-    found = run(paths, VerifyOptions(Limits(max_batch_bytes, max_decompressed_bytes), depth, hashed, jobs, replicas))
+    paths, started = unpacked(paths), time.time()
+    limits = Limits(max_batch_bytes, max_decompressed_bytes, max_expansion)
+    found = run(paths, VerifyOptions(limits, depth, hashed, jobs, replicas))
     if recorded is not None:
         found.tell(changes_since(recorded, found.files, paths))
     summary = found.summary()
     status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
     for line in found.unreadable:
         say(f"error: {line}")
-    if folder and output is not None:
-        _write_folder(found, form, output, tables or _NAMES, paths, status, started)
+    if folder:
+        _write_folder(found, form, target, tables or _NAMES, paths, status, started)
         print(summary.verdict())
         return status
-    with data_stream(output, [Path(local_path(path)) for path in paths]) as stream:
-        _write(found, form, stream, tables, columns, everything=everything, terminal=output is None and is_terminal())
+    with target.stream(paths) as stream:
+        if form in _REPORTS or (form == "table" and not tables and not everything):
+            _write_report(found, form, target, stream, paths, started, zone=zone, findings=findings)
+        else:
+            _write(found, form, stream, tables, columns, terminal=target.on_terminal)
+    if target.path is not None:
+        print(summary.verdict())
     return status
 
 
@@ -111,22 +127,35 @@ def _recorded(path: str | None, read: Any) -> Any:
         raise click.UsageError(f"--against {error}") from error
 
 
-def _write(
-    found: Verification, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...],
-    *, everything: bool, terminal: bool,
+def _write_report(
+    found: Verification, form: str, target: Target, stream: BinaryIO, paths: Sequence[str], started: float, *,
+    zone: Zone, findings: bool,
 ) -> None:  # fmt: skip
-    from kafkalog_cli.render.report import MORE, write_findings
-    from kafkalog_cli.render.sinks import sink_of
+    from kafkalog.auditing.pipeline import provenance
+    from kafkalog.auditing.verification import file_entries
+    from kafkalog.reports import source_of_verification
+    from kafkalog_cli.render.reports import write_form
+    from kafkalog_cli.render.sinks import style
 
-    if form == "table" and not tables and not everything:
-        summary = found.summary()
-        stream.write(f"{summary.verdict()}\n\n".encode())
-        write_findings(found.rows("findings"), stream)
-        _write_pairs(found, stream, terminal=terminal)
-        stream.write(f"{summary.totals()}\n{MORE}\n".encode())
-        return
+    def origin() -> dict[str, Any]:
+        return provenance(found.summary(), file_entries(found.files, paths), sys.argv[1:], started, "local")
+
+    write_form(
+        form, source_of_verification(found), origin, stream, zone=zone, style=style(target.on_terminal),
+        findings=findings, more=partial(_write_pairs, found, terminal=target.on_terminal),
+    )  # fmt: skip
+
+
+def _write(
+    found: Verification, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], *,
+    terminal: bool,
+) -> None:  # fmt: skip
+    from kafkalog_cli.render.sinks import sink_of, write_summary
+
     wanted = tables or _NAMES
     sink = sink_of(form, stream, columns, wanted, terminal=terminal)
+    if not tables:
+        write_summary(sink, found.summary().row())
     for table, rows in _rows(found, wanted):
         for row in rows:
             sink.row(table, row)
@@ -153,35 +182,26 @@ def _write_pairs(found: Verification, stream: BinaryIO, *, terminal: bool) -> No
 
 
 def _rows(found: Verification, wanted: Sequence[str]) -> Iterable[tuple[Table, Iterable[tuple[Any, ...]]]]:
-    return ((table, found.rows(table.name)) for table in VERIFY_TABLES if table.name in wanted)
+    from kafkalog.auditing.incidents import rows_of_verification
+
+    return ((table, rows_of_verification(found, table.name)) for table in VERIFY_TABLES if table.name in wanted)
 
 
 def _write_folder(
-    found: Verification, form: str, output: Path, tables: Sequence[str], paths: Sequence[str], status: Exit,
+    found: Verification, form: str, target: Target, tables: Sequence[str], paths: Sequence[str], status: Exit,
     started: float,
 ) -> None:  # fmt: skip
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
+    from kafkalog_cli.render.folders import write_tables
     from kafkalog_cli.render.parquet import parquet_engine, write_directory, write_parquet
 
     summary = found.summary()
-    engine = parquet_engine() if form == "parquet" else form
+    engine = form if form == "ndjson" else parquet_engine()
     rows = _rows(found, tables)
 
     def origin() -> dict[str, Any]:
         return provenance(summary, file_entries(found.files, paths), sys.argv[1:], started, engine)
 
-    write = partial(write_parquet if form == "parquet" else _write_lines, rows)
-    write_directory(output, paths, write, summary, status, origin)
-
-
-def _write_lines(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], folder: Path) -> None:
-    """Write each table as a file of ndjson."""
-    from kafkalog_cli.render.rows import NdjsonSink
-
-    for table, rows in tables:
-        with (folder / f"{table.name}.ndjson").open("wb") as stream:
-            sink = NdjsonSink(stream, ())
-            for row in rows:
-                sink.row(table, row)
-            sink.close()
+    write = partial(write_parquet, rows) if form == "parquet" else partial(write_tables, form, rows)
+    write_directory(target, paths, write, summary, status, origin)

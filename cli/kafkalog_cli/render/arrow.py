@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kafkalog.log.arrow import ARROW_ROOM, ArrowRows
+from kafkalog.log.arrow import ARROW_ROOM
+from kafkalog.log.arrow_rows import ArrowRows
 from kafkalog.log.blocks import Rows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, chosen_schema
@@ -18,6 +19,12 @@ __all__ = ["ArrowSink", "arrow_directory", "arrow_stream"]
 _KEPT_ROWS: Final = 1 << 14
 _GROUP_ROWS: Final = 1 << 17
 _GROUP_BYTES: Final = 64 << 20
+_PAGE_ROWS: Final = 1 << 14  # written at once
+# Columns whose neighbours differ little: as differences they take few bits. Others are tried with a dictionary.
+_RISING: Final = frozenset({
+    "base_offset", "base_sequence", "base_timestamp_ms", "batch_position", "last_offset", "last_sequence",
+    "max_timestamp_ms", "offset", "position", "sequence", "timestamp_ms",
+})  # fmt: skip
 
 
 class _File:
@@ -64,7 +71,7 @@ class _ParquetWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        few = [field.name for field in schema if pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)]
+        rising = [field.name for field in schema if field.name in _RISING]
         # Without the smallest and largest key and value: they may have megabytes each.
         short = [
             field.name for field in schema if not pa.types.is_string(field.type) and not pa.types.is_list(field.type)
@@ -73,8 +80,10 @@ class _ParquetWriter:
         self._held: list[Any] = []
         self._size = 0
         self._writer = pq.ParquetWriter(
-            pa.PythonFile(_File(stream), mode="w"), schema, compression="zstd", store_schema=False, use_dictionary=few,
-            write_statistics=short,
+            pa.PythonFile(_File(stream), mode="w"), schema, compression="zstd", store_schema=False,
+            use_dictionary=[name for name in _leaves(schema) if name not in rising],
+            column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"), write_statistics=short,
+            write_batch_size=_PAGE_ROWS,
         )  # fmt: skip
 
     def write(self, batch: Any) -> None:
@@ -96,6 +105,17 @@ class _ParquetWriter:
         self._write()
         self._writer.add_key_value_metadata(self._metadata)
         self._writer.close()
+
+
+def _leaves(schema: Any) -> Iterator[str]:
+    """Yield the paths of the columns as Parquet has them."""
+    import pyarrow as pa
+
+    for field in schema:
+        if pa.types.is_list(field.type):
+            yield from (f"{field.name}.list.element.{part.name}" for part in field.type.value_type)
+        else:
+            yield field.name
 
 
 _WRITERS: Final[dict[str, Callable[[BinaryIO, Any], Any]]] = {"arrow": _IpcWriter, "parquet": _ParquetWriter}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from kafkalog_cli.escape import escape
+from kafkalog.escape import escape
 
 __all__ = ["as_csv", "as_json"]
 

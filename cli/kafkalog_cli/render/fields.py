@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from kafkalog_cli.escape import escape
+from kafkalog.escape import escape
 
 if TYPE_CHECKING:
     from kafkalog import Shown

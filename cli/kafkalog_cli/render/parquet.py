@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
 from kafkalog.auditing.pipeline import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
-from kafkalog.auditing.transactions import Audit, Summary, audit_batches, audit_rows
-from kafkalog.log.names import local_path
+from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog_cli.exit import OutputError
-from kafkalog_cli.output import refuse_evidence, temporary_name
+from kafkalog_cli.output import Target
+from kafkalog_cli.render.folders import write_tables
 
-__all__ = ["ParquetSink", "new_directory", "parquet_engine", "write_audit", "write_directory", "write_parquet"]
+__all__ = ["ParquetSink", "files_of", "parquet_engine", "write_audit", "write_directory", "write_parquet"]
 
 
 Row = Sequence[Any]
@@ -29,65 +27,50 @@ _KEPT_ROWS: Final = 1 << 16
 
 
 def write_audit(
-    audit: Audit, summary: Summary, status: Exit, output: Path, tables: Sequence[str],
+    audit: Audit, summary: Summary, status: Exit, target: Target, form: str, tables: Sequence[str],
     test_of: Callable[[Table], Callable[[Row], bool]] | None,
     *, paths: Sequence[str], arguments: Sequence[str], hashed: bool, started: float,
 ) -> None:  # fmt: skip
-    """Write the tables, verdict.json and provenance.json to `output`, a directory that must not exist yet.
+    """Write the tables, verdict.json and provenance.json to a directory.
 
     `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
     Raises OutputError if that can't be done, or if pyarrow is missing. `started` is when the audit began, in seconds.
     """
-    parquet_engine()
+    engine = form if form == "ndjson" else parquet_engine()
 
     def batches(table: Table) -> Iterable[Any]:
         if test_of is None:
-            return audit_batches(audit, table.name)
-        return arrow_batches(filter(test_of(table), audit_rows(audit, table.name)), arrow_schema(table))
+            return batches_of_audit(audit, table.name)
+        return arrow_batches(filter(test_of(table), rows_of_audit(audit, table.name)), arrow_schema(table))
+
+    def rows(table: Table) -> Iterable[Row]:
+        found = rows_of_audit(audit, table.name)
+        return found if test_of is None else filter(test_of(table), found)
 
     def origin() -> dict[str, Any]:
-        return provenance(summary, _files(audit, hashed=hashed), arguments, started, parquet_engine())
+        return provenance(summary, files_of(audit, hashed=hashed), arguments, started, engine)
 
-    wanted = ((TABLES[name], batches(TABLES[name])) for name in tables)
-    write_directory(output, paths, partial(_write_batches, wanted), summary, status, origin)
+    if form == "parquet":
+        write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables))
+    else:
+        write = partial(write_tables, form, [(TABLES[name], rows(TABLES[name])) for name in tables])
+    write_directory(target, paths, write, summary, status, origin)
 
 
 def write_directory(
-    output: Path, paths: Sequence[str], write: Callable[[Path], None], summary: Summary, status: Exit,
+    target: Target, paths: Sequence[str], write: Callable[[Path], None], summary: Summary, status: Exit,
     origin: Callable[[], dict[str, Any]],
 ) -> None:  # fmt: skip
-    """Make the directory `output` of what `write` puts into it, verdict.json, and provenance.json with `origin`.
+    """Make a directory of what `write` puts into it, verdict.json, and provenance.json with `origin`.
 
     Everything is first written beside it and appears under its name at the end. Raises OutputError if that can't be
     done.
     """
-    with new_directory(output, paths) as folder:
+    with target.folder(paths) as folder:
         write(folder)
         (folder / VERDICT).write_text(as_text(verdict_of(summary, status)))
         (folder / PROVENANCE).write_text(as_text(origin()))
         (folder / SUCCESS).touch()
-
-
-@contextmanager
-def new_directory(output: Path, paths: Sequence[str]) -> Iterator[Path]:
-    """Give a directory that is renamed to `output` when it is complete, or removed.
-
-    Raises OutputError if that can't be done, or if it would be in one of the input `paths`.
-    """
-    target = output.absolute()
-    if target.exists():
-        raise OutputError(f"{output}: exists already")
-    refuse_evidence(output, [Path(local_path(path)) for path in paths])
-    temporary = temporary_name(target)
-    try:
-        temporary.mkdir(0o700)
-        yield temporary
-        temporary.chmod(0o755)
-        os.rename(temporary, target)
-    except OSError as error:
-        raise OutputError(f"{output}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def parquet_engine() -> str:
@@ -171,7 +154,8 @@ class ParquetSink:
         self._rows[table.name].clear()
 
 
-def _files(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:
+def files_of(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:
+    """Yield what provenance says of each segment: path, size and, if `hashed`, checksum."""
     for cluster in audit.clusters:
         for log in cluster.logs:
             for segment in log.partition.directory.segments:

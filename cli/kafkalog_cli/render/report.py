@@ -1,80 +1,111 @@
-"""The report that a person reads: the verdict, who blocks what, what is not in order, and how to see more."""
+"""The report that a person reads: the verdict, the incidents, the totals, and how to see more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
-from kafkalog.auditing.transactions import Audit, Summary, audit_rows, count_of, unsettled_rows
-from kafkalog.format.times import iso
-from kafkalog.tables import TABLES, Table
-from kafkalog_cli.escape import escape
-from kafkalog_cli.render.table import TableSink
+from kafkalog.escape import escape
+from kafkalog_cli.render.incidents import (
+    INFORMATIVE,
+    by_severity,
+    incident_lines,
+    incident_markdown,
+    informative_words,
+)
+from kafkalog_cli.render.zone import Zone
 
-__all__ = ["MORE", "write_findings", "write_report"]
+__all__ = ["MORE", "Report", "write_findings", "write_markdown", "write_report"]
 
-MORE: Final = "All rows: --all, or --format ndjson. What a finding means: kafkalog explain CODE."
+MORE: Final = "All rows: --all, or --format ndjson. What a word means: kafkalog explain WORD."
+_VERDICTS: Final = {"OK": "\x1b[1;32m", "SUSPICIOUS": "\x1b[1;33m", "WRONG": "\x1b[1;31m", "INCOMPLETE": "\x1b[1;31m"}
 
-Test = Callable[[Sequence[Any]], bool]
-_TRANSACTIONS = (
-    "topic", "partition", "producer_id", "transactional_id", "state", "first_offset", "last_offset", "records",
-    "certainty", "cause",
-)  # fmt: skip
-_GAPS = ("topic", "partition", "first_offset", "last_offset", "count", "kind", "cause", "file", "position")
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a report says; `findings` are those that it prints besides the incidents."""
+
+    verdict: str
+    totals: str
+    incidents: Sequence[Row]
+    findings: Iterable[Row]
+
+    @property
+    def drawn(self) -> list[Row]:
+        """Return the incidents that are drawn, worst first; what happens all day in a healthy cluster is counted."""
+        return by_severity(row for row in self.incidents if row["kind"] not in INFORMATIVE)
+
+    @property
+    def counted(self) -> str:
+        """Return the totals, with what is only counted."""
+        words = informative_words(row for row in self.incidents if row["kind"] in INFORMATIVE)
+        return f"{self.totals}; {words}" if words else self.totals
+
+
+def unjoined(findings: Iterable[Row], incidents: Iterable[Row]) -> Iterator[Row]:
+    """Yield the findings above a note that no incident explains.
+
+    An incident of very many findings lists the first of them: others with their codes are taken as its own.
+    """
+    joined, cut = set[str](), set[str]()
+    for row in incidents:
+        ids = row["findings"] or ()
+        joined.update(ids)
+        if row["findings_total"] > len(ids):
+            cut.update(ids)
+    codes: set[str] = set()
+    for row in findings:
+        if row["id"] in cut:
+            codes.add(row["code"])
+        if row["severity"] != "note" and row["id"] not in joined and row["code"] not in codes:
+            yield row
 
 
 def write_report(
-    audit: Audit, stream: BinaryIO, test_of: Callable[[Table], Test], *, color: bool, width: int | None
-) -> None:
-    """Write the report; `test_of` gives the test that a table's rows must pass."""
-    summary = Summary.of(audit)
-    lines = [summary.verdict(), ""]
-    partitions = test_of(TABLES["partitions"])
-    for log, held in summary.blocked():
-        if not partitions((log.log, log.topic, log.partition)):
-            continue
-        who = (
-            f"A transaction of producer {held.producer_id} (no transactional id known)"
-            if held.transactional_id is None
-            else f"Transaction of {escape(held.transactional_id)} (producer {held.producer_id})"
-        )
-        lines.append(
-            f"{escape(log.topic)}-{log.partition}: consumers with read_committed stop at offset"
-            f" {log.last_stable_offset}, {count_of(log.behind, 'offset')} before the end, since {iso(held.since_ms)}."
-            f" {who} is {held.state}."
-        )
-    stream.write(("\n".join(lines).rstrip() + "\n\n").encode("utf-8", "surrogateescape"))
-    _table(unsettled_rows(audit), stream, "transactions", _TRANSACTIONS, test_of, color=color, width=width)
-    not_legal = (row for row in audit_rows(audit, "gaps") if row[TABLES["gaps"].names.index("kind")] != "legal")
-    _table(not_legal, stream, "gaps", _GAPS, test_of, color=color, width=width)
-    write_findings(filter(test_of(TABLES["findings"]), audit_rows(audit, "findings")), stream)
-    stream.write(f"{summary.totals()}\n{MORE}\n".encode())
-
-
-def _table(
-    rows: Iterable[Sequence[Any]], stream: BinaryIO, name: str, columns: Sequence[str],
-    test_of: Callable[[Table], Test], *, color: bool, width: int | None,
+    report: Report, stream: BinaryIO, *, zone: Zone, color: bool, width: int | None,
+    more: Callable[[BinaryIO], None] | None = None,
 ) -> None:  # fmt: skip
-    sink = TableSink(stream, columns, color=color, width=width)
-    test = test_of(TABLES[name])
-    some = False
-    for row in filter(test, rows):
-        sink.row(TABLES[name], row)
-        some = True
-    sink.close()
-    if some:
-        stream.write(b"\n")
+    """Write the report as text; `more` writes what comes before the totals."""
+    word, colon, rest = report.verdict.partition(":")
+    verdict = f"{_VERDICTS.get(word, '')}{word}\x1b[0m{colon}{rest}" if color else report.verdict
+    _write(stream, [verdict])
+    for row in report.drawn:
+        _write(stream, ["", *incident_lines(row, zone=zone, width=width, color=color)])
+    _write(stream, [""] * bool(report.drawn))
+    write_findings(report.findings, stream, zone)
+    if more is not None:
+        more(stream)
+    _write(stream, [report.counted, MORE])
 
 
-def write_findings(rows: Iterable[Sequence[Any]], stream: BinaryIO) -> None:
-    """Write rows of the table ``findings``, two lines each; notes are left out."""
-    names = TABLES["findings"].names
+def write_markdown(report: Report, stream: BinaryIO, *, zone: Zone) -> None:
+    """Write the same report as Markdown, for a ticket or a chat."""
+    _write(stream, [f"# {report.verdict}", ""])
+    for row in report.drawn:
+        _write(stream, incident_markdown(row, zone=zone))
+    for row in report.findings:
+        _write(stream, [f"- **{row['severity']}: {row['code']}**: `{escape(_where(row))}`: {escape(row['message'])}"])
+    _write(stream, ["", report.counted])
+
+
+def write_findings(rows: Iterable[Row], stream: BinaryIO, zone: Zone) -> None:
+    """Write rows of the table ``findings``, two lines each."""
     for row in rows:
-        finding = dict(zip(names, row, strict=True))
-        if finding["severity"] == "note":
-            continue
-        where = finding["file"] if finding["position"] is None else f"{finding['file']}@{finding['position']}"
-        text = f"{finding['severity']}: {finding['code']}: {escape(where)}\n    {escape(finding['message'])}\n"
-        if finding["remedy"]:
-            text += f"    to end it, run: {escape(finding['remedy'])}\n"
-        stream.write(text.encode("utf-8", "surrogateescape") + b"\n")
+        lines = [
+            f"{row['severity']}: {row['code']}: {escape(_where(row))}",
+            f"    {zone.prose(escape(row['message']))}",
+        ]
+        if row["remedy"]:
+            lines.append(f"    to end it, run: {escape(row['remedy'])}")
+        _write(stream, [*lines, ""])
+
+
+def _where(row: Row) -> str:
+    return str(row["file"]) if row["position"] is None else f"{row['file']}@{row['position']}"
+
+
+def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
+    stream.write("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))

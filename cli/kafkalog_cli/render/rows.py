@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol
 
 from kafkalog.log.blocks import Block, Rows
@@ -126,20 +126,36 @@ class JsonSink:
         self._columns = ChosenColumns(columns)
         self._lists: dict[str, _JsonList] = {}
         self._begun = ""
-        for name in expected:
-            self._list_of(name)
+        self._expected = list(expected)
+        self._is_started = False
+
+    def head(self, cells: Mapping[str, Any]) -> None:
+        """Write cells of the object before its tables."""
+        self._start()
+        for name, cell in cells.items():
+            self._stream.write(f',\n "{name}": {as_json(cell)}'.encode())
+
+    def _start(self) -> None:
+        if not self._is_started:
+            self._stream.write(f'{{"schema_version": {SCHEMA_VERSION}'.encode())
+        self._is_started = True
 
     def _list_of(self, name: str) -> _JsonList:
-        known = self._lists.get(name)
-        if known is None:
-            if not self._lists:
-                self._begun = name
-                self._stream.write(f'{{"schema_version": {SCHEMA_VERSION},\n "{name}": ['.encode())
-                known = _JsonList(self._stream)
-            else:
-                known = _JsonList(tempfile.TemporaryFile())  # noqa: SIM115  # closed by `close`
-            self._lists[name] = known
-        return known
+        while self._expected:
+            expected, *self._expected = self._expected
+            self._add_list(expected)
+        return self._lists[name] if name in self._lists else self._add_list(name)
+
+    def _add_list(self, name: str) -> _JsonList:
+        if self._lists:
+            made = _JsonList(tempfile.TemporaryFile())  # noqa: SIM115  # closed by `close`
+        else:
+            self._begun = name
+            self._start()
+            self._stream.write(f',\n "{name}": ['.encode())
+            made = _JsonList(self._stream)
+        self._lists[name] = made
+        return made
 
     def names(self, table: Table) -> Sequence[str]:
         return self._columns.names_of(table)
@@ -155,8 +171,9 @@ class JsonSink:
     def flush(self) -> None: ...
 
     def close(self) -> None:
-        if not self._lists:
-            self._stream.write(f'{{"schema_version": {SCHEMA_VERSION}'.encode())
+        self._start()
+        while self._expected:
+            self._list_of(self._expected[0])
         for name, rows in self._lists.items():
             rows.flush()
             if name != self._begun:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from typing import BinaryIO, TypedDict
+from typing import Any, BinaryIO, TypedDict
 
 from kafkalog.tables import TABLES
+from kafkalog.tables.audit import SUMMARY
 from kafkalog_cli.render.rows import BlockSink, CsvSink, JsonSink, NdjsonSink
 from kafkalog_cli.render.table import TableSink
 
-__all__ = ["sink_of", "style"]
+__all__ = ["Style", "sink_of", "style", "write_summary"]
 
 
 class Style(TypedDict):
@@ -27,12 +28,24 @@ def style(terminal: bool) -> Style:
     return Style(color=color, width=shutil.get_terminal_size().columns if terminal else None)
 
 
+def write_summary(sink: BlockSink, row: Sequence[Any]) -> None:
+    """Write a row of the table ``summary`` before all others where the format has a place for it."""
+    if isinstance(sink, NdjsonSink):
+        sink.row(SUMMARY, row)
+    elif isinstance(sink, JsonSink):
+        sink.head(dict(zip(SUMMARY.names, row, strict=True)))
+
+
 def sink_of(form: str, stream: BinaryIO, columns: Sequence[str], tables: Sequence[str], *, terminal: bool) -> BlockSink:
-    """Return the sink for `form` of a command that has these tables; a csv has the first."""
+    """Return the sink for `form` of a command that has these tables; csv, Arrow and Parquet have the first."""
     if form == "ndjson":
         return NdjsonSink(stream, columns)
     if form == "json":
         return JsonSink(stream, columns, tables)
+    if form in ("arrow", "parquet"):
+        from kafkalog_cli.render.arrow import arrow_stream
+
+        return arrow_stream(form, stream, columns, tables[0], ())
     if form == "csv":
         return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal)
     return TableSink(stream, columns, **style(terminal))

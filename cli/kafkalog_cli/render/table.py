@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
+from kafkalog.escape import escape
 from kafkalog.log.blocks import Rows
 from kafkalog.log.records import ROOM
 from kafkalog.tables import TABLES, Table
-from kafkalog_cli.escape import escape
 from kafkalog_cli.render.cells import as_json
 from kafkalog_cli.render.rows import ChosenColumns
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from kafkalog.auditing.partition.damaged import placed
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.auditing.partition.gaps import Evidence, classify, holes
+from kafkalog.auditing.partition.gaps import Evidence, Gap, classify, holes
 from kafkalog.auditing.partition.open_at_start import open_at_start
 from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.auditing.partition.sequences import broken_sequences
@@ -40,11 +40,14 @@ def join(
     log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
     ends = [scan.stretch.last_offset + 1 for scan in scans if scan.stretch.last_offset is not None]
     log_end = max([log_start if not bases else bases[-1], *ends[-1:]])
-    entries = _txn_entries(directory, reported.append)
+    entries = _txn_entries(directory, reported.append) if directory.txn_indexes else {}
     cleaned_to = _cleaned_to(directory, scans, log_end)
     has_transactions = any(scan.transactions for scan in scans)
-    aborted = [(entry.first_offset, entry.last_offset) for rows in entries.values() for entry in rows]
-    evidence = Evidence.of(directory, log_start, cleaned_to, damaged, aborted, has_transactions=has_transactions)
+    gaps: list[Gap] = []
+    if missing := list(holes(scans)):
+        aborted = [(entry.first_offset, entry.last_offset) for rows in entries.values() for entry in rows]
+        evidence = Evidence.of(directory, log_start, cleaned_to, damaged, aborted, has_transactions=has_transactions)
+        gaps = [classify(hole, evidence, policies) for hole in missing]
     facts = PartitionAudit(
         directory,
         log_start,
@@ -63,7 +66,7 @@ def join(
         epochs=tuple(_epochs(scans)),
         has_transactions=has_transactions,
         breaks=tuple(sorted(whole.breaks, key=lambda found: found.first_offset)),
-        gaps=tuple(classify(hole, evidence, policies) for hole in holes(scans)),
+        gaps=tuple(gaps),
         findings=(*of_segments, *reported, *_seams(scans)),
         txn_entries=entries,
     )

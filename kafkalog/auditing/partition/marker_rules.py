@@ -27,12 +27,16 @@ _WORDS: Final = {
 
 def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
     """Yield the markers that a leader refuses: of an older epoch than the data, of an older coordinator."""
-    columns = {name: audit.transactions[name] for name in _NAMES}
-    marked = np.flatnonzero(columns["marker_offset"] != NONE)
-    rows = {name: column[marked] for name, column in columns.items()}
+    columns = audit.transactions.columns(*_NAMES)
+    marked = columns["marker_offset"] != NONE
+    if not marked.any():
+        return
+    rows = {name: columns[name][marked] for name in _NAMES}
     older = (rows["first_offset"] != NONE) & (rows["last_epoch"] >= 0) & (rows["marker_epoch"] < rows["last_epoch"])
     for row in np.flatnonzero(older).tolist():
         yield _of("marker-epoch-wrong", audit, rows, row, "marker_epoch", int(rows["last_epoch"][row]))
+    if len(rows["marker_offset"]) == 1:
+        return
     known = np.flatnonzero(rows["coordinator_epoch"] >= 0)
     order = known[np.lexsort((rows["marker_offset"][known], rows["producer_id"][known]))]
     before, after = order[:-1], order[1:]

@@ -10,6 +10,7 @@ from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.watch import watch
 
 __all__ = ["ReadLog", "read_log"]
 
@@ -23,5 +24,9 @@ class ReadLog(NamedTuple):
 
 def read_log(directory: PartitionDirectory, policies: Collection[str | None], limits: Limits | None = None) -> ReadLog:
     """Scan a partition's segments one after the other and join them; `policies` as in ``join``."""
-    scans = [scan_segment(directory, segment, limits) for segment in directory.segments]
+    watch().begin(directory.size, len(directory.segments))
+    scans = []
+    for segment in directory.segments:
+        scans.append(scan_segment(directory, segment, limits))
+        watch().found(scans[-1].findings)
     return ReadLog(join(directory, scans, policies), scans)

@@ -24,6 +24,7 @@ from kafkalog.auditing.transactions import (
     producer_findings,
 )
 from kafkalog.log.names import STATE_TOPIC
+from kafkalog.quantities import at_newest
 from kafkalog.txn import extents
 
 __all__ = ["confirmed"]
@@ -117,7 +118,7 @@ def _prove(log: LogAudit, later: LogAudit, sure: LogAudit, cluster: ClusterAudit
     if later.judged.spoken_for:
         return  # another replica's findings are about these transactions
     coordinator = cluster.coordinator
-    now = max([later.partition.newest_broker, *coordinator.newest.values()]) if options.now is None else options.now
+    now = at_newest(options.now, max([later.partition.newest_broker, *coordinator.newest.values()]))
     deadlines = Deadlines(now, 0, options.max_timeout_ms)
     leaders = {(finding.code, finding.offset): finding.leader for finding in later.findings}
     fresh = producer_findings(later.partition, later.verdicts, coordinator, deadlines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from itertools import groupby
 from typing import Final, Protocol, TypeVar
@@ -14,7 +13,8 @@ from kafkalog.auditing.pipeline.stages import Clock, judge_partition, scan_place
 from kafkalog.auditing.transactions import AtomicityCheck, LogAudit, Surroundings, across_partitions
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
-from kafkalog.log.processes import job_count
+from kafkalog.log.processes import job_count, worker_pool
+from kafkalog.log.watch import watch
 
 __all__ = ["Executor", "InProcess", "JudgedLogs", "ProcessPool", "Scanned", "executor_for"]
 
@@ -87,7 +87,9 @@ class InProcess:
     def scan(self, logs: Sequence[LogPlace]) -> Iterator[ScansHere]:
         scans: dict[int, dict[int, SegmentScan]] = {}
         clocks: dict[int, Clock] = {}
+        watch().begin(sum(log.directory.size for log in logs), sum(len(log.directory.segments) for log in logs))
         for place, scan in self._scans(logs):
+            watch().found(scan.findings)
             scans.setdefault(place.log_number, {})[place.split_no] = scan
             clock = clocks.get(place.cluster, Clock())
             clocks[place.cluster] = clock.with_scan(scan.stretch.newest, scan.stretch.newest_broker)
@@ -126,9 +128,10 @@ class ProcessPool(InProcess):
         places = sorted(segments_of(logs, _TASK_BYTES), key=lambda place: place.task)
         tasks = [list(of_one) for _, of_one in groupby(places, key=lambda place: place.task)]
         tasks.sort(key=lambda task: -sum(place.segment.size for place in task))
-        with ProcessPoolExecutor(self.jobs) as pool:
+        with worker_pool(self.jobs) as pool:
             for task, scans in zip(tasks, pool.map(_scanned, tasks, [self.limits] * len(tasks)), strict=True):
                 for place, messages in zip(task, scans, strict=True):
+                    watch().done(place.segment.path, place.segment.size)
                     yield place, _received(messages)
 
 

@@ -66,5 +66,8 @@ def audit(
             of_cluster = in_cluster.get(number, [])
             findings = [*around[number].findings, *judged.findings.get(number, ())]
             coordinator = around[number].coordinator
-            audits.append(ClusterAudit(cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings))
+            metadata, now = around[number].metadata, around[number].now
+            audits.append(
+                ClusterAudit(cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings, metadata, now)
+            )
     return Audit(audits, unreadable)

@@ -17,6 +17,7 @@ _OF_ROOT: Final = (
     ("log_start", "log-start-offset-checkpoint"),
     ("cleaner", "cleaner-offset-checkpoint"),
 )
+_LAST_OFFSET: Final = 2**63 - 2  # the offset after it still has 63 bits
 
 
 def log_end(audit: PartitionAudit, *, explained: bool) -> Iterator[Finding]:
@@ -24,7 +25,7 @@ def log_end(audit: PartitionAudit, *, explained: bool) -> Iterator[Finding]:
     directory, end = audit.directory, audit.log_end_offset
     beside = [(offset, os.path.basename(path)) for offset, path in directory.snapshots.items()]
     beside += [(start, "leader-epoch-checkpoint") for _, start in directory.leader_epochs]
-    beside += [(offset + 1, f"{offset:020}.index") for offset in directory.orphans]
+    beside += [(min(offset, _LAST_OFFSET) + 1, f"{offset:020}.index") for offset in directory.orphans]
     of_root = [(directory.checkpoints.get(kind, -1), name) for kind, name in _OF_ROOT]
     beyond = [(offset, name) for offset, name in beside if offset > end]
     ahead = [(offset, name) for offset, name in of_root if offset > end]

@@ -7,7 +7,11 @@ are a `RebuiltSegment`, for `of_partition`. Memory grows with the index and the 
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
 
 from kafkalog.auditing.side_files.coverage import Coverage
 from kafkalog.auditing.side_files.epoch_runs import EpochRun, EpochRuns
@@ -16,11 +20,19 @@ from kafkalog.auditing.side_files.place import SegmentFiles
 from kafkalog.auditing.side_files.segment_indexes import SegmentIndexes
 from kafkalog.auditing.side_files.state_pieces import StatePiece, StatePieces
 from kafkalog.findings import Finding
-from kafkalog.format import kernel
+from kafkalog.format import header_sums, kernel
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.logdir import PartitionDirectory, Segment
 
 __all__ = ["RebuiltSegment", "SideFiles"]
+
+_COLUMNS: Final = array(
+    "q",
+    [
+        kernel.POSITION, kernel.SIZE, kernel.BASE_OFFSET, kernel.LAST_OFFSET, kernel.LEADER_EPOCH, kernel.MAX_TIMESTAMP,
+    ],
+)  # fmt: skip
+_CHUNKS: Final = 8  # whose batches are compared with the indexes together
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +68,39 @@ class SideFiles:
         self._indexes = SegmentIndexes(SegmentFiles(directory, segment))
         self._epochs = EpochRuns()
         self._states = StatePieces.of(directory, segment)
+        self._kept = array("q")  # whole batches of some chunks, column by column
+        self._room = self._rows = 0
 
     def chunk(self, chunk: Chunk) -> None:
         """Take in the next chunk of the segment."""
         heads = chunk.heads
         if not heads.count:
             return
-        table = heads.numpy()
-        whole = table[kernel.VALID] != 0  # a damaged header says nothing
-        if not whole.all():
-            table = table[:, whole]
-        if not table.shape[1]:
-            return
-        batches = Batches(
-            table[kernel.POSITION], table[kernel.BASE_OFFSET], table[kernel.LAST_OFFSET], table[kernel.MAX_TIMESTAMP]
+        if len(self._kept) < heads.capacity * len(_COLUMNS):
+            self._room = _CHUNKS * heads.capacity
+            self._kept = array("q", [0]) * (self._room * len(_COLUMNS))
+        elif self._rows + heads.count > self._room:
+            self._take()
+        self._rows = header_sums.keep(
+            heads.cells, heads.capacity, heads.count, _COLUMNS, self._kept, self._room, self._rows
         )
-        self._indexes.chunk(batches, self._coverage.reached)
-        self._epochs.chunk(table[kernel.LEADER_EPOCH], batches, self._coverage.last_offset)
         self._states.chunk(chunk)
-        self._coverage.chunk(batches, table[kernel.SIZE])
+
+    def _take(self) -> None:
+        """Take in the batches of several chunks at once: a call costs more than its rows."""
+        if not self._rows:
+            return
+        table = np.frombuffer(self._kept, np.int64).reshape(len(_COLUMNS), self._room)[:, : self._rows]
+        position, size, first, last, leader_epoch, newest = table
+        batches = Batches(position, first, last, newest)
+        self._indexes.chunk(batches, self._coverage.reached)
+        self._epochs.chunk(leader_epoch, batches, self._coverage.last_offset)
+        self._coverage.chunk(batches, size)
+        self._rows = 0
 
     def finish(self) -> list[Finding]:
         """Return where the segment's indexes contradict its batches."""
+        self._take()
         coverage, size = self._coverage, self._segment.size
         coverage.finish(size)
         verdict = self._indexes.finish(coverage)

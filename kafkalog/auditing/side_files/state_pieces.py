@@ -7,21 +7,17 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from kafkalog.format import markers
-from kafkalog.txn import producer_states
-from kafkalog.txn.columns import Columns
+from kafkalog.txn.producer_states import ProducerStates
 
 if TYPE_CHECKING:
     from kafkalog.log.chunk import Chunk
     from kafkalog.log.logdir import PartitionDirectory, Segment
+    from kafkalog.txn.columns import Columns
 
 __all__ = ["StatePiece", "StatePieces"]
-
-_KEPT_ROWS: Final = 1 << 13  # of producers' events, until they are joined: in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +36,7 @@ class StatePieces:
 
     def __init__(self, stops: list[int]) -> None:
         self._stops = stops
-        self._events: list[list[Columns]] = [[] for _ in range(len(stops) + 1)]
-        self._kept = 0
-        self._joined = 0
+        self._states = ProducerStates(stops)
         self._types, self._coordinator_epochs = array("q"), array("q")
 
     @classmethod
@@ -59,29 +53,9 @@ class StatePieces:
         if len(self._types) < heads.capacity:
             self._types, self._coordinator_epochs = (array("q", bytes(8 * heads.capacity)) for _ in range(2))
         markers.read(chunk.buf, heads.cells, heads.capacity, heads.count, self._types, self._coordinator_epochs)
-        rows = producer_states.events(heads, self._types, self._coordinator_epochs)
-        if not len(rows):
-            return
-        pieces = np.searchsorted(self._stops, rows["newest_offset"], "right")
-        for piece in np.unique(pieces).tolist():
-            self._events[piece].append(rows.take(pieces == piece) if len(self._stops) else rows)
-        self._kept += len(rows)
-        if self._kept > max(_KEPT_ROWS, 2 * self._joined):
-            self._join()
+        self._states.batches(heads, self._types, self._coordinator_epochs)
 
     def finish(self) -> tuple[StatePiece, ...]:
         """Return the pieces in the order of the log."""
-        self._join()
         stops: list[int | None] = [*self._stops, None]
-        return tuple(
-            StatePiece(stop, parts[0] if parts else Columns.empty(producer_states.COLUMNS))
-            for stop, parts in zip(stops, self._events, strict=True)
-        )
-
-    def _join(self) -> None:
-        for number, parts in enumerate(self._events):
-            if parts:
-                joined = Columns.concat(parts, producer_states.COLUMNS)
-                self._events[number] = [producer_states.collapse(joined)]
-        self._kept = 0
-        self._joined = sum(len(parts[0]) for parts in self._events if parts)
+        return tuple(StatePiece(*piece) for piece in zip(stops, self._states.result(), strict=True))

@@ -13,7 +13,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import offset_range
 from kafkalog.format.index import AbortedTransaction
-from kafkalog.txn.columns import NONE, Columns, Packed
+from kafkalog.txn.columns import NONE, Packed
 from kafkalog.txn.extents import ABORT
 
 __all__ = ["Aborts", "EntryFault", "Reach"]
@@ -49,7 +49,7 @@ class Aborts:
     """A log's ABORT markers, by their offsets, with the entries that brokers made of them."""
 
     def __init__(self, transactions: Packed) -> None:
-        rows = Columns.concat(list(transactions.blocks(*_NEEDED)), _NEEDED)
+        rows = transactions.columns(*_NEEDED)
         with_data = rows.take(rows["first_offset"] != NONE)
         ends = np.where(with_data["marker_offset"] == NONE, 2**63 - 1, with_data["marker_offset"])
         order = np.argsort(ends)

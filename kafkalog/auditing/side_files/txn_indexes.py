@@ -65,6 +65,8 @@ class TxnIndexFaults:
 def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnIndexFaults]:
     """Compare each segment's ``.txnindex`` with the markers in it; with `missing` also where there is none."""
     segments = audit.directory.segments
+    if not missing and not audit.txn_entries:
+        return
     aborts, lost = Aborts(audit.transactions), LostOffsets(audit.gaps)
     damaged = LostOffsets(gap for gap in audit.gaps if gap.kind != "legal")
     for number, segment in enumerate(segments):

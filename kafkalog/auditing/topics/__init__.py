@@ -14,7 +14,7 @@ from kafkalog.auditing.topics.leaders import with_leader
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_joins import leader_now, leaderless, policies
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
-from kafkalog.auditing.topics.metadata_tables import metadata_rows, metadata_view
+from kafkalog.auditing.topics.metadata_tables import leadership_rows, metadata_rows, metadata_view
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "group_rows",
     "leader_now",
     "leaderless",
+    "leadership_rows",
     "metadata_rows",
     "metadata_view",
     "offsets_rows",

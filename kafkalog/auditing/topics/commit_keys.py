@@ -10,11 +10,12 @@ import numpy as np
 from kafkalog.format.message import escaped_text
 from kafkalog.format.numbered import Numbered
 from kafkalog.log.internal_blocks import InternalRecords, Part
+from kafkalog.narrowing import matches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["COMMIT_TYPES", "CommitKeys", "Names", "grown"]
+__all__ = ["COMMIT_TYPES", "CommitKeys", "Names", "WantedNames", "grown"]
 
 COMMIT_TYPES: Final = (0, 1)
 _ROOM: Final = 256  # rows at first
@@ -58,6 +59,23 @@ class Names:
         """Keep only the texts and their numbers: no more bytes are numbered."""
         self._bytes, self._of_bytes = Numbered(), np.empty(0, np.int32)
         self._of_text.clear()
+
+
+class WantedNames:
+    """Which of numbered names are meant by names or patterns; without any, all are."""
+
+    def __init__(self, names: Names, patterns: Collection[str]) -> None:
+        self.narrow = bool(patterns)
+        self._names = names
+        self._patterns = patterns
+        self._is_wanted = np.empty(0, np.bool_)
+
+    def of(self, numbers: NDArray[Any]) -> NDArray[np.bool_]:
+        """Say which of these numbers stand for names that are meant."""
+        new = [matches(name, self._patterns) for name in self._names.texts[len(self._is_wanted) :]]
+        self._is_wanted = np.concatenate([self._is_wanted, np.array(new, np.bool_)])
+        found: NDArray[np.bool_] = self._is_wanted[numbers]
+        return found
 
 
 class CommitKeys:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, CommitKeys, Names
+from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, CommitKeys, Names, WantedNames
 from kafkalog.auditing.topics.committed import Committed
 from kafkalog.auditing.topics.fates import Fates
 from kafkalog.auditing.topics.group_records import GroupRecords, NewestOfGroups
@@ -19,6 +19,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.internal_blocks import InternalRecords
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moment import Moment
+from kafkalog.narrowing import matches
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS
 from kafkalog.txn.columns import Packed
@@ -37,7 +38,7 @@ class Chosen(NamedTuple):
     """Which records count, and which tables are wanted."""
 
     moment: Moment
-    group: str | None
+    groups: Collection[str]
     tables: Container[str]
 
     def rows(self, records: InternalRecords) -> NDArray[np.bool_]:
@@ -48,10 +49,13 @@ class Chosen(NamedTuple):
                 found &= column <= limit
         return found
 
-    def of(self, records: Iterable[Written]) -> Iterator[Written]:
-        """Yield the records that count."""
+    def of(self, records: Iterable[Written], seen: set[str]) -> Iterator[Written]:
+        """Yield the records that count; `seen` gets the groups of all of them."""
         for record in records:
-            if self.moment.holds(record.offset, record.timestamp) and self.group in (None, group_of(record)):
+            name = group_of(record)
+            if name is not None:
+                seen.add(name)
+            if self.moment.holds(record.offset, record.timestamp) and matches(name, self.groups):
                 yield record
 
 
@@ -66,8 +70,13 @@ class GroupLog:
         self._committed = Committed(self._keys)
         self._newest = NewestOfGroups()
         self._records = GroupRecords(self._names)
-        self._group = None if chosen.group is None else self._names.number(chosen.group)
+        self._wanted = WantedNames(self._names, chosen.groups)
         self.topics: dict[str, str] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all groups that records are about."""
+        return self._names.texts
 
     def read(self, transactions: Packed, limits: Limits) -> Iterator[Item]:
         """Read all records; yield the rows of the tables that have one for each, then the findings.
@@ -90,7 +99,7 @@ class GroupLog:
         self._committed.take(commits)
         self._newest.take(records, commits.rows, self._keys.group[commits.key])
         others = np.flatnonzero(is_read & ~is_commit)
-        self._records.take(records, others, self._group)
+        self._records.take(records, others, self._wanted)
         self._name_topics(records, others)
         offsets: Iterator[tuple[Any, ...]] = iter(())
         if OFFSETS.name in chosen.tables:
@@ -101,7 +110,7 @@ class GroupLog:
         of_commits = dict(zip(commits.rows.tolist(), offsets, strict=False))
         directory = self._directory
         for number, record in records.numbered(np.flatnonzero(chosen.rows(records))):
-            if isinstance(record, Finding) or chosen.group not in (None, group_of(record)):
+            if isinstance(record, Finding) or not matches(group_of(record), chosen.groups):
                 continue
             yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
             if number in of_commits:
@@ -109,8 +118,8 @@ class GroupLog:
 
     def _commits(self, records: InternalRecords, rows: NDArray[Any], fates: Fates) -> Commits:
         keys = self._keys.numbers(records, rows)
-        if self._group is not None:
-            is_one = self._keys.group[keys] == self._group
+        if self._wanted.narrow:
+            is_one = self._wanted.of(self._keys.group[keys])
             rows, keys = rows[is_one], keys[is_one]
         return Commits.of(records, rows, keys, fates, self._chosen.moment)
 
@@ -118,7 +127,7 @@ class GroupLog:
         """Note the ids and names of the topics that share groups' records name."""
         named = rows[records.type[rows] == _SHARE_PARTITIONS]
         for record in split(records.written(named) if len(named) else (), []):
-            if self._chosen.group in (None, group_of(record)):
+            if matches(group_of(record), self._chosen.groups):
                 self.topics.update(_topics_of(record))
 
     def rows(self) -> Iterator[Item]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.topics.commit_keys import Names, grown
+from kafkalog.auditing.topics.commit_keys import Names, WantedNames, grown
 from kafkalog.auditing.topics.committed import newest
 from kafkalog.auditing.topics.group_states import GroupState, Newest
 from kafkalog.format.internal import Internal, internal_record
@@ -70,13 +70,13 @@ class GroupRecords:
         self._of_fields: dict[tuple[Any, ...], int] = {}
         self._values: dict[int, bytes] = {}  # in the order of the newest records
 
-    def take(self, records: InternalRecords, rows: NDArray[Any], group: int | None) -> None:
-        """Take in those of a block's records that could be read; all, or those of one `group`."""
+    def take(self, records: InternalRecords, rows: NDArray[Any], wanted: WantedNames) -> None:
+        """Take in those of a block's records that could be read, of the groups that are `wanted`."""
         if not len(rows):
             return
         keys = self._numbers(records, rows)
-        if group is not None:
-            is_one = self._group[keys] == group
+        if wanted.narrow:
+            is_one = wanted.of(self._group[keys])
             rows, keys = rows[is_one], keys[is_one]
         self.newest.take(records, rows, self._group[keys])
         at, _ = newest(keys, np.ones(len(keys), np.bool_))

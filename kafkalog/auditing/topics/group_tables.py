@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from functools import partial
 from typing import Final
 
 from kafkalog.auditing.topics.group_logs import Chosen, GroupLog, Item, read_groups
 from kafkalog.auditing.topics.internal import internal_row, of_directory, split
 from kafkalog.auditing.topics.share_offsets import ShareOffsets
-from kafkalog.auditing.topics.topic_logs import TopicLog, clusters_of, places_of, topic_logs
+from kafkalog.auditing.topics.topic_logs import TopicLog, clusters_of, moment_among, places_of, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.log.processes import each_of, job_count
+from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 
 __all__ = ["GROUP_TABLES", "group_rows", "offsets_rows"]
@@ -25,14 +26,14 @@ GROUP_TABLES: Final = tuple(table.name for table in (GROUPS, COMMITTED, SHARE_OF
 
 def group_rows(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
-    group: str | None = None, tables: Container[str] = GROUP_TABLES, jobs: int | None = 1,
+    groups: Collection[str] = (), tables: Container[str] = GROUP_TABLES, jobs: int | None = 1,
 ) -> Iterator[Item]:  # fmt: skip
     """Yield the rows of the wanted tables of `GROUP_TABLES`, and every finding.
 
-    Only what was written up to the moment counts; a `group` may be chosen. `jobs` is as in ``job_count``; tables with a
-    row for each record are made in one process.
+    Only what was written up to the moment counts; `groups` are names or patterns of those that are wanted. `jobs` is
+    as in ``job_count``; tables with a row for each record are made in one process. Raises NothingMatchesError after
+    the findings if there is none of the groups.
     """
-    chosen = Chosen(moment or Moment(), group, tables)
     limits = limits or Limits()
     findings: list[Finding] = []
     clusters = clusters_of(paths, findings.append)
@@ -41,21 +42,27 @@ def group_rows(
     with each_of(1 if is_streamed else job_count(jobs, size)) as each:
         offsets_logs = topic_logs(clusters, OFFSETS_TOPIC, limits, findings.append, each=each)
         share_logs = topic_logs(clusters, SHARE_TOPIC, limits, findings.append, optional=True)
+        chosen = Chosen(moment_among(moment, [*offsets_logs, *share_logs]), groups, tables)
         yield from findings
         topics: dict[str, str] = {}
+        seen: set[str] = set()
         if is_streamed:
             for log in offsets_logs:
-                groups = GroupLog(log.partition.directory, chosen)
-                yield from groups.read(log.partition.transactions, limits)
-                topics |= groups.topics
-                yield from groups.rows()
+                of_log = GroupLog(log.partition.directory, chosen)
+                yield from of_log.read(log.partition.transactions, limits)
+                topics |= of_log.topics
+                seen.update(of_log.names)
+                yield from of_log.rows()
         else:
-            for groups, found in each(partial(read_groups, chosen=chosen, limits=limits), offsets_logs):
+            for of_log, found in each(partial(read_groups, chosen=chosen, limits=limits), offsets_logs):
                 yield from found
-                topics |= groups.topics
-                yield from groups.rows()
+                topics |= of_log.topics
+                seen.update(of_log.names)
+                yield from of_log.rows()
     for log in share_logs:
-        yield from _share_log(log, chosen, limits, topics)
+        yield from _share_log(log, chosen, limits, topics, seen)
+    if groups and (offsets_logs or share_logs) and not any(matches(name, groups) for name in seen):
+        raise nothing_matches("group", groups, seen)
 
 
 def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Item]:
@@ -66,11 +73,11 @@ def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> 
     return group_rows([path], limits=limits, tables=(OFFSETS.name,))
 
 
-def _share_log(log: TopicLog, chosen: Chosen, limits: Limits, topics: dict[str, str]) -> Iterator[Item]:
+def _share_log(log: TopicLog, chosen: Chosen, limits: Limits, topics: dict[str, str], seen: set[str]) -> Iterator[Item]:
     directory = log.partition.directory
     offsets = ShareOffsets()
     findings: list[Finding] = []
-    for record in chosen.of(split(of_directory(directory, limits), findings)):
+    for record in chosen.of(split(of_directory(directory, limits), findings), seen):
         offsets.take(record)
         if INTERNAL.name in chosen.tables:
             yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
+from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.log.internals import TOPICS, Written, internal_row
 from kafkalog.log.logdir import PartitionDirectory
 
 __all__ = ["TOPICS", "Written", "blocks_of_directory", "internal_row", "of_directory", "split", "written"]
+
+_OF_RECORDS: Final = ("internal-record-", OVER_BUDGET)
 
 
 def written(
@@ -29,11 +33,14 @@ def written(
 
 
 def of_directory(directory: PartitionDirectory, limits: Limits | None = None) -> Iterator[Written | Finding]:
-    """Yield the records of a partition's segments in order; the scan reports what is wrong with the bytes."""
+    """Yield the records of a partition's segments in order; the scan reports what is wrong with the bytes.
+
+    It does not decompress them, so records that were left out for their size are reported here.
+    """
     for segment in directory.segments:
         try:
             for item in written(segment.path, directory.topic, limits, segment.size):
-                if not isinstance(item, Finding) or item.code.startswith("internal-record-"):
+                if not isinstance(item, Finding) or item.code.startswith(_OF_RECORDS):
                     yield item
         except UnreadableError as error:
             yield Finding.of("file-unreadable", segment.path, str(error), log=directory.log)
@@ -50,6 +57,8 @@ def blocks_of_directory(
             for item in internal_blocks(segment.path, TOPICS[directory.topic], limits, segment.size):
                 if isinstance(item, InternalRecords):
                     yield item
+                elif item.code == OVER_BUDGET:
+                    report(item)
         except UnreadableError as error:
             report(Finding.of("file-unreadable", segment.path, str(error), log=directory.log))
 

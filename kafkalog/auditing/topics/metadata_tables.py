@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.topics.internal import Written, internal_row, of_directory, split, written
 from kafkalog.auditing.topics.metadata import Metadata, Partition, Span
 from kafkalog.auditing.topics.metadata_log import metadata_of
-from kafkalog.auditing.topics.topic_logs import clusters_of, topic_logs
+from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.message_json import plain
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import METADATA_TOPIC
+from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal import INTERNAL
 from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, RESOURCES, TOPICS
 
-__all__ = ["METADATA_TABLES", "metadata_rows", "metadata_view"]
+__all__ = ["METADATA_TABLES", "leadership_rows", "metadata_rows", "metadata_view"]
 
 METADATA_TABLES: Final = tuple(
     table.name for table in (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP, METADATA, INTERNAL)
@@ -32,33 +33,63 @@ Row = tuple[Any, ...]
 
 def metadata_view(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
-    topic: str | None = None, tables: Container[str] = METADATA_TABLES,
+    topics: Collection[str] = (), tables: Container[str] = METADATA_TABLES,
 ) -> Iterator[tuple[Table, Row] | Finding]:  # fmt: skip
     """Yield the rows of the wanted tables, and every finding.
 
-    Without a moment they are all values that ever applied, with one those of then; with a `topic` only those about it.
+    Without a moment they are all values that ever applied, with one those of then; with `topics`, names or patterns,
+    only those about them. Raises NothingMatchesError after the findings if there was never one of them.
     """
     limits = limits or Limits()
     findings: list[Finding] = []
     logs = topic_logs(clusters_of(paths, findings.append), METADATA_TOPIC, limits, findings.append)
+    moment = None if moment is None else moment_among(moment, logs)
+    seen: set[str] = set()
     for log in logs:
         directory = log.partition.directory
         metadata = metadata_of(directory, limits, findings.append)
         yield from findings
         findings.clear()
+        seen |= {span.value.name for spans in metadata.topics.values() for span in spans}
+        about = _About.of(metadata, topics)
         rows: dict[Table, Iterable[Row]] = {
-            BROKERS: _brokers(metadata, directory.log, moment) if topic is None else (),
-            FEATURES: _features(metadata, directory.log, moment) if topic is None else (),
-            TOPICS: _topics(metadata, directory.log, moment, topic),
-            CONFIGS: _configs(metadata, directory.log, moment, topic),
-            LEADERSHIP: _leadership(metadata, directory.log, moment, topic),
-            METADATA: _records(directory, limits, moment, METADATA),
-            INTERNAL: _records(directory, limits, moment, INTERNAL),
+            BROKERS: _brokers(metadata, directory.log, moment) if not topics else (),
+            FEATURES: _features(metadata, directory.log, moment) if not topics else (),
+            TOPICS: _topics(metadata, directory.log, moment, topics),
+            CONFIGS: _configs(metadata, directory.log, moment, topics),
+            LEADERSHIP: _leadership(metadata, directory.log, moment, topics),
+            METADATA: _records(directory, limits, moment, METADATA, about),
+            INTERNAL: _records(directory, limits, moment, INTERNAL, about),
         }
         for table, found in rows.items():
             if table.name in tables:
                 yield from ((table, row) for row in found)
     yield from findings
+    if logs and topics and not any(matches(name, topics) for name in seen):
+        raise nothing_matches("topic", topics, seen)
+
+
+class _About(NamedTuple):
+    """The topics that are wanted: names or patterns, and the ids that such topics ever had."""
+
+    topics: Collection[str]
+    ids: frozenset[str]
+
+    @classmethod
+    def of(cls, metadata: Metadata, topics: Collection[str]) -> _About:
+        """Look the ids up in the metadata."""
+        spans = (span for spans in metadata.topics.values() for span in spans)
+        return cls(topics, frozenset(span.value.topic_id for span in spans if matches(span.value.name, topics)))
+
+    def has(self, record: Written) -> bool:
+        """Say whether a record of the metadata log is about one of them."""
+        value = (None if record.content is None else record.content.value) or {}
+        if not self.topics or value.get("topicId") in self.ids:
+            return True
+        named = (
+            "resourceName" if value.get("resourceType") == _TOPIC else "name" if record.kind == "TopicRecord" else ""
+        )
+        return named in value and matches(value[named], self.topics)
 
 
 def metadata_rows(
@@ -102,9 +133,9 @@ def _features(metadata: Metadata, log: str, moment: Moment | None) -> Iterator[R
             yield FEATURES.of(name=name, level=span.value, **_since(span, log))
 
 
-def _configs(metadata: Metadata, log: str, moment: Moment | None, topic: str | None) -> Iterator[Row]:
+def _configs(metadata: Metadata, log: str, moment: Moment | None, topics: Collection[str]) -> Iterator[Row]:
     for (kind, resource, name), spans in sorted(metadata.configs.items()):
-        if topic is None or (kind, resource) == (_TOPIC, topic):
+        if not topics or (kind == _TOPIC and matches(resource, topics)):
             for span in _held(spans, moment):
                 yield CONFIGS.of(
                     **_since(span, log),
@@ -115,10 +146,10 @@ def _configs(metadata: Metadata, log: str, moment: Moment | None, topic: str | N
                 )
 
 
-def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: str | None) -> Iterator[Row]:
+def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: Collection[str]) -> Iterator[Row]:
     for span in sorted((span for spans in metadata.topics.values() for span in spans), key=lambda span: span.value):
         topic = span.value
-        if (wanted is not None and topic.name != wanted) or (moment is not None and not span.held_at(moment)):
+        if not matches(topic.name, wanted) or (moment is not None and not span.held_at(moment)):
             continue
         # Its state at the moment, or when it last existed.
         then = moment or Moment(span.until_offset - 1 if span.until_offset is not None else None)
@@ -145,39 +176,54 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: str | N
         )
 
 
-def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: str | None) -> Iterator[Row]:
+def leadership_rows(metadata: Metadata, log: str, partitions: Container[tuple[str, int]]) -> Iterator[Row]:
+    """Yield the table ``leadership`` of some partitions of topics that there are, over all time."""
+    for (topic_id, number), spans in metadata.partitions.items():
+        topic = metadata.topic_of(topic_id)
+        if topic is not None and (topic.name, number) in partitions:
+            for span in spans:
+                yield _leadership_row(topic.name, topic_id, number, span, log)
+
+
+def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: Collection[str]) -> Iterator[Row]:
     def place(key: tuple[str, int]) -> tuple[str, str, int]:
         topic = metadata.topic_of(key[0])
         return ("" if topic is None else topic.name, *key)
 
     for key in sorted(metadata.partitions, key=place):
         topic = metadata.topic_of(key[0])
-        if wanted is not None and (topic is None or topic.name != wanted):
+        if not matches(None if topic is None else topic.name, wanted):
             continue
         for span in _held(metadata.partitions[key], moment):
-            now: Partition = span.value
-            yield LEADERSHIP.of(
-                **_since(span, log),
-                topic=None if topic is None else topic.name,
-                topic_id=key[0],
-                partition=key[1],
-                leader=None if now.leader == -1 else now.leader,
-                leader_epoch=now.leader_epoch,
-                partition_epoch=now.partition_epoch,
-                isr=list(now.isr),
-                replicas=list(now.replicas),
-                adding=list(now.adding),
-                removing=list(now.removing),
-                eligible=list(now.eligible),
-                recovering=now.recovering,
-                change=now.change,
-            )
+            yield _leadership_row(None if topic is None else topic.name, *key, span, log)
 
 
-def _records(directory: PartitionDirectory, limits: Limits, moment: Moment | None, table: Table) -> Iterator[Row]:
+def _leadership_row(topic: str | None, topic_id: str, number: int, span: Span, log: str) -> Row:
+    now: Partition = span.value
+    return LEADERSHIP.of(
+        **_since(span, log),
+        topic=topic,
+        topic_id=topic_id,
+        partition=number,
+        leader=None if now.leader == -1 else now.leader,
+        leader_epoch=now.leader_epoch,
+        partition_epoch=now.partition_epoch,
+        isr=list(now.isr),
+        replicas=list(now.replicas),
+        adding=list(now.adding),
+        removing=list(now.removing),
+        eligible=list(now.eligible),
+        recovering=now.recovering,
+        change=now.change,
+    )
+
+
+def _records(
+    directory: PartitionDirectory, limits: Limits, moment: Moment | None, table: Table, about: _About
+) -> Iterator[Row]:
     """Yield the log's records as rows; their findings are reported with the metadata."""
     for record in split(of_directory(directory, limits), []):
-        if moment is None or moment.holds(record.offset, record.timestamp):
+        if about.has(record) and (moment is None or moment.holds(record.offset, record.timestamp)):
             if table is METADATA:
                 yield _record_row(record, directory.log)
             else:

@@ -12,9 +12,10 @@ from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.log.moment import Moment
 from kafkalog.log.processes import Each
 
-__all__ = ["TopicLog", "clusters_of", "places_of", "topic_logs"]
+__all__ = ["TopicLog", "clusters_of", "moment_among", "places_of", "topic_logs"]
 
 PathLike = str | os.PathLike[str]
 Report = Callable[[Finding], object]
@@ -79,3 +80,11 @@ def _read(directory: PartitionDirectory, limits: Limits, *, is_whole: bool) -> R
     """Read one log. No gap is judged here, so the topic's policies are not needed."""
     found = read_log(directory, (), limits)
     return found if is_whole else found._replace(scans=[])
+
+
+def moment_among(moment: Moment | None, logs: Sequence[TopicLog]) -> Moment:
+    """Return a moment of these logs; None stands for their ends. Raises UnsupportedError as ``Moment.among`` does."""
+    if moment is None or not logs:
+        return Moment()
+    newest = max(log.partition.newest_broker for log in logs)
+    return moment.among(newest, max(log.partition.log_end_offset for log in logs))

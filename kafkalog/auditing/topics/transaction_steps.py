@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.topics.internal import internal_row, of_directory, split
-from kafkalog.auditing.topics.topic_logs import clusters_of, topic_logs
+from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import STATE_TOPIC
+from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITIONS
 from kafkalog.txn.coordinator import Coordinator, Entry
@@ -41,29 +42,37 @@ class Step(NamedTuple):
 
 def transition_rows(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
-    tables: Container[str] = (TRANSITIONS.name,),
+    tables: Container[str] = (TRANSITIONS.name,), ids: Collection[str] = (),
 ) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
     """Yield each step of each transactional id as a row, ids in order, and every finding.
 
-    With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records.
+    With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records. `ids` are
+    names or patterns of those that are wanted. Raises NothingMatchesError after the findings if there is none of them.
     """
     findings: list[Finding] = []
     report = findings.append
     clusters: dict[int, Coordinator] = {}
     limits = limits or Limits()
     logs = topic_logs(clusters_of(paths, report), STATE_TOPIC, limits, report)
+    moment = None if moment is None else moment_among(moment, logs)
     for log in logs:
         coordinator = clusters.setdefault(log.cluster, Coordinator())
         for scan in log.scans:
             coordinator.add(scan.entries)
     yield from findings
+    known = {name for coordinator in clusters.values() for name in coordinator.timelines}
+    if logs and ids and not any(matches(name, ids) for name in known):
+        raise nothing_matches("transactional id", ids, known)
     for directory in (log.partition.directory for log in logs if INTERNAL.name in tables):
         for record in split(of_directory(directory, limits), []):
-            if moment is None or moment.holds(record.offset, record.timestamp):
+            key = (None if record.content is None else record.content.key) or {}
+            is_meant = matches(key.get("transactionalId"), ids)
+            if is_meant and (moment is None or moment.holds(record.offset, record.timestamp)):
                 yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
     for coordinator in clusters.values():
-        for _, entries in sorted(coordinator.timelines.items()):
-            yield from ((TRANSITIONS, _row(step)) for step in _chosen(entries, moment))
+        for name, entries in sorted(coordinator.timelines.items()):
+            if matches(name, ids):
+                yield from ((TRANSITIONS, _row(step)) for step in _chosen(entries, moment))
 
 
 def _chosen(entries: Sequence[Entry], moment: Moment | None) -> Iterator[Step]:
@@ -77,7 +86,7 @@ def _chosen(entries: Sequence[Entry], moment: Moment | None) -> Iterator[Step]:
             last = step
     if last is not None:
         until = moment.timestamp
-        yield last if until is None else last._replace(duration=until - _time_of(last.entry))
+        yield last if not isinstance(until, int) else last._replace(duration=until - _time_of(last.entry))
 
 
 def steps(entries: Iterable[Entry]) -> Iterator[Step]:

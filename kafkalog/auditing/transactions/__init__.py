@@ -18,13 +18,23 @@ from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.batches import audit_batches, log_batches
 from kafkalog.auditing.transactions.findings import Deadlines, producer_findings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
-from kafkalog.auditing.transactions.rows import audit_rows, coordinator_rows, partition_row, unsettled_rows
+from kafkalog.auditing.transactions.narrow import narrowed
+from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
+from kafkalog.auditing.transactions.rows import (
+    audit_rows,
+    coordinator_rows,
+    gap_rows,
+    partition_row,
+    transaction_columns,
+    unsettled_rows,
+)
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 from kafkalog.auditing.transactions.verdicts import Verdict
 
 __all__ = [
     "KEY_COLUMNS",
+    "NEWEST_ABORTED",
     "AtomicityCheck",
     "Audit",
     "AuditOptions",
@@ -48,10 +58,14 @@ __all__ = [
     "coordinator_rows",
     "count_of",
     "fates_after_salvage",
+    "gap_rows",
     "judge",
     "log_batches",
+    "narrowed",
+    "notable_rows",
     "own_epoch_keys",
     "partition_row",
     "producer_findings",
+    "transaction_columns",
     "unsettled_rows",
 ]

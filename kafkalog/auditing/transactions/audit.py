@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import LogDirectory
+from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.txn.coordinator import Coordinator
 
 __all__ = ["Audit", "ClusterAudit"]
@@ -15,21 +17,30 @@ __all__ = ["Audit", "ClusterAudit"]
 
 @dataclass(frozen=True, slots=True)
 class ClusterAudit:
-    """The audit of one cluster; `findings` are those about no single log."""
+    """The audit of one cluster; `findings` are those about no single log, `metadata` is None without a metadata log.
+
+    `now` is the time (ms) that decides what is overdue: the newest that a broker wrote, if no other was given.
+    """
 
     cluster_id: str | None
     nodes: list[LogDirectory]
     logs: list[LogAudit]
     coordinator: Coordinator
     findings: list[Finding]
+    metadata: Metadata | None = None
+    now: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found in all inputs; `unreadable` are those that could not be read at all."""
+    """What was found in all inputs, or in those that a narrowing left.
+
+    `unreadable` are inputs that could not be read at all.
+    """
 
     clusters: list[ClusterAudit]
     unreadable: list[str] = field(default_factory=list)
+    narrowing: Narrowing = EVERYTHING
 
     def findings(self) -> Iterator[Finding]:
         """Yield every finding, cluster by cluster, log by log."""

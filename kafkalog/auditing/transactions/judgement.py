@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafkalog.auditing.partition import PartitionAudit, located, log_findings, marker_findings, replica_forks
+from kafkalog.auditing.partition import PartitionAudit, fork_of, located, log_findings, marker_findings, replica_forks
 from kafkalog.auditing.side_files import check_partition, settle_copy
 from kafkalog.auditing.topics import policies, with_leader
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
@@ -27,7 +27,8 @@ __all__ = ["Judgement", "LogAudit", "judge"]
 class LogAudit:
     """A partition's audit on one node, with the verdicts on its transactions.
 
-    `unidentified` counts ended transactions that nothing identifies in other partitions.
+    `unidentified` counts ended transactions that nothing identifies in other partitions. `fork` is the offset from
+    which on it has another history than the replica that speaks for the partition, None if it has the same.
     """
 
     node: LogDirectory
@@ -36,6 +37,7 @@ class LogAudit:
     judged: AtomicityCheck
     findings: list[Finding] = field(default_factory=list)
     unidentified: int = 0
+    fork: int | None = None
 
 
 @dataclass(slots=True)
@@ -61,6 +63,8 @@ def judge(
     partitions = [partition for _, partition in replicas]
     for log, findings in zip(logs, say_once(partitions, [log.findings for log in logs], speaker), strict=True):
         log.findings = findings
+        fork = fork_of(log.partition, partitions[speaker])
+        log.fork = None if fork is None else fork[0]
     return Judgement(logs, list(replica_forks(partitions, speaker)) if share == 0 else [])
 
 

@@ -14,6 +14,7 @@ from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format.internal import Internal
 from kafkalog.log.chunk import Limits
+from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.log.logdir import PartitionDirectory
 
@@ -33,6 +34,8 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
             ):
                 if isinstance(records, InternalRecords):
                     _count(records, fates, counts)
+                elif records.code == OVER_BUDGET:
+                    yield records
         except UnreadableError:  # the scan has reported it
             continue
     for (producer, group, state), count in sorted(counts.items()):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.summary import LogSummary
@@ -27,7 +28,15 @@ from kafkalog.txn.stable import Aborted, visible_ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["audit_rows", "coordinator_rows", "log_rows", "partition_row", "transaction_columns", "unsettled_rows"]
+__all__ = [
+    "audit_rows",
+    "coordinator_rows",
+    "gap_rows",
+    "log_rows",
+    "partition_row",
+    "transaction_columns",
+    "unsettled_rows",
+]
 
 Row = tuple[Any, ...]
 
@@ -126,9 +135,17 @@ def partition_row(summary: LogSummary) -> Row:
 
 
 def _gaps(log: LogAudit) -> Iterator[Row]:
-    for gap in log.partition.gaps:
+    return gap_rows(log.partition)
+
+
+def gap_rows(partition: PartitionAudit) -> Iterator[Row]:
+    """Yield the rows of the table ``gaps`` of a log."""
+    directory = partition.directory
+    for gap in partition.gaps:
         yield GAPS.of(
-            **_where(log),
+            log=directory.log,
+            topic=directory.topic,
+            partition=directory.partition,
             first_offset=gap.first_offset,
             last_offset=gap.last_offset,
             count=min(gap.last_offset - gap.first_offset + 1, _MOST),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.findings import Finding, Severity
+from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.outcome import Outcome
+from kafkalog.tables.audit import SUMMARY
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 
@@ -65,7 +67,8 @@ class LogSummary:
         opened = [(row, found) for row, found in log.verdicts.judged() if row["marker_type"] == extents.OPEN]
         first = min(opened, key=lambda item: item[0]["first_offset"], default=None)
         blocker = None
-        if first is not None:
+        # Of a narrowed audit the first open transaction may be another one than what blocks the log.
+        if first is not None and first[0]["first_offset"] <= partition.last_stable_offset:
             row, found = first
             since = row["min_timestamp"] if row["min_timestamp"] != NONE else row["max_timestamp"]
             blocker = Blocker(row["first_offset"], row["producer_id"], found.transactional_id, found.state, since)
@@ -105,12 +108,14 @@ class Summary:
     logs: list[LogSummary] = field(default_factory=list)
     findings: Counter[tuple[str, Severity]] = field(default_factory=Counter)
     unreadable: list[str] = field(default_factory=list)
+    narrowing: Narrowing = EVERYTHING
 
     @classmethod
     def of(cls, audit: Audit) -> Summary:
         """Sum up an audit."""
         summary = cls([LogSummary.of(log) for cluster in audit.clusters for log in cluster.logs])
         summary.unreadable += audit.unreadable
+        summary.narrowing = audit.narrowing
         summary.count(audit.findings())
         return summary
 
@@ -137,7 +142,10 @@ class Summary:
         return outcome
 
     def verdict(self) -> str:
-        """Return the verdict in one line."""
+        """Return the verdict in one line, with what it is about where that is not everything."""
+        return f"{self._verdict()} (only {self.narrowing.words()})" if self.narrowing else self._verdict()
+
+    def _verdict(self) -> str:
         counts: Counter[str] = Counter()
         worst: dict[str, Severity] = {}
         for (code, severity), count in self.findings.items():
@@ -151,6 +159,15 @@ class Summary:
             return f"OK: {self.fine()}, nothing wrong"
         words = ", ".join(f"{counts[code]} {code}" for code in serious)
         return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the row of the table ``summary``."""
+        return SUMMARY.of(
+            verdict=self.verdict(),
+            worst=None if self.worst is None else self.worst.word,
+            complete=self.complete,
+            totals=self.totals(),
+        )
 
     def fine(self) -> str:
         """Return the words of the verdict where all is in order."""

@@ -13,6 +13,7 @@ from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.names import STATE_TOPIC
+from kafkalog.quantities import When, at_newest
 from kafkalog.txn.coordinator import Coordinator, Decision, Entry, illegal_transitions
 
 __all__ = ["AuditOptions", "StateLog", "Surroundings"]
@@ -30,7 +31,7 @@ class AuditOptions:
     jobs: int | None = None
     snapshot: bool = False
     copy_ms: int = COPY_MS
-    now: int | None = None
+    now: When | None = None
     max_timeout_ms: int = 900_000
     state_partitions: int | None = None
 
@@ -81,7 +82,7 @@ class Surroundings:
             len({node.node_id for node in nodes}) > 1,
             newest,
             newest_broker,
-            newest_broker if options.now is None else options.now,
+            at_newest(options.now, newest_broker),
             all(state.node.clean_shutdown for state in states),
             any(state.partition.cleaned_to >= 0 or state.partition.log_start_offset > 0 for state in states),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -115,9 +116,26 @@ class Verdicts:
     def unsettled(self) -> tuple[Columns, Words]:
         """Return the rows that are neither committed nor aborted, with their verdicts."""
         numbers = sorted(number for number, found in self.special.items() if found.state not in _DECIDED)
-        places = np.array(numbers, np.intp)
+        return self.of_places(np.array(numbers, np.intp))
+
+    def of_places(self, places: NDArray[np.intp]) -> tuple[Columns, Words]:
+        """Return some rows, by their numbers, with their verdicts."""
         rows = self.rows.take(places)
         return rows, self._words(places, rows)
+
+    def of_producers(self, producers: NDArray[np.int64]) -> Verdicts:
+        """Return the verdicts on the rows of some producers."""
+        kept, places, start = Packed(self.rows.names), [np.empty(0, np.intp)], 0
+        for rows in self.rows.blocks():
+            meant = np.isin(rows["producer_id"], producers)
+            kept.append(rows.take(meant))
+            places.append(start + np.flatnonzero(meant))
+            start += len(rows)
+        numbers = {old: new for new, old in enumerate(np.concatenate(places).tolist())}
+        found = copy(self)
+        found.rows, found._counts = kept, None
+        found.special = {numbers[old]: verdict for old, verdict in self.special.items() if old in numbers}
+        return found
 
     def _words(self, places: NDArray[np.intp], rows: Columns) -> Words:
         """Return the words of rows: most follow from their markers, some from their own verdicts."""

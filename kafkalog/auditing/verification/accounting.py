@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any, Final
 
-import numpy as np
-
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Bytes, Finding
-from kafkalog.format import kernel
+from kafkalog.format import header_sums, kernel
 from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
 from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
 from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
@@ -28,6 +27,7 @@ from kafkalog.tables.verify import EXTENTS, FILES
 __all__ = ["FileFacts", "account_side_file", "is_segment", "open_file"]
 
 _MOST: Final = 64 << 20  # of a side file: bytes after them are trailing
+_sums: Final = array("q", bytes(8 * header_sums.SUMS))
 _SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 
 
@@ -112,16 +112,17 @@ class FileFacts:
 
     def chunk(self, chunk: Chunk) -> None:
         """Count a segment's next batches, and the bytes that are no batch."""
-        table = chunk.heads.numpy()
-        whole = table[:, table[kernel.VALID] != 0]
-        self.batches = (self.batches or 0) + whole.shape[1]
-        self.records = (self.records or 0) + int(np.maximum(whole[kernel.COUNT], 0).sum())
-        self.good += int(whole[kernel.SIZE].sum())
-        if whole.shape[1]:
-            first = int(whole[kernel.BASE_OFFSET, 0])
+        heads = chunk.heads
+        header_sums.sums(heads.cells, heads.capacity, heads.count, _sums)
+        batches, records, size, first, last, _ = _sums
+        self.batches = (self.batches or 0) + batches
+        self.records = (self.records or 0) + records
+        self.good += size
+        if batches:
             if self.first_offset is None:
-                self.first_offset = int(whole[kernel.LAST_OFFSET, 0]) if first == kernel.NONE else first
-            self.last_offset = int(whole[kernel.LAST_OFFSET, -1])
+                base = heads.cell(kernel.BASE_OFFSET, first)
+                self.first_offset = heads.cell(kernel.LAST_OFFSET, first) if base == kernel.NONE else base
+            self.last_offset = heads.cell(kernel.LAST_OFFSET, last)
         for finding in chunk.findings:
             if is_extent(finding):
                 self.extents.setdefault(finding.code, Extents(finding)).add(finding)

@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkalog.auditing.verification.strict import StrictDecoder
 from kafkalog.findings import Finding
-from kafkalog.format import header_oddities, kernel
+from kafkalog.format import header_oddities, kernel, record_oddities
 from kafkalog.format.batch import Batch
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.names import METADATA_TOPIC
@@ -22,6 +22,7 @@ from kafkalog.log.names import METADATA_TOPIC
 __all__ = ["HEADER_CODES", "check_headers", "check_records"]
 
 _DECODING: Final = slice(kernel.SECTION_START, kernel.ERROR_POSITION + 1)
+_found: Final = array("q", bytes(8 * record_oddities.FOUND))
 
 
 # The words for each of the kernel's rules.
@@ -74,6 +75,10 @@ def check_headers(chunk: Chunk, topic: str | None, *, records: bool) -> Iterator
             yield Finding.of(code, chunk.file, text, position=batch.position, length=batch.size, offset=first)
 
 
+def _strict(chunk: Chunk) -> StrictDecoder:
+    return StrictDecoder(chunk.file, chunk.heads, chunk.limits.max_decompressed_bytes, chunk.expansion)
+
+
 def check_records(chunk: Chunk) -> Iterator[Finding]:
     """Look at every record of a chunk and yield what is wrong with them, in the order of their batches.
 
@@ -82,10 +87,12 @@ def check_records(chunk: Chunk) -> Iterator[Finding]:
     heads = chunk.heads
     if not heads.count:
         return
+    if record_oddities.in_order(chunk.buf, heads.cells, heads.capacity, heads.count, _found):
+        return
     decoding = heads.numpy()[_DECODING]
     before = decoding.copy()
     found: list[Finding] = []
-    for block in StrictDecoder(chunk.file, heads, chunk.limits.max_decompressed_bytes).blocks(chunk.buf):
+    for block in _strict(chunk).blocks(chunk.buf):
         found += block.findings
     decoding[:] = before
     yield from sorted(found, key=lambda finding: finding.position or 0)

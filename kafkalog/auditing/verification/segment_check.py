@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -19,14 +20,16 @@ from kafkalog.auditing.verification.foreign import Content
 from kafkalog.auditing.verification.neighbours import Neighbours
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.format import kernel
+from kafkalog.format import header_sums, kernel
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.log.names import local_path
 from kafkalog.log.segment import chunks_of_source
 
 __all__ = ["DEPTHS", "SegmentCheck", "VerifyOptions", "check_batches", "check_segment"]
 
 DEPTHS: Final = ("frame", "records")
+_sums: Final = array("q", bytes(8 * header_sums.SUMS))
 _CLEANER: Final = "cleaner-offset-checkpoint"
 
 
@@ -116,7 +119,7 @@ def check_batches(
 
 def _never_cleaned(directory: PartitionDirectory) -> bool:
     """Say whether the cleaner has worked in this broker and never in this partition."""
-    home = os.path.dirname(os.path.abspath(directory.log))
+    home = os.path.dirname(os.path.abspath(local_path(directory.log)))
     if "cleaner" in directory.checkpoints or not os.path.exists(os.path.join(home, _CLEANER)):
         return False
     # It writes its checkpoint last: until then the files that it has replaced tell.
@@ -125,7 +128,11 @@ def _never_cleaned(directory: PartitionDirectory) -> bool:
 
 
 def _records_missing(chunk: Chunk) -> Iterator[Finding]:
-    cells = chunk.heads.numpy()
+    heads = chunk.heads
+    header_sums.sums(heads.cells, heads.capacity, heads.count, _sums)
+    if not _sums[-1]:
+        return
+    cells = heads.numpy()
     offsets = cells[kernel.LAST_OFFSET] - cells[kernel.BASE_OFFSET] + 1
     counts = cells[kernel.COUNT]
     short = (cells[kernel.VALID] != 0) & (cells[kernel.MAGIC] > 1) & (counts >= 0) & (counts < offsets)

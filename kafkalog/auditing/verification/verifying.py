@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Final
 
@@ -28,10 +27,11 @@ from kafkalog.log.folded import FileFindings
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
-from kafkalog.log.processes import job_count
+from kafkalog.log.processes import job_count, worker_pool
 from kafkalog.log.rows import side_file_rows
 from kafkalog.log.storage import exists, is_directory
 from kafkalog.log.walk import Found, walk
+from kafkalog.log.watch import watch
 
 __all__ = ["Verification", "VerifyOptions", "verify"]
 
@@ -102,13 +102,22 @@ def _check_all(
     segments: Sequence[tuple[PartitionDirectory, Segment]], options: VerifyOptions
 ) -> dict[str, SegmentCheck]:
     """Check every segment, in parallel processes where that pays."""
-    count = job_count(options.jobs, sum(segment.size for _, segment in segments))
+    size = sum(segment.size for _, segment in segments)
+    watch().begin(size, len(segments))
+    count = job_count(options.jobs, size)
+    checks = {}
     if count == 1:
-        return {segment.path: check_segment(directory, segment, options) for directory, segment in segments}
+        for directory, segment in segments:
+            checks[segment.path] = check = check_segment(directory, segment, options)
+            watch().found(check.scan.findings)
+        return checks
     biggest_first = sorted(segments, key=lambda item: -item[1].size)
-    with ProcessPoolExecutor(count) as pool:
-        done = pool.map(check_segment, *zip(*biggest_first, strict=True), [options] * len(segments))
-        return {check.facts.file: check for check in done}
+    with worker_pool(count) as pool:
+        for check in pool.map(check_segment, *zip(*biggest_first, strict=True), [options] * len(segments)):
+            checks[check.facts.file] = check
+            watch().done(check.facts.file, check.facts.size)
+            watch().found(check.scan.findings)
+    return checks
 
 
 def _settle_copies(logs: Sequence[LogFacts], metadata: Metadata | None) -> None:

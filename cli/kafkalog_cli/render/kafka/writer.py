@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import BinaryIO, Final
 
+from kafkalog.escape import escape, escape_bytes, escape_json
 from kafkalog.format import lines
 from kafkalog.log.names import is_remote
-from kafkalog_cli.escape import escape, escape_bytes, escape_json
 
 __all__ = ["LineWriter", "java_path"]
 

@@ -1,0 +1,47 @@
+"""``kafkalog report``: an audit that was written to Parquet as a report, without reading the evidence again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kafkalog_cli.options import findings_option, format_option, output_options, tz_option
+from kafkalog_cli.output import PROVENANCE, Target
+from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, form_of
+from kafkalog_cli.render.zone import Zone
+
+__all__ = ["report"]
+
+
+@click.command("report")
+@click.argument("audit", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="AUDIT")
+@format_option(("table", *REPORT_FORMS), "table; with -o, from its suffix")
+@findings_option
+@tz_option
+@output_options("Write to this file.", folders=False)
+def report(audit: Path, form: str | None, findings: bool, zone: Zone, target: Target) -> int:
+    """Show the report of AUDIT, a directory that txn-audit or the bulk audit on Spark has written.
+
+    \b
+        kafkalog txn-audit /copy/of/log.dirs -o audit
+        kafkalog report audit -o report.html
+    """
+    from kafkalog.reports import WrittenAudit
+    from kafkalog_cli.render.reports import write_form
+    from kafkalog_cli.render.sinks import style
+
+    form = form or ("table" if target.path is None else form_of(target.path, REPORT_SUFFIXES))
+
+    def origin() -> dict[str, Any]:
+        file = audit / PROVENANCE
+        return dict(json.loads(file.read_bytes())) if file.is_file() else {}
+
+    with target.stream([str(audit)]) as stream:
+        write_form(
+            form, WrittenAudit(audit), origin, stream, zone=zone, style=style(target.on_terminal),
+            findings=findings,
+        )  # fmt: skip
+    return 0

@@ -1,0 +1,116 @@
+"""``kafkalog space``: where the bytes are, and what holds those that could go."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+
+from kafkalog import Finding, Severity
+from kafkalog.errors import UnreadableError
+from kafkalog.tables.space import CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE, SPACE_TABLES, TRANSACTION_COSTS
+from kafkalog_cli.exit import Exit, Outcome
+from kafkalog_cli.options import (
+    columns_option,
+    format_option,
+    in_order,
+    limit_options,
+    limits_of,
+    output_options,
+    row_form,
+    status_options,
+    table_option,
+)
+from kafkalog_cli.output import Target, say
+from kafkalog_cli.params import Time
+from kafkalog_cli.views import ViewOutput
+
+__all__ = ["space"]
+
+_FILE: Final = click.Path(exists=True, dir_okay=False)
+_BY_NAME: Final = {table.name: table for table in SPACE_TABLES}
+_SECTIONS: Final = {
+    "next_start": NEXT_START, "transactions": TRANSACTION_COSTS, "producers": PRODUCER_GROUPS, "clocks": CLOCKS,
+}  # fmt: skip
+
+_sections = in_order(
+    click.option("--next-start", is_flag=True, help="Show what brokers do with each directory when they start."),
+    click.option("--transactions", is_flag=True, help="Show what transactions cost."),
+    click.option("--producers", is_flag=True, help="Show who writes, by the beginning of transactional ids."),
+    click.option("--clocks", is_flag=True, help="Show clocks that differ from the brokers'."),
+)
+_settings = in_order(
+    click.option("--keys", is_flag=True, help="Read the keys of all partitions, not only of those below 64 MiB."),
+    click.option("--server-properties", type=_FILE, help="The brokers' settings that the metadata log does not have."),
+    click.option("--topic-configs", type=_FILE,
+                 help="The topics' settings if there is no metadata log: JSON, settings by topic."),
+    click.option("--now", type=Time(), metavar="TIME",
+                 help="The present.  [default: the clock if a broker runs, else the newest time]"),
+)  # fmt: skip
+
+
+@click.command("space")
+@click.argument("paths", nargs=-1, required=True, metavar="DIR...")
+@_sections
+@_settings
+@format_option()
+@table_option(tuple(_BY_NAME), ".  [default: a tree of all directories, and what holds their bytes]")
+@columns_option(SPACE_TABLES)
+@output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
+@limit_options
+@status_options()
+def space(
+    paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], columns: tuple[str, ...], target: Target,
+    keys: bool, server_properties: str | None, topic_configs: str | None, now: int | None, fail_on: str,
+    exit_zero: bool, **others: Any,
+) -> int:  # fmt: skip
+    """Show where the bytes of DIRs are, what holds those that could go, and how many these are.
+
+    What holds them are notes: the exit status is 0 unless --fail-on note.
+
+    \b
+        kafkalog space /copy/of/log.dirs
+        kafkalog space --format ndjson /copy/of/log.dirs | jq 'select(.cause != "none")'
+        kafkalog space --server-properties server.properties --topic-configs topics.json /copy/of/log.dirs
+    """
+    from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
+
+    wanted = [_BY_NAME[name] for name in tables]
+    wanted += [table for flag, table in _SECTIONS.items() if others[flag] and table not in wanted]
+    chosen = tuple(wanted) or (SPACE,)
+    form = row_form(form, target, chosen)
+    folder = target.is_folder(form)
+    if folder and columns:
+        raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
+    limits = limits_of(others)
+    try:
+        options = SpaceOptions(
+            limits, now=now, keys=keys,
+            properties={} if server_properties is None else read_broker_properties(server_properties),
+            topics={} if topic_configs is None else read_topic_configs(topic_configs),
+        )  # fmt: skip
+    except UnreadableError as error:
+        raise click.UsageError(str(error)) from error
+    found = measure(paths, options)
+    for line in found.unreadable:
+        say(f"error: {line}")
+    if form == "table" and not wanted and not columns:
+        from kafkalog_cli.render.space_tree import write_tree
+
+        outcome = Outcome(Severity[fail_on.upper()])
+        for item in found.items(()):
+            if isinstance(item, Finding):
+                outcome.count(item.severity)
+                outcome.incomplete = outcome.incomplete or item.code == "file-unreadable"
+                if item.severity > Severity.NOTE:
+                    say(str(item))
+        with target.stream(paths) as stream:
+            write_tree(found, stream, terminal=target.on_terminal)
+        status = outcome.status(exit_zero=exit_zero)
+    else:
+        view = ViewOutput(
+            paths=paths, form=form, tables=chosen, columns=columns, target=target, limits=limits, fail_on=fail_on,
+            exit_zero=exit_zero,
+        )  # fmt: skip
+        status = Exit(view.write(found.items(view.names)))
+    return Exit.INCOMPLETE if found.unreadable else status

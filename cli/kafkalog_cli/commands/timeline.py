@@ -1,0 +1,85 @@
+"""``kafkalog timeline``: transactions as lanes of text, in a terminal."""
+
+from __future__ import annotations
+
+import fnmatch
+import shutil
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from kafkalog_cli.options import jobs_option
+from kafkalog_cli.output import Target, is_terminal, say
+
+__all__ = ["timeline"]
+
+_LANES: Final = {"partition": "log", "transactional-id": "transactional_id", "producer": "producer_id"}
+_NARROWEST: Final = 10
+_STABLE: Final = 24  # characters for the last stable offset after a lane
+
+
+@click.command("timeline")
+@click.argument("paths", nargs=-1, required=True, metavar="DIR...")
+@click.option("--topic", metavar="GLOB", help="Only topics that match this pattern.  [default: all but internal ones]")
+@click.option("--transactional-id", "ids", metavar="GLOB", help="Only transactional ids that match this pattern.")
+@click.option("--incident", metavar="ID", help="Only the partitions of this incident.")
+@click.option("--lanes", type=click.Choice(tuple(_LANES)), default="partition", show_default=True,
+              help="What has a line of its own.")  # fmt: skip
+@click.option("--by", type=click.Choice(("offset", "time")), help="What goes from left to right; ids and producers are"
+              " drawn by time.  [default: offset]")  # fmt: skip
+@click.option("--width", type=click.IntRange(min=40), help="Characters of a line.  [default: the terminal's, or 80]")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters.")
+@jobs_option
+def timeline(
+    paths: tuple[str, ...], topic: str | None, ids: str | None, incident: str | None, lanes: str, by: str | None,
+    width: int | None, ascii_only: bool, jobs: int | None,
+) -> int:  # fmt: skip
+    """Draw the transactions under DIRs: a line for each partition, transactional id or producer.
+
+    \b
+        kafkalog timeline /copy/of/log.dirs
+        kafkalog timeline --lanes transactional-id --topic 'orders*' /copy/of/log.dirs
+    """
+    from kafkalog.auditing.pipeline import audit
+    from kafkalog.auditing.transactions import AuditOptions, Summary
+    from kafkalog.reports import lanes_by_offset, lanes_by_time, source_of
+    from kafkalog_cli.exit import Exit
+    from kafkalog_cli.render.sinks import style
+    from kafkalog_cli.render.timeline import timeline_lines
+
+    by_time = lanes != "partition" or by == "time"
+    if lanes != "partition" and by == "offset":
+        raise click.UsageError(f"--lanes {lanes} is drawn by time: offsets of several partitions have no common axis.")
+    found = audit(paths, AuditOptions(jobs=jobs))
+    source = source_of(found, summary := Summary.of(found))
+    for line in found.unreadable:
+        say(f"error: {line}")
+    chosen = _partitions(source.rows("incidents"), incident)
+
+    def wanted(row: Mapping[str, Any]) -> bool:
+        if chosen is not None:
+            return f"{row['topic']}-{row['partition']}" in chosen
+        return fnmatch.fnmatchcase(row["topic"], topic) if topic is not None else not row["topic"].startswith("__")
+
+    total = width or (shutil.get_terminal_size().columns if is_terminal() else 80)
+    names = [f"{row['topic']}-{row['partition']}" for row in source.rows("partitions") if wanted(row)]
+    cells = max(total - min(max(map(len, names), default=0), 28) - 4 - _STABLE * (not by_time), _NARROWEST)
+    drawn = lanes_by_time(source, cells, wanted, _LANES[lanes]) if by_time else lanes_by_offset(source, cells, wanted)
+    if ids is not None:
+        drawn = [lane for lane in drawn if lanes != "transactional-id" or fnmatch.fnmatchcase(lane.name, ids)]
+    with Target(None).stream(()) as stream:
+        color = style(is_terminal())["color"]
+        for line in timeline_lines(drawn, width=cells, by_time=by_time, ascii_only=ascii_only, color=color):
+            stream.write(f"{line}\n".encode("utf-8", "surrogateescape"))
+    return Exit.FINE if summary.complete else Exit.INCOMPLETE
+
+
+def _partitions(rows: Any, incident: str | None) -> set[str] | None:
+    if incident is None:
+        return None
+    known = {row["id"]: row["partitions"] for row in rows}
+    if incident not in known:
+        listed = ", ".join(known) or "none"
+        raise click.UsageError(f"No incident has the id {incident!r}; there are: {listed}.")
+    return set(known[incident])

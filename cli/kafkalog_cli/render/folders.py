@@ -1,0 +1,70 @@
+"""A directory with a file for each table, as ndjson or Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from kafkalog.log.blocks import Rows
+from kafkalog.log.records import ROOM
+from kafkalog.tables import TABLES, Table
+from kafkalog_cli.render.rows import BlockSink, NdjsonSink
+
+__all__ = ["folder_sink", "write_tables"]
+
+
+class _Lines:
+    """Gives each table's rows to a file of its own; a table without rows is an empty file."""
+
+    room = ROOM
+
+    def __init__(self, folder: Path, columns: Sequence[str], tables: Iterable[str], open_files: ExitStack) -> None:
+        self._sinks = {
+            name: NdjsonSink(open_files.enter_context((folder / f"{name}.ndjson").open("wb")), columns)
+            for name in tables
+        }
+
+    def names(self, table: Table) -> Sequence[str]:
+        return self._sinks[table.name].names(table) if table.name in self._sinks else ()
+
+    def row(self, table: Table, row: Sequence[Any]) -> None:
+        if table.name in self._sinks:
+            self._sinks[table.name].row(table, row)
+
+    def block(self, rows: Rows) -> None:
+        if rows.block.table.name in self._sinks:
+            self._sinks[rows.block.table.name].block(rows)
+
+    def flush(self) -> None:
+        """Show nothing before the end."""
+
+    def close(self) -> None:
+        for sink in self._sinks.values():
+            sink.close()
+
+
+@contextmanager
+def folder_sink(
+    form: str, folder: Path, columns: Sequence[str], tables: Sequence[str], files: Sequence[str] = ()
+) -> Iterator[BlockSink]:
+    """Give the sink for `tables` that become files of a directory; `files` are those that a dump reads."""
+    if form == "ndjson":
+        with ExitStack() as open_files:
+            yield _Lines(folder, columns, tables, open_files)
+        return
+    from kafkalog_cli.render.arrow import arrow_directory
+
+    with arrow_directory(form, folder, columns, tables, files) as sink:
+        yield sink
+
+
+def write_tables(form: str, tables: Iterable[tuple[Table, Iterable[Sequence[Any]]]], folder: Path) -> None:
+    """Write the rows of tables, each to its file."""
+    found = {table.name: rows for table, rows in tables}
+    with folder_sink(form, folder, (), list(found)) as sink:
+        for name, rows in found.items():
+            for row in rows:
+                sink.row(TABLES[name], row)
+        sink.close()

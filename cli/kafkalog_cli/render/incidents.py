@@ -1,0 +1,159 @@
+"""Incidents as text: what happened, since when, to whom, what consumers get, what to do now."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kafkalog.escape import escape
+from kafkalog_cli.render.zone import Zone
+
+__all__ = ["INFORMATIVE", "by_severity", "incident_lines", "incident_markdown", "informative_words"]
+
+Row = Mapping[str, Any]
+
+# What happens in a healthy cluster all day: it is counted, and listed where somebody asks for it.
+INFORMATIVE: Final = frozenset({"writer-fenced", "transactions-aborted"})
+_ORDER: Final = {"error": 0, "warning": 1, "note": 2}
+_COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[1m"}
+_LABEL: Final = 11
+_EVENTS: Final = 12  # of an incident: the first and the last ones
+_NAMES: Final = 8
+_PARTS: Final = 2  # of a file's path that are shown: its directory's name and its own
+
+
+def by_severity(rows: Iterable[Row]) -> list[Row]:
+    """Return incidents, the worst first; equal ones as they are."""
+    return sorted(rows, key=lambda row: _ORDER[row["severity"]])
+
+
+def incident_lines(row: Row, *, zone: Zone, width: int | None, color: bool) -> Iterator[str]:
+    """Yield an incident's lines, at most a screen of them; a command is never wrapped, so that it can be copied."""
+    head = f"{row['severity'].upper()}: {zone.prose(escape(row['title']))}"
+    begin, end = (_COLORS[row["severity"]], "\x1b[0m") if color else ("", "")
+    yield from (f"{begin}{line}{end}" for line in _wrapped(head, "", "  ", width))
+    for label, text in _facts(row, zone):
+        yield from _wrapped(zone.prose(escape(text)), f"  {label:<{_LABEL}}", " " * (_LABEL + 2), width)
+    for event in _some(row["events"] or ()):
+        if isinstance(event, str):
+            yield f"    {event}"
+            continue
+        when = "" if event["time_ms"] is None else f"{zone.time(event['time_ms'])}  "
+        yield from _wrapped(when + zone.prose(escape(f"{event['what']}{_place(event)}")), "    ", "      ", width)
+    for name, said in (row["consumers"] or {}).items():
+        yield from _wrapped(zone.prose(escape(said)), f"  {name}: ", "    ", width)
+    for number, step in enumerate(row["next_steps"] or (), 1):
+        yield from _wrapped(zone.prose(escape(step["text"])), f"  {number}. ", "     ", width)
+        if step["command"]:
+            yield f"     {escape(step['command'])}"
+
+
+def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
+    yield "kind", ", ".join(word for word in (row["kind"], row["cause"], row["certainty"]) if word)
+    if row["since_ms"] is not None:
+        until = "" if row["until_ms"] is None else f" until {zone.time(row['until_ms'])}"
+        clock = " (the producer's own clock)" if row["since_clock"] == "producer" else ""
+        yield "since", f"{zone.time(row['since_ms'])}{clock}{until}"
+    where = _listed(row["partitions"], row["partitions_total"])
+    if row["first_offset"] is not None:
+        where += f", {_offsets(row['first_offset'], row['last_offset'])}"
+    if row["records"] is not None:
+        where += f", {row['records']} record{'s' * (row['records'] != 1)}"
+    if where:
+        yield "where", where
+    who = [_listed(row["transactional_ids"], row["transactional_ids_total"])]
+    producers = _listed(row["producer_ids"], row["producer_ids_total"])
+    who.append(producers and f"producer {producers}")
+    if any(who):
+        yield "who", "; ".join(filter(None, who))
+    if row["lost_records"] is not None:
+        kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
+        yield "lost", f"{row['lost_records']} records" + (f"; copies: {', '.join(kept)}" if kept else "")
+
+
+def _offsets(first: int, last: int | None) -> str:
+    if last is None:
+        return f"from offset {first} on"
+    return f"offset {first}" if first == last else f"offsets {first}-{last}"
+
+
+def _listed(values: Sequence[Any] | None, total: int | None) -> str:
+    shown = [str(value) for value in (values or ())[:_NAMES]]
+    more = (total or len(values or ())) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _some(events: Sequence[Row]) -> list[Row | str]:
+    if len(events) <= _EVENTS:
+        return list(events)
+    half = _EVENTS // 2
+    return [*events[:half], f"… {len(events) - _EVENTS} more events …", *events[-half:]]
+
+
+def _place(event: Row) -> str:
+    if event["file"] is None:
+        return ""
+    offset = "" if event["offset"] is None else f", offset {event['offset']}"
+    return f" [{'/'.join(event['file'].rsplit('/', _PARTS)[-_PARTS:])}{offset}]"
+
+
+def _wrapped(text: str, first: str, others: str, width: int | None) -> list[str]:
+    if width is None:
+        return [first + text]
+    return textwrap.wrap(
+        text, max(width, 40), initial_indent=first, subsequent_indent=others, break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
+
+
+def informative_words(rows: Iterable[Row]) -> str:
+    """Return the counts of what is not drawn alone, such as ``aborted: 2 takeover, 1 timeout``."""
+    counts: dict[str, Counter[str]] = {}
+    for row in rows:
+        counts.setdefault(row["kind"], Counter())[row["cause"] or "other"] += row["transactions"] or 1
+    words = {"transactions-aborted": "aborted", "writer-fenced": "fenced"}
+    return "; ".join(
+        f"{words.get(kind, kind)}: {', '.join(f'{count} {cause}' for cause, count in of_kind.most_common())}"
+        for kind, of_kind in sorted(counts.items())
+    )
+
+
+def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
+    """Yield an incident as Markdown; what comes from the evidence can't be markup there."""
+    yield f"## {row['severity'].capitalize()}: {zone.prose(_literal(row['title']))}"
+    yield ""
+    for label, text in _facts(row, zone):
+        yield f"- **{label}**: {_literal(text)}"
+    for name, said in (row["consumers"] or {}).items():
+        yield f"- **{name}**: {_literal(said)}"
+    if row["events"]:
+        yield ""
+        yield "| time | what | where |"
+        yield "|---|---|---|"
+        for event in row["events"]:
+            when = "" if event["time_ms"] is None else zone.time(event["time_ms"])
+            yield f"| {when} | {_literal(event['what'])} | {_literal(_place(event).strip(' []'))} |"
+    for number, step in enumerate(row["next_steps"] or (), 1):
+        yield ""
+        yield f"{number}. {_literal(step['text'])}"
+        if step["command"]:
+            fence = "`" * max(3, _longest_run(step["command"]) + 1)
+            yield from ("", f"   {fence}", f"   {escape(step['command'])}", f"   {fence}")
+    yield ""
+
+
+_MARKS: Final = frozenset("\\`*_{}[]<>()#+!|~&")
+
+
+def _literal(text: str) -> str:
+    return "".join(f"\\{one}" if one in _MARKS else one for one in escape(text))
+
+
+def _longest_run(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest

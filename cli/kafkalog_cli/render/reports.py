@@ -1,0 +1,43 @@
+"""Writes an audit in one of the forms that are no rows: reports for people, and what other programs read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, BinaryIO, Final
+
+from kafkalog.reports import AuditSource, junit, page, prometheus, timesketch, trace
+from kafkalog_cli.render.report import Report, unjoined, write_markdown, write_report
+from kafkalog_cli.render.sinks import Style
+from kafkalog_cli.render.zone import Zone
+
+__all__ = ["report_of", "write_form"]
+
+_FORMS: Final[Mapping[str, Callable[[AuditSource], Iterable[bytes]]]] = {
+    "junit": junit, "prometheus": prometheus, "timesketch": timesketch, "trace": trace,
+}  # fmt: skip
+
+
+def report_of(source: AuditSource, *, findings: bool = False) -> Report:
+    """Return what a report of an audit says; with `findings` also each of them that is above a note."""
+    incidents = list(source.rows("incidents"))
+    return Report(
+        source.verdict, source.totals, incidents, unjoined(source.rows("findings"), [] if findings else incidents)
+    )
+
+
+def write_form(
+    form: str, source: AuditSource, origin: Callable[[], Mapping[str, Any]], stream: BinaryIO, *, zone: Zone,
+    style: Style, findings: bool = False, more: Callable[[BinaryIO], None] | None = None,
+) -> None:  # fmt: skip
+    """Write an audit as a report for people (``table``, ``markdown``, ``html``) or for another program.
+
+    `origin` gives what ``provenance.json`` has, and is called only for what shows it; `more` writes what a text has
+    before its totals.
+    """
+    if form == "table":
+        write_report(report_of(source, findings=findings), stream, zone=zone, more=more, **style)
+    elif form == "markdown":
+        write_markdown(report_of(source, findings=findings), stream, zone=zone)
+    else:
+        for piece in page(source, origin()) if form == "html" else _FORMS[form](source):
+            stream.write(piece)

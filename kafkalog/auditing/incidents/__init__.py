@@ -1,0 +1,33 @@
+"""Incidents: what happened, since when, to whom, what is lost, what to do now; made of an audit's declared tables.
+
+It answers: which findings have one cause, and what is the story across logs, coordinator and metadata.
+"""
+
+from __future__ import annotations
+
+from kafkalog.auditing.incidents.incident import Incident
+from kafkalog.auditing.incidents.known import Known, is_lost, known_of_audit, known_of_files, known_of_tables, needed
+from kafkalog.auditing.incidents.rows import (
+    batches_of_audit,
+    incidents_of_audit,
+    incidents_of_verification,
+    rows_of_audit,
+    rows_of_verification,
+)
+from kafkalog.auditing.incidents.stage import incidents_of
+
+__all__ = [
+    "Incident",
+    "Known",
+    "batches_of_audit",
+    "incidents_of",
+    "incidents_of_audit",
+    "incidents_of_verification",
+    "is_lost",
+    "known_of_audit",
+    "known_of_files",
+    "known_of_tables",
+    "needed",
+    "rows_of_audit",
+    "rows_of_verification",
+]

@@ -1,0 +1,203 @@
+"""Aborted transactions by transactional id and reason: fenced writers, timeouts, clients, administrators. Notes.
+
+The coordinator does not write why it aborts. A takeover and a timeout raise the epoch; so does every end under
+transaction.version 2. A timeout is as old as the timeout allows. After a takeover the new producer's epoch follows
+at once: its request waits for the abort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
+from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.words import many, offsets
+from kafkalog.findings import Severity
+from kafkalog.format.times import iso
+
+__all__ = ["aborted"]
+
+_AT_ONCE_MS: Final = 2_000  # a client asks again for its epoch within a second
+_MOST: Final = 100  # transactional ids of one reason; more become one incident
+_EVENTS: Final = 20
+_SAID: Final = {
+    "takeover": "because another producer took over the transactional id",
+    "timeout": "by the coordinator: they were open longer than their timeout",
+    "client": "by the producer itself",
+    "administrator": "by an administrator: the coordinator did not decide it",
+}
+
+
+class _Abort(NamedTuple):
+    """An aborted transaction: why, how certain that is, the coordinator's records, and the rows of its data."""
+
+    name: str | None
+    producer_id: int
+    cause: str
+    certainty: str
+    prepared: Row | None
+    successor: Row | None
+    rows: Sequence[Row]
+
+    @property
+    def time(self) -> int:
+        """Return when it was aborted (ms)."""
+        if self.prepared is not None:
+            return int(self.prepared["last_update_timestamp_ms"])
+        return int(self.rows[0]["marker_timestamp_ms"])
+
+
+def aborted(known: Known) -> Iterator[Incident]:
+    """Yield notes of fenced writers and aborted transactions, one for each transactional id and reason."""
+    groups: dict[str, dict[str | None, list[_Abort]]] = {}
+    for abort in (*_by_coordinator(known), *_by_administrator(known)):
+        groups.setdefault(abort.cause, {}).setdefault(abort.name, []).append(abort)
+    for by_name in groups.values():
+        if len(by_name) > _MOST:
+            yield _incident(known, [abort for some in by_name.values() for abort in some])
+        else:
+            for some in by_name.values():
+                yield _incident(known, some)
+
+
+def _by_coordinator(known: Known) -> Iterator[_Abort]:
+    data: dict[tuple[int, int], list[Row]] = {}
+    for rows in known.transactions.values():
+        for row in rows:
+            if row["state"] == "aborted" and row["marker_epoch"] is not None:
+                data.setdefault((row["producer_id"], row["marker_epoch"]), []).append(row)
+    for begun, prepared, after in known.aborts:
+        cause, certainty, successor = _reason(known, begun, prepared, after)
+        its = data.get((prepared["producer_id"], prepared["producer_epoch"]), ())
+        rows = [row for row in its if _is_its(row, prepared)]
+        yield _Abort(prepared["transactional_id"], prepared["producer_id"], cause, certainty, prepared, successor, rows)
+
+
+def _is_its(row: Row, prepared: Row) -> bool:
+    """Say whether an ABORT marker may be that of a decision: brokers' clocks are never a minute apart."""
+    near = abs(row["marker_timestamp_ms"] - prepared["last_update_timestamp_ms"]) <= 60_000
+    return near and f"{row['topic']}-{row['partition']}" in (prepared["partitions"] or ())
+
+
+def _reason(known: Known, begun: Row, prepared: Row, after: Sequence[Row]) -> tuple[str, str, Row | None]:
+    """Return why the coordinator aborted a transaction, how certain that is, and what the new producer got."""
+    age = prepared["last_update_timestamp_ms"] - prepared["start_timestamp_ms"]
+    if prepared["producer_epoch"] == begun["producer_epoch"]:
+        return "client", "proved", None
+    if age >= begun["timeout_ms"]:
+        return "timeout", "proved", None
+    successor = after[1] if len(after) > 1 and after[1]["state"] == "empty" else None
+    if not known.raises_epochs:
+        return "takeover", "proved", successor
+    if successor is not None and successor["last_update_timestamp_ms"] - _ended(after[0]) <= _AT_ONCE_MS:
+        return "takeover", "possible", successor
+    is_last = len(after) < 2 and known.now <= prepared["last_update_timestamp_ms"] + _AT_ONCE_MS
+    return "client", "possible" if is_last else "proved", None
+
+
+def _ended(completed: Row) -> int:
+    return int(completed["last_update_timestamp_ms"])
+
+
+def _by_administrator(known: Known) -> Iterator[_Abort]:
+    torn = {
+        (row["log"], row["producer_id"], row["offset"]) for row in known.findings if row["code"] == "atomicity-broken"
+    }
+    for rows in known.transactions.values():
+        for row in rows:
+            is_torn = (row["log"], row["producer_id"], row["first_offset"]) in torn
+            if row["cause"] == "administrator-abort" and not is_torn:
+                yield _Abort(
+                    row["transactional_id"], row["producer_id"], "administrator", row["certainty"], None, None, [row]
+                )
+
+
+def _incident(known: Known, some: list[_Abort]) -> Incident:
+    some = sorted(some, key=lambda abort: abort.time)
+    first, cause = some[0], some[0].cause
+    kind = "writer-fenced" if cause == "takeover" else "transactions-aborted"
+    names = {abort.name for abort in some}
+    key = (first.name if len(names) == 1 else None, first.producer_id if first.name is None else None)
+    certainty = "possible" if any(abort.certainty == "possible" for abort in some) else first.certainty
+    incident = Incident(kind, cause, key, Severity.NOTE, known.cluster_id, certainty)
+    incident.transactional_ids = {name for name in names if name is not None}
+    incident.producer_ids = {abort.producer_id for abort in some}
+    incident.transactions = len(some)
+    incident.since = Since(first.time, "broker")
+    incident.until = Since(some[-1].time, "broker")
+    rows = [row for abort in some for row in abort.rows]
+    incident.partitions = {(row["topic"], row["partition"]) for row in rows} | {
+        _place(name) for abort in some if abort.prepared is not None for name in abort.prepared["partitions"] or ()
+    }
+    if rows and len(incident.partitions) == 1:
+        incident.first_offset = min(row["first_offset"] for row in rows)
+        incident.last_offset = max(row["last_offset"] for row in rows)
+    if rows:
+        incident.records = sum(row["records"] for row in {_row_key(row): row for row in rows}.values())
+    for abort in some[:_EVENTS]:
+        incident.events += _events(abort)
+    who = f"{first.name} (producer {first.producer_id})" if first.name is not None else f"producer {first.producer_id}"
+    if len(names) > 1:
+        who = f"{len(names)} transactional ids"
+    number, began = len(some), iso(first.time)
+    when = f"at {began}" if number == 1 else f"from {began} to {iso(some[-1].time)}"
+    said = _SAID[cause] if number > 1 else _SAID[cause].replace("they were", "it was").replace("their", "its")
+    may = "probably " if certainty == "possible" else ""
+    said = said.replace("by the producer itself", f"{may}by the producer itself")
+    verb = "was" if number == 1 else "were"
+    incident.title = f"{many(number, 'transaction')} of {who} {verb} aborted {when} {said}."
+    if cause == "takeover":
+        incident.title = (
+            f"The writer of {who} was {may}fenced {when}: another producer took over, and"
+            f" {many(number, 'open transaction')} {verb} aborted."
+        )
+    skip = "the records" if incident.records is None else many(incident.records, "record")
+    incident.consumers = Consumers(f"They skip {skip} of aborted transactions.", "They get all records.")
+    incident.steps = [_step(cause)]
+    return incident
+
+
+def _row_key(row: Row) -> tuple[str, int, int, int]:
+    """Name a transaction in a partition: replicas have the same rows."""
+    return row["topic"], row["partition"], row["producer_id"], row["first_offset"]
+
+
+def _place(name: str) -> tuple[str, int]:
+    topic, _, number = name.rpartition("-")
+    return topic, int(number)
+
+
+def _events(abort: _Abort) -> Iterator[Event]:
+    if abort.prepared is not None:
+        places = listed(abort.prepared["partitions"] or ())
+        who = f"{abort.name} (producer {abort.producer_id})"
+        what = f"The coordinator decided to abort the transaction of {who} in {places}."
+        yield Event(abort.time, "broker", abort.prepared["log"], abort.prepared["offset"], what)
+    for row in {_row_key(row): row for row in abort.rows}.values():
+        place = f"{row['topic']}-{row['partition']}"
+        what = (
+            f"{many(row['records'], 'record')} at {offsets(row['first_offset'], row['last_offset'])} of {place} were"
+            f" aborted by the marker at offset {row['marker_offset']}."
+        )
+        yield Event(row["marker_timestamp_ms"], "broker", row["log"], row["marker_offset"], what)
+    if abort.successor is not None:
+        new = abort.successor
+        what = f"A new producer took over {abort.name}: producer {new['producer_id']}, epoch {new['producer_epoch']}."
+        yield Event(new["last_update_timestamp_ms"], "broker", new["log"], new["offset"], what)
+
+
+def _step(cause: str) -> Step:
+    if cause == "takeover":
+        return Step(
+            "Look whether two instances of the application run with the same transactional.id, or whether it was"
+            " restarted: the older one fails with ProducerFencedException and must stop."
+        )
+    if cause == "timeout":
+        return Step(
+            "Look why the producer was silent for longer than its transaction.timeout.ms: it stopped, or its work takes"
+            " longer."
+        )
+    if cause == "administrator":
+        return Step("Nothing to do if an administrator ran kafka-transactions.sh abort; else find out who did.")
+    return Step("Nothing to do: the application aborted its own work.")

@@ -1,0 +1,110 @@
+"""What the coordinator's records say of one open or lost transaction: when it began, what was decided, when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from kafkalog.auditing.incidents.incident import Event, Since
+from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.format.times import iso
+from kafkalog.log.names import STATE_TOPIC
+
+__all__ = ["Decided", "decided", "since"]
+
+_PREPARED: Final = ("prepare_commit", "prepare_abort")
+_REGISTERED: Final = (None, "marker-missing", "begins-before-log")  # causes of transactions that list their partition
+
+
+class Decided(NamedTuple):
+    """The newest transaction of an id that listed a partition: its records, each None where there is none.
+
+    `begun` is the first that listed the partition.
+    """
+
+    begun: Row | None = None
+    prepared: Row | None = None
+    completed: Row | None = None
+
+    @property
+    def committed(self) -> bool:
+        """Say whether the coordinator decided to commit it."""
+        return self.prepared is not None and self.prepared["state"] == "prepare_commit"
+
+    def events(self, place: str) -> Iterator[Event]:
+        """Say what the coordinator wrote."""
+        for row, what in (
+            (self.begun, f"The coordinator took {place} into a transaction"),
+            (self.prepared, f"The coordinator decided to {'commit' if self.committed else 'abort'} the transaction"),
+            (self.completed, "The coordinator completed the transaction: it had sent its markers"),
+        ):
+            if row is not None:
+                whose = f"{row['transactional_id']} (producer {row['producer_id']}, epoch {row['producer_epoch']})"
+                yield Event(row["last_update_timestamp_ms"], "broker", row["log"], row["offset"], f"{what} of {whose}.")
+
+    def said(self) -> str:
+        """Say in a few words what was decided and when."""
+        if self.prepared is None:
+            return "which the coordinator has not decided"
+        how = "committed" if self.committed else "aborted"
+        at = iso(self.prepared["last_update_timestamp_ms"])
+        return f"which the coordinator {how} at {at} (offset {self.prepared['offset']} of {STATE_TOPIC})"
+
+
+def decided(known: Known, row: Row) -> Decided:
+    """Return the coordinator's records of a transaction, a row of ``notable``; of its producer's newest one there."""
+    steps = [one for one in known.steps.get(row["transactional_id"] or "", ()) if _of(one, row)]
+    place = f"{row['topic']}-{row['partition']}"
+    last = next((at for at in range(len(steps) - 1, -1, -1) if _lists(steps[at], place)), None)
+    if last is None:
+        return Decided()
+    begun = _begun(steps, last, place)
+    prepared = steps[last] if steps[last]["state"] in _PREPARED else None
+    after = steps[last + 1] if prepared is not None and last + 1 < len(steps) else None
+    completed = after if after is not None and after["state"].startswith("complete") else None
+    return Decided(begun, prepared, completed)
+
+
+def _of(step: Row, row: Row) -> bool:
+    return bool(step["producer_id"] == row["producer_id"])
+
+
+def _lists(step: Row, place: str) -> bool:
+    return place in (step["partitions"] or ())
+
+
+def _begun(steps: Sequence[Row], last: int, place: str) -> Row | None:
+    """Return the first record of the transaction of a record that listed the partition."""
+    begun = None
+    for at in range(last, -1, -1):
+        if steps[at]["state"] == "ongoing" and _lists(steps[at], place):
+            begun = steps[at]
+        elif at != last:
+            break
+    return begun
+
+
+def since(known: Known, row: Row) -> Since | None:
+    """Return since when a transaction has been open in its partition: by a broker's clock, where one shows it."""
+    if row["cause"] in _REGISTERED and row["state"] != "undecided":
+        begun = decided(known, row).begun
+        if begun is not None:
+            return Since(begun["last_update_timestamp_ms"], "broker")
+    return _clamped(row, _created(known, row))
+
+
+def _created(known: Known, row: Row) -> int:
+    """Return when a partition was created, -1 where no metadata shows it."""
+    rows = known.leadership.get((row["topic"], row["partition"]), ())
+    return rows[0]["since_ms"] if rows and rows[0]["change"] == "created" else -1
+
+
+def _clamped(row: Row, created: int) -> Since | None:
+    """Return a transaction's first time: the producer's own, moved between the times of the markers around it."""
+    time, low, high = row["first_timestamp_ms"], row["not_before_ms"], row["not_after_ms"]
+    low = created if low is None and created >= 0 else low
+    if time is None:
+        return None if low is None else Since(low, "broker")
+    if high is not None and time > high:
+        return Since(high, "broker")
+    return Since(low, "broker") if low is not None and time < low else Since(time, "producer")

@@ -1,0 +1,285 @@
+"""Records that an unclean election lost: the metadata's election, the replicas' fork, the coordinator's decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from shlex import quote
+
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Kept, Since, Step, listed
+from kafkalog.auditing.incidents.known import Known, Place, Row
+from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
+from kafkalog.auditing.incidents.pool import Pool
+from kafkalog.auditing.incidents.severities import severity_of
+from kafkalog.auditing.incidents.stopped import Open, abort_steps, describe, open_transactions
+from kafkalog.auditing.incidents.words import capital, many, offsets
+from kafkalog.format.times import iso
+
+__all__ = ["elections"]
+
+_TOGETHER_MS = 10_000  # elections of one broker within this time are one incident
+_EVENTS = 20
+
+
+@dataclass(slots=True)
+class _Loss:
+    """What one partition lost: its elections, the forks, and the findings about transactions that follow."""
+
+    place: Place
+    elections: list[Unclean]
+    forks: list[Row] = field(default_factory=list)
+    lost: list[Row] = field(default_factory=list)
+    hanging: list[Open] = field(default_factory=list)
+
+    @property
+    def findings(self) -> list[Row]:
+        return [*self.forks, *self.lost, *(one.finding for one in self.hanging)]
+
+
+def elections(known: Known, pool: Pool) -> Iterator[Incident]:
+    """Yield an incident for each broker that became leader without being in sync, with all that was lost by it.
+
+    Without a metadata log, a fork of replicas tells of the same if a transaction lost its end by it.
+    """
+    losses = [loss for loss in _losses(known, pool) if loss.findings]
+    groups: dict[tuple[object, ...], list[_Loss]] = {}
+    for loss in sorted(losses, key=lambda loss: (_since(loss) or 0, loss.place)):
+        groups.setdefault(_key(loss, groups), []).append(loss)
+    for key, together in groups.items():
+        yield _incident(known, key, together)
+
+
+def _since(loss: _Loss) -> int | None:
+    return loss.elections[0].row["since_ms"] if loss.elections else None
+
+
+def _key(loss: _Loss, groups: dict[tuple[object, ...], list[_Loss]]) -> tuple[object, ...]:
+    """Return the group of a loss: the broker that was elected, and when."""
+    if not loss.elections:
+        return loss.place
+    leader, since = loss.elections[0].leader, _since(loss) or 0
+    for key, together in groups.items():
+        if key[0] == leader and (_since(together[-1]) or 0) >= since - _TOGETHER_MS:
+            return key
+    return leader, since
+
+
+def _losses(known: Known, pool: Pool) -> Iterator[_Loss]:
+    by_place: dict[Place, _Loss] = {}
+    for row in pool.take("replicas-fork", when=lambda row: row["last_offset"] is not None):  # else verify compared them
+        place = (row["topic"], row["partition"])
+        if place not in by_place:
+            by_place[place] = _Loss(place, list(unclean_elections(known.leadership.get(place, ()))))
+        by_place[place].forks.append(row)
+    for place, rows in known.leadership.items():
+        if place not in by_place and (found := list(unclean_elections(rows))):
+            by_place[place] = _Loss(place, found)
+    for row in pool.take(
+        "atomicity-broken", when=lambda row: row["found"] == "no marker" and _may_follow(row, by_place)
+    ):
+        loss = by_place[row["topic"], row["partition"]]
+        if _before(known, _decision(known, row), loss):
+            loss.lost.append(row)
+        else:
+            pool.give_back(row)
+    for one in open_transactions(known, pool.take("transaction-hanging", when=lambda row: _may_follow(row, by_place))):
+        loss = by_place[one.row["topic"], one.row["partition"]]
+        if one.row["cause"] == "marker-missing" and _before(known, one.decided.prepared, loss):
+            loss.hanging.append(one)
+        else:
+            pool.give_back(one.finding)
+    return iter(by_place.values())
+
+
+def _may_follow(row: Row, by_place: dict[Place, _Loss]) -> bool:
+    return (row["topic"], row["partition"]) in by_place
+
+
+def _decision(known: Known, finding: Row) -> Row | None:
+    """Return the newest commit of a finding's producer that lists its partition."""
+    place = f"{finding['topic']}-{finding['partition']}"
+    steps = [
+        step
+        for step in known.by_producer.get(finding["producer_id"], ())
+        if step["state"] == "prepare_commit" and place in (step["partitions"] or ())
+    ]
+    return max(steps, key=lambda step: step["last_update_timestamp_ms"], default=None)
+
+
+def _before(known: Known, prepared: Row | None, loss: _Loss) -> bool:
+    """Say whether an election may have lost a decision's marker: there was a leader before it, who took the marker.
+
+    Without metadata, whatever made the fork may have.
+    """
+    if not loss.elections:
+        return bool(loss.forks)
+    decided = -1 if prepared is None else prepared["last_update_timestamp_ms"]
+    leaderless = leaderless_at(known.leadership.get(loss.place, ()), decided)
+    return prepared is not None and leaderless is None and decided <= loss.elections[-1].row["since_ms"]
+
+
+def _incident(known: Known, key: tuple[object, ...], together: Sequence[_Loss]) -> Incident:
+    findings = [row for loss in together for row in loss.findings]
+    electing = [loss for loss in together if loss.elections]
+    kind = "records-lost" if electing or any(loss.lost or loss.hanging for loss in together) else "replicas-diverged"
+    cause = "unclean-election" if electing else "replicas-differ"
+    incident = Incident(kind, cause, key, severity_of(findings), known.cluster_id)
+    incident.findings = [row["id"] for row in findings]
+    incident.certainty = next(
+        (row["certainty"] for row in findings if (row["certainty"] or "proved") != "proved"), "proved"
+    )
+    hanging = [one for loss in together for one in loss.hanging]
+    if hanging:
+        describe(known, incident, hanging)
+    incident.partitions |= {loss.place for loss in together}
+    incident.producer_ids |= {row["producer_id"] for loss in together for row in loss.lost}
+    told: list[str] = []
+    for loss in together:
+        _tell(known, incident, loss, told)
+    if electing:
+        incident.since = Since(_since(electing[0]) or 0, "broker")
+    _offsets_of(incident)
+    incident.consumers = _consumers(incident, hanging=bool(hanging))
+    incident.title = _title(incident, together, told)
+    incident.steps = _steps(incident, together, hanging)
+    return incident
+
+
+def _tell(known: Known, incident: Incident, loss: _Loss, told: list[str]) -> None:
+    """Say who became leader, what only other replicas hold, and what the coordinator decided of it."""
+    place = f"{loss.place[0]}-{loss.place[1]}"
+    for election in loss.elections:
+        incident.events += _elected(place, election)
+    begun: set[tuple[int, int | None]] = {(one.row["producer_id"], one.row["producer_epoch"]) for one in loss.hanging}
+    records = 0
+    for fork in loss.forks:
+        rows = [row for row in known.transactions.get(fork["log"], ()) if _reaches(row, fork["offset"])]
+        records = max(records, _tell_fork(known, incident, loss, fork, rows, told))
+        begun |= {(row["producer_id"], row["producer_epoch"]) for row in rows if row["first_offset"] is not None}
+    if records:  # several replicas may hold the same records
+        incident.lost_records = (incident.lost_records or 0) + records
+    incident.transactions = (incident.transactions or 0) + len(begun) - len(loss.hanging)
+    for row in loss.lost:
+        decision = _decision(known, row)
+        if decision is not None:
+            incident.transactional_ids.add(decision["transactional_id"])
+        when = None if decision is None else decision["last_update_timestamp_ms"]
+        where = (row["file"], row["offset"]) if decision is None else (decision["log"], decision["offset"])
+        incident.events.append(Event(when, "broker", *where, row["message"]))
+
+
+def _elected(place: str, election: Unclean) -> Iterator[Event]:
+    row, before = election.row, election.last_in_sync
+    was = "" if before is None else f" Before, broker {before['leader']} led it, in sync: {before['isr']}."
+    what = (
+        f"Broker {election.leader} became leader of {place} (leader epoch {row['leader_epoch']}) without being in"
+        f" sync.{was}"
+    )
+    yield Event(row["since_ms"], "broker", row["log"], row["offset"], what)
+    lost = next((one for one in election.before if one["change"] == "leader-lost"), None)
+    if lost is not None:
+        yield Event(lost["since_ms"], "broker", lost["log"], lost["offset"], f"{place} lost its leader.")
+
+
+def _tell_fork(known: Known, incident: Incident, loss: _Loss, fork: Row, rows: Sequence[Row], told: list[str]) -> int:
+    """Say what only one replica holds, and whose it is; return how many records."""
+    first, last = fork["offset"], fork["last_offset"]
+    node = known.logs.get(fork["log"], {}).get("node_id")
+    kept = Kept(fork["log"], node, fork["topic"], fork["partition"], first, last)
+    incident.kept.append(kept)
+    whose = [_whose(row, first) for row in rows if row["first_offset"] is not None]
+    of_them = f" Of them {listed(whose, _EVENTS)}." if whose else ""
+    verb = "exists" if first == last else "exist"
+    said = f"{offsets(first, last)} of {fork['topic']}-{fork['partition']} (leader epoch {fork['found']}) {verb} only"
+    told.append(f"{said} on {_node(kept)}.")
+    what = f"{capital(told[-1])}{of_them}"
+    incident.events.append(Event(_since(loss), "broker", fork["log"], first, what))
+    incident.transactional_ids |= {row["transactional_id"] for row in rows} - {None}
+    incident.producer_ids |= {row["producer_id"] for row in rows}
+    markers = {row["marker_offset"] for row in rows if (row["marker_offset"] or -1) >= first}
+    return int(last - first + 1 - len(markers))
+
+
+def _reaches(row: Row, first: int) -> bool:
+    return max(row["last_offset"] or -1, row["marker_offset"] or -1) >= first
+
+
+def _whose(row: Row, first: int) -> str:
+    """Say whose data is at the lost offsets, and what the coordinator decided of it."""
+    begin = max(first, row["first_offset"])
+    name = row["transactional_id"] or f"producer {row['producer_id']}"
+    if begin > row["last_offset"]:
+        return f"the marker at offset {row['marker_offset']} ended a transaction of {name}"
+    fate = (
+        "left open"
+        if row["marker_offset"] is None
+        else f"{row['state']} by the marker at offset {row['marker_offset']}"
+    )
+    if row["marker_timestamp_ms"] is not None:
+        fate += f" ({iso(row['marker_timestamp_ms'])})"
+    return f"{offsets(begin, row['last_offset'])} belong to a transaction of {name}, {fate}"
+
+
+def _node(kept: Kept) -> str:
+    return f"broker {kept.node_id}" if kept.node_id is not None else kept.log
+
+
+def _offsets_of(incident: Incident) -> None:
+    """Set the offsets that are affected: those of the forks, of one partition; else of the hanging transactions."""
+    if len(incident.partitions) > 1:
+        incident.first_offset = incident.last_offset = None
+        return
+    if incident.kept:
+        incident.first_offset = min(kept.first_offset for kept in incident.kept)
+        incident.last_offset = max(kept.last_offset for kept in incident.kept)
+        incident.records = incident.lost_records
+
+
+def _consumers(incident: Incident, *, hanging: bool) -> Consumers:
+    gone = "They get the new leader's records; what only the other replica holds, they never get."
+    if not hanging:
+        return Consumers(gone, gone)
+    return Consumers(f"{incident.consumers.read_committed} {gone}", gone)
+
+
+def _title(incident: Incident, together: Sequence[_Loss], told: Sequence[str]) -> str:
+    where = incident.where()
+    electing = next((loss for loss in together if loss.elections), None)
+    if electing is None:
+        return f"The replicas of {where} have different histories: {' '.join(told[:1])}"
+    election = electing.elections[0]
+    title = (
+        f"Broker {election.leader} became leader of {where} at {iso(election.row['since_ms'])} without being in sync"
+    )
+    if told and len(together) == 1:
+        return f"{title}: {told[0]}"
+    if incident.lost_records is not None:
+        return f"{title}: {many(incident.lost_records, 'record')} exist only on other replicas."
+    return f"{title}: what the old leader had not replicated is lost."
+
+
+def _steps(incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
+    steps = []
+    for kept in incident.kept[:_EVENTS]:
+        text = (
+            f"Save the copy on {_node(kept)} before its broker starts: it truncates"
+            f" {offsets(kept.first_offset, kept.last_offset)} when it follows the new leader."
+        )
+        steps.append(Step(text, f"cp -a {quote(kept.log)} SAFE_PLACE"))
+        steps.append(
+            Step(
+                "Read what was lost, and write again what is still wanted: no command puts it back.",
+                f"kafkalog dump --format ndjson --table records --offset {kept.first_offset}..{kept.last_offset}"
+                f" {quote(kept.log)}/*.log",
+            )
+        )
+    if not incident.kept:
+        before = next((one.last_in_sync for loss in together for one in loss.elections if one.last_in_sync), None)
+        if before is not None:
+            steps.append(
+                Step(f"Read the directory of broker {before['leader']}, which led before, together with these: it may"
+                     " hold what was lost. Copy it before that broker starts.", "kafkalog txn-audit DIR OLD_LEADER_DIR")
+            )  # fmt: skip
+    if hanging and incident.certainty == "proved":
+        steps += abort_steps(hanging)
+    return steps

@@ -1,0 +1,151 @@
+"""An incident: everything that one cause brought about, and its row of the table ``incidents``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from kafkalog.findings import Severity
+from kafkalog.tables.incidents import INCIDENTS
+
+__all__ = ["Consumers", "Event", "Incident", "Kept", "Since", "Step", "listed"]
+
+_LISTED: Final = 100  # partitions, ids and events; a row is bounded, whatever happened
+_FINDINGS: Final = 1000
+_TEXT: Final = 10_000  # characters of a title or a text: names come from files
+
+
+class Event(NamedTuple):
+    """What happened at a time; `clock` says whose, `file` and `offset` where it is written."""
+
+    time: int | None
+    clock: str
+    file: str | None
+    offset: int | None
+    what: str
+
+
+class Since(NamedTuple):
+    """A time (ms) and whose clock it is."""
+
+    time: int
+    clock: str
+
+
+class Step(NamedTuple):
+    """What to do, and the command that does it."""
+
+    text: str
+    command: str | None = None
+
+
+class Kept(NamedTuple):
+    """A copy of lost records: where it is, and which offsets."""
+
+    log: str
+    node_id: str | None
+    topic: str
+    partition: int
+    first_offset: int
+    last_offset: int
+
+
+class Consumers(NamedTuple):
+    """What consumers get of the partitions."""
+
+    read_committed: str
+    read_uncommitted: str
+
+
+_NOTHING_NEW: Final = Consumers("They get what the log holds.", "They get what the log holds.")
+
+
+@dataclass(slots=True)
+class Incident:
+    """One incident. `key` makes its id: nothing in it depends on paths, times or how certain it is."""
+
+    kind: str
+    cause: str
+    key: tuple[object, ...]
+    severity: Severity
+    cluster_id: str | None = None
+    certainty: str = "proved"
+    since: Since | None = None
+    until: Since | None = None
+    title: str = ""
+    partitions: set[tuple[str, int]] = field(default_factory=set)
+    transactional_ids: set[str] = field(default_factory=set)
+    producer_ids: set[int] = field(default_factory=set)
+    transactions: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+    records: int | None = None
+    lost_records: int | None = None
+    kept: list[Kept] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    consumers: Consumers = _NOTHING_NEW
+    steps: list[Step] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """Return an id that the same incident has in another copy."""
+        return hashlib.sha256(repr((self.kind, self.cause, self.cluster_id, self.key)).encode()).hexdigest()[:12]
+
+    def row(self) -> tuple[Any, ...]:
+        """Return the row of the table ``incidents``."""
+        return INCIDENTS.of(
+            id=self.id,
+            kind=self.kind,
+            cause=self.cause,
+            severity=self.severity.word,
+            certainty=self.certainty,
+            cluster_id=self.cluster_id,
+            since_ms=None if self.since is None else self.since.time,
+            since_clock=None if self.since is None else self.since.clock,
+            until_ms=None if self.until is None else self.until.time,
+            until_clock=None if self.until is None else self.until.clock,
+            title=self.title[:_TEXT],
+            partitions=[f"{topic}-{number}" for topic, number in sorted(self.partitions)[:_LISTED]],
+            partitions_total=len(self.partitions),
+            transactional_ids=sorted(self.transactional_ids)[:_LISTED],
+            transactional_ids_total=len(self.transactional_ids),
+            producer_ids=sorted(self.producer_ids)[:_LISTED],
+            producer_ids_total=len(self.producer_ids),
+            transactions=self.transactions,
+            first_offset=self.first_offset,
+            last_offset=self.last_offset,
+            records=self.records,
+            lost_records=self.lost_records,
+            kept_in=[one._asdict() for one in self.kept[:_LISTED]],
+            events=[_event(one) for one in sorted(self.events, key=_moment)[:_LISTED]],
+            consumers=self.consumers._asdict(),
+            next_steps=[{"text": step.text[:_TEXT], "command": step.command} for step in self.steps],
+            findings=self.findings[:_FINDINGS],
+            findings_total=len(self.findings),
+        )
+
+    def where(self) -> str:
+        """Name the partitions, the first three."""
+        return listed(f"{topic}-{number}" for topic, number in sorted(self.partitions))
+
+
+def listed(names: Iterable[str], most: int = 3) -> str:
+    """Name some things, and count the others."""
+    every = list(names)
+    shown = ", ".join(every[:most])
+    return shown if len(every) <= most else f"{shown} and {len(every) - most} more"
+
+
+def _moment(event: Event) -> tuple[bool, int, int]:
+    """Order events by time; those without a time come first, as what was there before."""
+    return event.time is not None, event.time or 0, -1 if event.offset is None else event.offset
+
+
+def _event(event: Event) -> dict[str, Any]:
+    return {
+        "time_ms": event.time, "time_source": event.clock if event.time is not None else None, "file": event.file,
+        "offset": event.offset, "what": event.what[:_TEXT],
+    }  # fmt: skip

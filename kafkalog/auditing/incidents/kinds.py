@@ -1,0 +1,74 @@
+"""What kind of incident a finding belongs to when no story across sources explains it: one for each code."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kafkalog.catalogue.records import RECORDS
+from kafkalog.findings import CATALOGUE, Severity
+
+__all__ = ["KIND_OF", "Kind", "kind_of"]
+
+
+class Kind(NamedTuple):
+    """A kind of incident with its cause."""
+
+    kind: str
+    cause: str
+
+
+_STOPPED: Final = Kind("consumers-stopped", "other")
+_LOST: Final = Kind("records-lost", "missing-offsets")
+_DAMAGE: Final = Kind("records-unreadable", "damaged-bytes")
+_MALFORMED: Final = Kind("records-unreadable", "malformed-batches")
+_FOREIGN: Final = Kind("records-unreadable", "foreign-segment")
+_INDEXES: Final = Kind("side-files-wrong", "indexes")
+_CHECKPOINTS: Final = Kind("side-files-wrong", "checkpoints")
+_DIVERGED: Final = Kind("replicas-diverged", "replicas-differ")
+_NOT_READ: Final = Kind("copy-incomplete", "not-read")
+_ABSENT: Final = Kind("copy-incomplete", "partitions-absent")
+_SKEWED: Final = Kind("copy-skewed", "copied-while-running")
+_CHANGED: Final = Kind("copy-skewed", "evidence-changed")
+_WRONG_FATE: Final = Kind("wrong-fate", "foreign-marker")
+_TOPIC_IDS: Final = Kind("clusters-mixed", "topic-ids")
+
+_BY_KIND: Final[dict[Kind, tuple[str, ...]]] = {
+    _STOPPED: ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided",
+               "offsets-pending"),
+    _LOST: ("offset-gap-lost", "offset-gap-unexplained", "offset-gap", "segment-missing", "sequence-broken",
+            "state-transition-illegal", "records-missing"),
+    Kind("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead"),
+    _DAMAGE: ("crc-mismatch", "batch-length-wrong", "magic-wrong", "batch-truncated", "bytes-unreadable", "bytes-zero",
+              "message-crc-mismatch", "stretch-isolated", "search-over-budget", "decompression-failed", "codec-unknown",
+              "batch-over-limit", "decompression-over-limit"),
+    _MALFORMED: ("control-record-malformed", "empty-batch-odd", "transaction-without-producer", "control-batch-odd",
+                 "offset-not-increasing", "offset-outside-segment", "base-offset-wrong", "leader-epoch-wrong",
+                 "leader-epoch-decreasing", "internal-record-malformed", "internal-record-odd", "key-undecodable",
+                 "state-record-malformed"),
+    _FOREIGN: ("segment-foreign", "segments-alike"),
+    Kind("transaction-torn", "administrator"): ("atomicity-broken",),
+    Kind("wrong-fate", "late-data"): ("late-data-adopted",),
+    _WRONG_FATE: ("marker-epoch-wrong", "coordinator-epoch-decreasing"),
+    _INDEXES: ("index-truncated", "index-mismatch", "time-index-mismatch", "index-entry-not-last-offset",
+               "time-index-entry-unlike-batch", "index-insane", "sibling-missing", "version-unknown",
+               "snapshot-corrupt", "txn-index-mismatch", "snapshot-mismatch"),
+    _CHECKPOINTS: ("checkpoint-malformed", "checkpoint-wrong", "leader-epochs-mismatch", "meta-properties-wrong",
+                   "partition-metadata-wrong", "directory-twice", "quorum-state-wrong", "kraft-snapshot-wrong",
+                   "metadata-snapshot-incomplete", "file-unknown"),
+    _DIVERGED: ("replicas-fork", "state-replicas-differ", "replicas-differ", "replica-lacks", "partition-twice"),
+    _NOT_READ: ("file-unreadable", "link-leaves", "state-not-read"),
+    _ABSENT: ("partition-absent", "topic-missing"),
+    _SKEWED: ("copy-skewed",),
+    _CHANGED: ("file-added", "file-gone", "file-size-changed", "file-content-changed"),
+    _TOPIC_IDS: ("topic-id-differs",),
+}  # fmt: skip
+
+KIND_OF: Final[dict[str, Kind]] = {
+    **{code: _MALFORMED for code, about in RECORDS.items() if about.severity > Severity.NOTE},
+    **{code: kind for kind, codes in _BY_KIND.items() for code in codes},
+}
+
+
+def kind_of(code: str) -> Kind:
+    """Return the kind of incident that a code belongs to by itself; a code that is only a note has none of its own."""
+    return KIND_OF.get(code, _SKEWED if CATALOGUE[code].severity is Severity.NOTE else _STOPPED)

@@ -1,0 +1,198 @@
+"""What incidents are made of: an audit's or a verification's declared tables, and nothing else.
+
+An audit in this process, one on Spark, and one that was written to files have the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import Any, Final
+
+from kafkalog.auditing.topics import Metadata, leadership_rows
+from kafkalog.auditing.transactions import (
+    NEWEST_ABORTED,
+    ClusterAudit,
+    LogSummary,
+    coordinator_rows,
+    gap_rows,
+    notable_rows,
+    partition_row,
+)
+from kafkalog.log.logdir import LogDirectory
+from kafkalog.log.names import METADATA_TOPIC
+from kafkalog.log.rows import finding_rows
+from kafkalog.tables import Table
+from kafkalog.tables.audit import COORDINATOR, FINDINGS, GAPS, PARTITIONS
+from kafkalog.tables.metadata import LEADERSHIP
+from kafkalog.tables.notable import NOTABLE
+from kafkalog.tables.verify import LOGS
+from kafkalog.txn.coordinator import Coordinator
+
+__all__ = ["Known", "Place", "Row", "is_lost", "known_of_audit", "known_of_files", "known_of_tables", "needed"]
+
+Row = dict[str, Any]
+Place = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of one cluster.
+
+    `findings` are rows of that table, `logs` rows of ``partitions`` by their log, `transactions` rows of ``notable`` by
+    their log. `steps` are the coordinator's records by transactional id, `by_producer` by producer id, of those that
+    `transactions` and `findings` name, `aborts`
+    its decisions to abort: the record before, the decision, and the two records after it. `gaps` has the rows of that
+    table that are not legal, `leadership` has the rows of
+    the partitions that a finding is about, oldest first.
+    """
+
+    cluster_id: str | None = None
+    findings: list[Row] = field(default_factory=list)
+    logs: dict[str, Row] = field(default_factory=dict)
+    transactions: dict[str, list[Row]] = field(default_factory=dict)
+    steps: dict[str, list[Row]] = field(default_factory=dict)
+    by_producer: dict[int, list[Row]] = field(default_factory=dict)
+    aborts: list[tuple[Row, Row, Sequence[Row]]] = field(default_factory=list)
+    gaps: dict[Place, list[Row]] = field(default_factory=dict)
+    raises_epochs: bool = False  # transaction.version 2: each transaction has an epoch of its own
+    leadership: dict[Place, list[Row]] = field(default_factory=dict)
+    now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
+
+
+def known_of_audit(cluster: ClusterAudit) -> Known:
+    """Return what the audit of one cluster knows."""
+    findings = [row for node in cluster.nodes for row in finding_rows(node.findings, node.node_id)]
+    findings += finding_rows(cluster.findings)
+    logs: list[tuple[Any, ...]] = []
+    notable: list[tuple[Any, ...]] = []
+    gaps: list[tuple[Any, ...]] = []
+    for log in cluster.logs:
+        findings += finding_rows(log.findings, log.node.node_id)
+        logs.append(partition_row(LogSummary.of(log)))
+        notable += notable_rows(log)
+        gaps += filter(is_lost, gap_rows(log.partition))
+    return known_of_tables(
+        cluster.cluster_id,
+        findings,
+        logs,
+        notable,
+        gaps,
+        cluster.coordinator,
+        cluster.metadata,
+        cluster.nodes,
+        cluster.now,
+    )
+
+
+def known_of_tables(
+    cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
+    notable: Iterable[tuple[Any, ...]], gaps: Iterable[tuple[Any, ...]], coordinator: Coordinator,
+    metadata: Metadata | None, nodes: Sequence[LogDirectory], now: int,
+) -> Known:  # fmt: skip
+    """Put one cluster's tables together: `findings`, `logs`, `notable` and `gaps` are rows of these."""
+    known = Known(cluster_id, _explained(findings), now=now)
+    known.logs = {row["log"]: row for row in _named(PARTITIONS, logs)}
+    _take_gaps(known, gaps)
+    for row in sorted(_named(NOTABLE, notable), key=_begins):
+        known.transactions.setdefault(row["log"], []).append(row)
+    forked = {row["log"] for row in known.findings if row["code"] == "replicas-fork"}
+    for log in known.transactions.keys() - forked:
+        known.transactions[log] = _without_old(known.transactions[log])
+    names = {row["transactional_id"] for rows in known.transactions.values() for row in rows} - {None}
+    producers = {row["producer_id"] for row in known.findings} - {None}
+    rows = (dict(zip(COORDINATOR.names, row, strict=True)) for row in coordinator_rows(coordinator))
+    for name, of_id in groupby(rows, key=lambda row: row["transactional_id"]):
+        steps = list(of_id)
+        known.aborts += _aborts(steps)
+        known.raises_epochs = known.raises_epochs or _raises_epochs(steps)
+        if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
+            known.steps[name] = steps
+            for step in steps:
+                if step["producer_id"] is not None:
+                    known.by_producer.setdefault(step["producer_id"], []).append(step)
+    places = {(row["topic"], row["partition"]) for row in known.findings} - {(None, None)}
+    if metadata is not None:
+        homes = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
+        for row in _named(LEADERSHIP, leadership_rows(metadata, next(homes, ""), places)):
+            known.leadership.setdefault((row["topic"], row["partition"]), []).append(row)
+    return known
+
+
+def _begins(row: Row) -> tuple[str, int]:
+    return row["log"], row["marker_offset"] if row["first_offset"] is None else row["first_offset"]
+
+
+def _without_old(rows: list[Row]) -> list[Row]:
+    """Return a log's rows with the newest of those that only were aborted: shares of a log have some of their own."""
+    markers = sorted(row["marker_offset"] for row in rows if row["state"] == "aborted")
+    oldest = markers[-NEWEST_ABORTED] if len(markers) > NEWEST_ABORTED else -1
+    return [row for row in rows if row["state"] != "aborted" or row["cause"] or row["marker_offset"] >= oldest]
+
+
+def known_of_files(
+    cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
+    gaps: Iterable[tuple[Any, ...]],
+) -> Known:  # fmt: skip
+    """Return what a verification knows: rows of its ``findings`` and ``logs``, and of ``gaps``."""
+    known = Known(cluster_id, _explained(findings))
+    known.logs = {row["log"]: row for row in _named(LOGS, logs)}
+    _take_gaps(known, filter(is_lost, gaps))
+    return known
+
+
+def is_lost(gap: tuple[Any, ...]) -> bool:
+    """Say whether a row of ``gaps`` is of offsets that something may have lost."""
+    return bool(gap[_KIND] != "legal")
+
+
+_KIND: Final = GAPS.names.index("kind")
+
+
+def _take_gaps(known: Known, gaps: Iterable[tuple[Any, ...]]) -> None:
+    for row in sorted(_named(GAPS, gaps), key=lambda row: (row["log"], row["first_offset"])):
+        known.gaps.setdefault((row["topic"], row["partition"]), []).append(row)
+
+
+def needed(finding: tuple[Any, ...]) -> bool:
+    """Say whether incidents need a row of ``findings``: those above a note, and of the notes those with a story."""
+    return finding[_SEVERITY] != "note" or finding[_CODE] in _NOTES
+
+
+_SEVERITY: Final = FINDINGS.names.index("severity")
+_CODE: Final = FINDINGS.names.index("code")
+_NOTES: Final = frozenset({"transaction-hanging", "transaction-pending", "transaction-undecided", "offsets-pending"})
+
+
+def _explained(findings: Iterable[tuple[Any, ...]]) -> list[Row]:
+    """Return the rows that incidents need, in an order that does not depend on who made them."""
+    return sorted(_named(FINDINGS, filter(needed, findings)), key=_place)
+
+
+def _place(row: Row) -> tuple[str, str, int, str]:
+    return row["log"] or "", row["code"], -1 if row["offset"] is None else row["offset"], row["id"]
+
+
+def _named(table: Table, rows: Iterable[tuple[Any, ...]]) -> list[Row]:
+    return [dict(zip(table.names, row, strict=True)) for row in rows]
+
+
+_BEGUN: Final = "ongoing"
+
+
+def _aborts(steps: list[Row]) -> Iterator[tuple[Row, Row, Sequence[Row]]]:
+    """Yield an id's decisions to abort a transaction that had begun, each with what came before and after."""
+    for number, step in enumerate(steps):
+        if step["state"] == "prepare_abort" and number and steps[number - 1]["state"] == _BEGUN:
+            yield steps[number - 1], step, steps[number + 1 : number + 3]
+
+
+def _raises_epochs(steps: list[Row]) -> bool:
+    """Say whether a commit of an id raised its epoch, which only transaction.version 2 does."""
+    return any(
+        before["state"] == _BEGUN
+        and step["state"] == "prepare_commit"
+        and step["producer_epoch"] > before["producer_epoch"]
+        for before, step in pairwise(steps)
+    )

@@ -1,0 +1,109 @@
+"""Incidents that findings alone make: one for each kind, cause and partition, or broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kafkalog.auditing.incidents.incident import Event, Incident, Step, listed
+from kafkalog.auditing.incidents.kinds import kind_of
+from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.pool import Pool
+from kafkalog.auditing.incidents.severities import severity_of
+from kafkalog.findings import CATALOGUE
+
+__all__ = ["others"]
+
+_MOST: Final = 20  # incidents of one kind and cause; more become one
+_EVENTS: Final = 20
+_OF_CLUSTER: Final = frozenset({"copy-incomplete", "copy-skewed", "clusters-mixed"})
+
+
+def others(known: Known, pool: Pool) -> Iterator[Incident]:
+    """Yield the incidents of all findings above a note that are left."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in pool.rest():
+        if row["severity"] != "note":
+            groups.setdefault(_key(known, row), []).append(row)
+    alike: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    for key in groups:
+        alike.setdefault(key[:3], []).append(key)
+    for cause, keys in alike.items():
+        if len(keys) > _MOST:
+            yield _incident(known, cause, [row for key in keys for row in groups[key]])
+        else:
+            for key in keys:
+                yield _incident(known, key, groups[key])
+
+
+def _key(known: Known, row: Row) -> tuple[object, ...]:
+    kind, cause = kind_of(row["code"])
+    certainty = _certainty(row)
+    if kind in _OF_CLUSTER:
+        return kind, cause, certainty
+    if row["topic"] is None:
+        return kind, cause, certainty, _node(known, row), row["code"]
+    who = row["producer_id"] if kind in ("transaction-torn", "wrong-fate") else None
+    return kind, cause, certainty, row["topic"], row["partition"], who
+
+
+def _node(known: Known, row: Row) -> object:
+    return known.logs.get(row["log"] or "", {}).get("node_id")
+
+
+def _certainty(row: Row) -> str:
+    certainty = row["certainty"] or "proved"
+    return "possible" if row["code"] in _NOT_SURE and certainty == "proved" else str(certainty)
+
+
+_NOT_SURE: Final = frozenset({"offset-gap-unexplained", "sequence-broken", "state-transition-illegal", "copy-skewed"})
+
+
+def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Incident:
+    kind, cause, certainty = (str(part) for part in key[:3])
+    incident = Incident(kind, cause, key[3:] or _first(rows), severity_of(rows), known.cluster_id, certainty)
+    incident.partitions = {(row["topic"], row["partition"]) for row in rows if row["topic"] is not None}
+    incident.producer_ids = {row["producer_id"] for row in rows} - {None}
+    incident.findings = [row["id"] for row in rows]
+    offsets = [row["offset"] for row in rows if row["offset"] is not None]
+    if len(incident.partitions) == 1 and offsets:
+        incident.first_offset = min(offsets)
+        incident.last_offset = max(offsets + [row["last_offset"] for row in rows if row["last_offset"] is not None])
+    for row in rows[:_EVENTS]:
+        incident.events.append(Event(None, "broker", row["file"], row["offset"], row["message"]))
+    worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
+    where = incident.where() or worst["file"]
+    incident.title = (
+        f"{_SAID[kind]} {where}: {worst['message']}" if len(rows) == 1 else f"{_SAID[kind]} {where}: {_counted(rows)}."
+    )
+    incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
+    return incident
+
+
+def _first(rows: Iterable[Row]) -> tuple[object, ...]:
+    return tuple(str(part) for part in min((row["topic"] or "", row["partition"] or 0, row["code"]) for row in rows))
+
+
+def _counted(rows: list[Row]) -> str:
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["code"]] = counts.get(row["code"], 0) + 1
+    return listed((f"{count} {code}" for code, count in sorted(counts.items(), key=lambda one: -one[1])), 5)
+
+
+_SAID: Final = {
+    "consumers-stopped": "An open transaction stops read_committed consumers of",
+    "records-lost": "Records are missing in",
+    "records-unreadable": "Records can't be read in",
+    "retention-blocked": "Old records are kept in",
+    "transaction-torn": "A transaction ended differently in its partitions, in",
+    "wrong-fate": "The marker of another transaction ended records in",
+    "writer-fenced": "A producer was fenced in",
+    "transactions-aborted": "Transactions were aborted in",
+    "cleaner-stopped": "The cleaner stopped in",
+    "side-files-wrong": "Side files are not those of the log in",
+    "replicas-diverged": "Replicas differ in",
+    "copy-incomplete": "The inputs do not have all of",
+    "copy-skewed": "The files are of different moments in",
+    "clusters-mixed": "The inputs are of several clusters:",
+}

@@ -1,0 +1,44 @@
+"""The last stage of an audit: from findings and tables to incidents, a pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kafkalog.auditing.incidents.aborted import aborted
+from kafkalog.auditing.incidents.elections import elections
+from kafkalog.auditing.incidents.fates import fates
+from kafkalog.auditing.incidents.incident import Incident
+from kafkalog.auditing.incidents.known import Known
+from kafkalog.auditing.incidents.losses import losses
+from kafkalog.auditing.incidents.others import others
+from kafkalog.auditing.incidents.pool import Pool
+from kafkalog.auditing.incidents.stopped import stopped
+from kafkalog.tables.incidents import KINDS
+
+__all__ = ["incidents_of"]
+
+
+def incidents_of(known: Iterable[Known]) -> list[Incident]:
+    """Return the incidents of some clusters, worst first; each finding above a note is in exactly one.
+
+    The order: errors before warnings before notes, then in the order of the kinds, then the oldest first.
+    """
+    found: list[Incident] = []
+    for cluster in known:
+        pool = Pool(cluster.findings)
+        found += elections(cluster, pool)
+        found += losses(cluster, pool)
+        found += fates(cluster, pool)
+        found += stopped(cluster, pool)
+        found += others(cluster, pool)
+        found += aborted(cluster)
+    return sorted(found, key=_order)
+
+
+_NEVER: Final = 2**63
+
+
+def _order(incident: Incident) -> tuple[int, int, int, str]:
+    since = _NEVER if incident.since is None else incident.since.time
+    return -incident.severity, KINDS.index(incident.kind), since, incident.id

@@ -1,0 +1,303 @@
+"""Consumers that stop: open transactions that hold the last stable offset, one incident for each cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from shlex import quote
+from typing import Final, NamedTuple
+
+from kafkalog.auditing.incidents.decided import Decided, decided, since
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
+from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
+from kafkalog.auditing.incidents.pool import Pool
+from kafkalog.auditing.incidents.severities import severity_of
+from kafkalog.auditing.incidents.words import capital, many, offsets
+from kafkalog.format.times import iso
+from kafkalog.log.names import OFFSETS_TOPIC, STATE_TOPIC
+
+__all__ = ["COPY_AGAIN", "Open", "abort_steps", "open_transactions", "stop", "stopped"]
+
+CODES: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
+COPY_AGAIN: Final = Step(
+    "Copy the directory again, or read the directory of a stopped broker or of a snapshot of the file system: this copy"
+    " does not prove it.",
+    "kafkalog txn-audit --snapshot DIR",
+)
+_MOST: Final = 20  # incidents of one cause; more become one
+_SHOWN: Final = 20  # transactions of an incident that steps and events name
+_SAID: Final = {
+    "data-after-marker": "its data arrived after the marker that ended it",
+    "partition-not-registered": "the partition was never added to the transaction at the coordinator",
+    "marker-missing": "the coordinator completed it, but its marker is not in the log",
+    "superseded-epoch": "the coordinator's transaction of this producer has a newer epoch",
+    "id-expired": "the coordinator has forgotten its transactional id",
+    "producer-replaced": "its transactional id has another producer id now",
+    "producer-unknown": f"no partition of {STATE_TOPIC} names its producer",
+    "no-leader": "the partition had no leader to write its marker",
+}
+
+
+class Open(NamedTuple):
+    """An open transaction that a finding reports, with its row of ``notable`` and the coordinator's records."""
+
+    finding: Row
+    row: Row
+    decided: Decided
+    since: Since | None
+
+    @property
+    def place(self) -> str:
+        """Return the partition as Kafka's tools write it."""
+        return f"{self.row['topic']}-{self.row['partition']}"
+
+    @property
+    def who(self) -> str:
+        """Name whose transaction it is."""
+        name, producer = self.row["transactional_id"], self.row["producer_id"]
+        return f"producer {producer}" if name is None else f"{name} (producer {producer})"
+
+
+def open_transactions(known: Known, findings: Iterable[Row]) -> list[Open]:
+    """Return the open transactions that findings report."""
+    rows = {
+        (row["log"], row["producer_id"], row["first_offset"]): row
+        for of_log in known.transactions.values()
+        for row in of_log
+    }
+    found = []
+    for finding in findings:
+        row = rows.get((finding["log"], finding["producer_id"], finding["offset"])) or _row_of(finding)
+        found.append(Open(finding, row, decided(known, row), since(known, row)))
+    return found
+
+
+def _row_of(finding: Row) -> Row:
+    """Return what a finding alone says of a transaction: another reading of the log no longer has its row."""
+    empty = dict.fromkeys(
+        ("transactional_id", "cause", "records", "first_timestamp_ms", "not_before_ms", "not_after_ms")
+    )
+    return {**empty, "state": "undecided", "first_offset": finding["offset"], **finding}
+
+
+def stopped(known: Known, pool: Pool) -> Iterator[Incident]:
+    """Yield the incidents of transactions that are open, one for each cause."""
+    groups: dict[tuple[object, ...], list[Open]] = {}
+    for one in open_transactions(known, pool.take(*CODES)):
+        groups.setdefault(_key(known, one), []).append(one)
+    by_cause: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    for key in groups:
+        by_cause.setdefault(key[:3], []).append(key)
+    for cause, keys in by_cause.items():
+        if len(keys) > _MOST:
+            yield stop(known, pool, [one for key in keys for one in groups[key]], cause)
+        else:
+            for key in keys:
+                yield stop(known, pool, groups[key], key)
+
+
+def _key(known: Known, one: Open) -> tuple[object, ...]:
+    """Return what transactions of one incident share: first the cause, how certain it is, and the code."""
+    cause, who = _cause(known, one)
+    return cause, one.finding["certainty"], one.finding["code"], *who
+
+
+def _cause(known: Known, one: Open) -> tuple[str, tuple[object, ...]]:
+    code, cause = one.finding["code"], one.row["cause"]
+    if cause in ("copied-while-running", "state-partition-missing"):
+        return cause, ()
+    if code == "transaction-overdue":
+        return "overdue", (one.row["producer_id"],)
+    if (without := _leaderless(known, one)) is not None:
+        return "no-leader", (without.leader, without.since)
+    if code == "transaction-pending":
+        return "decided", (one.row["producer_id"],)
+    return cause if cause in _SAID else "other", (one.row["producer_id"],)
+
+
+def _leaderless(known: Known, one: Open) -> Leaderless | None:
+    """Return the time without a leader that kept a decision's marker away."""
+    rows = known.leadership.get((one.row["topic"], one.row["partition"]), [])
+    if one.finding["code"] == "transaction-pending":
+        return leaderless_now(rows)
+    if one.row["cause"] != "marker-missing" or one.decided.prepared is None:
+        return None
+    return leaderless_at(rows, one.decided.prepared["last_update_timestamp_ms"])
+
+
+def stop(known: Known, pool: Pool, every: list[Open], key: tuple[object, ...]) -> Incident:
+    """Make the incident of some open transactions of one cause."""
+    cause = str(key[0])
+    incident = Incident(
+        "consumers-stopped", cause, key[3:] or _places(every), severity_of(one.finding for one in every)
+    )
+    if cause == "copied-while-running":
+        incident.kind = "copy-skewed"
+    incident.cluster_id = known.cluster_id
+    incident.certainty = every[0].finding["certainty"] or "proved"
+    incident.findings = [one.finding["id"] for one in every]
+    describe(known, incident, every)
+    incident.title = _title(incident, every)
+    incident.steps = _steps(known, incident, every)
+    _with_groups(incident, pool)
+    return incident
+
+
+def _places(every: list[Open]) -> tuple[object, ...]:
+    first = min(every, key=lambda one: (one.place, one.row["first_offset"]))
+    return first.place, first.row["first_offset"], first.row["producer_id"]
+
+
+def describe(known: Known, incident: Incident, every: list[Open]) -> None:
+    """Fill in who, where, since when, how many records, what happened, and what consumers see."""
+    incident.partitions |= {(one.row["topic"], one.row["partition"]) for one in every}
+    incident.transactional_ids |= {one.row["transactional_id"] for one in every} - {None}
+    incident.producer_ids |= {one.row["producer_id"] for one in every}
+    incident.transactions = len({(one.row["producer_id"], one.row.get("producer_epoch")) for one in every})
+    if len(incident.partitions) == 1:
+        incident.first_offset = min(one.row["first_offset"] for one in every)
+        incident.last_offset = max(one.row["last_offset"] for one in every)
+    incident.records = sum(one.row["records"] or 0 for one in every)
+    times = [one.since for one in every if one.since is not None]
+    incident.since = min(times, default=None)
+    for one in every[:_SHOWN]:
+        incident.events += one.decided.events(one.place)
+        incident.events.append(_opened(one))
+        without = _leaderless(known, one)
+        if without is not None and without.event() not in incident.events:
+            incident.events.append(without.event())
+    incident.consumers = _consumers(known, every)
+
+
+def _opened(one: Open) -> Event:
+    place = offsets(one.row["first_offset"], one.row["last_offset"])
+    time, clock = (None, "producer") if one.since is None else one.since
+    what = f"{many(one.row['records'] or 0, 'record')} of {one.who} at {place} of {one.place}: no marker ends them."
+    return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
+
+
+def _consumers(known: Known, every: list[Open]) -> Consumers:
+    at: dict[str, tuple[int, int]] = {}
+    for one in every:
+        log = known.logs.get(one.finding["log"], {})
+        end, stable = log.get("log_end_offset"), log.get("last_stable_offset")
+        first = min(one.row["first_offset"], one.row["first_offset"] if stable is None else stable)
+        waits = 0 if end is None else end - first
+        at[one.place] = min(at.get(one.place, (first, waits)), (first, waits))
+    lines = [
+        f"{place}: nothing from offset {first} on, {many(waits, 'offset')} wait" for place, (first, waits) in at.items()
+    ]
+    records = sum(one.row["records"] or 0 for one in every)
+    return Consumers(
+        f"{listed(lines, _SHOWN)}.", f"Everything, the {many(records, 'record')} of open transactions included."
+    )
+
+
+def _title(incident: Incident, every: list[Open]) -> str:
+    one, code, proved = every[0], every[0].finding["code"], incident.certainty == "proved"
+    where = incident.where()
+    at = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
+    began = "" if incident.since is None else f" since {iso(incident.since.time)}"
+    number = incident.transactions or 0
+    who = f"a transaction of {one.who}" if number == 1 else f"{number} transactions"
+    if incident.kind == "copy-skewed":
+        return f"{who.capitalize()} in {where} ended after this copy, or never: the copy is too early to show it."
+    verb = "stops" if number == 1 else "stop"
+    stops = f"{verb} read_committed consumers of {where}{at}{began}"
+    if code == "transaction-hanging":
+        hanging = who.replace("a transaction", "a hanging transaction").replace("transactions", "hanging transactions")
+        why = _SAID.get(incident.cause, "the coordinator will never end it")
+        if not proved:
+            return f"{capital(who)} may hang: {why if number == 1 else incident.cause}. It {stops}."
+        return f"{capital(hanging)} {stops}: {why if number == 1 else _plural(why)}."
+    if code == "transaction-pending":
+        how = "decided"
+        if number == 1:
+            how = "decided to commit" if one.decided.committed else "decided to abort"
+        missing = " has no leader to take the marker" if incident.cause == "no-leader" else " does not have its marker"
+        return f"{capital(who)}, which the coordinator {how}, {stops}: {where}{missing}."
+    if code == "transaction-overdue":
+        return f"{capital(who)}, open for longer than the timeout allows, {stops}."
+    return f"{capital(who)} {stops}; the records of the coordinator that would say why are not in these inputs."
+
+
+def _plural(why: str) -> str:
+    return why.replace("completed it", "completed them").replace("its ", "their ").replace("marker is", "markers are")
+
+
+def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
+    code = every[0].finding["code"]
+    if code == "transaction-undecided" and incident.cause == "state-partition-missing":
+        return [Step(f"Add the directories of the brokers that have the other partitions of {STATE_TOPIC}.",
+                     "kafkalog txn-audit DIR OTHER_BROKERS_DIR")]  # fmt: skip
+    if code == "transaction-pending":
+        return _pending_steps(known, incident, every)
+    if incident.certainty != "proved" or code == "transaction-undecided":
+        return [COPY_AGAIN]
+    if code == "transaction-overdue":
+        return [
+            Step("Look at the coordinator: the broker that leads this id's partition of __transaction_state aborts it"
+                 " within ten seconds after the timeout. If the cluster is stopped, it does so after the start.",
+                 f"kafka-transactions.sh --bootstrap-server HOST:PORT describe --transactional-id {one_id(every)}")
+        ]  # fmt: skip
+    return abort_steps(every)
+
+
+def one_id(every: list[Open]) -> str:
+    return next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
+
+
+def _pending_steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
+    where, now = incident.where(), "" if known.now < 0 else f" at {iso(known.now)}, the newest time in the files"
+    steps = []
+    if incident.cause == "no-leader":
+        without = _leaderless(known, every[0])
+        broker = "" if without is None or without.leader is None else f": start broker {without.leader}, which led it"
+        steps.append(Step(f"Give {where} a leader{broker}.", None))
+    steps.append(
+        Step(
+            f"Let the coordinator end it: it was pending{now}, when the files end. The coordinator sends the marker"
+            " again until the partition's leader takes it. Do not abort it: it is decided."
+        )
+    )
+    if incident.certainty != "proved":
+        steps.append(COPY_AGAIN)
+    return steps
+
+
+def abort_steps(every: list[Open]) -> list[Step]:
+    """Return the steps that end hanging transactions: what each abort discards comes before its command."""
+    steps = []
+    for one in every[:_SHOWN]:
+        place = offsets(one.row["first_offset"], one.row["last_offset"])
+        records = many(one.row["records"] or 0, "record")
+        if one.decided.committed and one.row["cause"] == "marker-missing":
+            text = (f"Save {records} of {one.who} at {place} of {one.place}, {one.decided.said()}: the abort discards"
+                    " what was committed, and no other command ends the transaction.")  # fmt: skip
+            command = (
+                f"kafkalog dump --format ndjson --table records --producer-id {one.row['producer_id']} --offset"
+                f" {one.row['first_offset']}..{one.row['last_offset']} -o saved.ndjson {quote(one.finding['file'])}"
+            )
+            steps.append(Step(text, command))
+        text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
+        steps.append(Step(f"{text} at {place}.", one.finding["remedy"]))
+    if len(every) > _SHOWN:
+        steps.append(Step(f"{len(every) - _SHOWN} more: each finding has its command in the column remedy.", None))
+    return steps
+
+
+def _with_groups(incident: Incident, pool: Pool) -> None:
+    """Add the groups whose offset commits an open transaction holds back."""
+    numbers = {number for topic, number in incident.partitions if topic == OFFSETS_TOPIC}
+    if not numbers:
+        return
+    held = pool.take(
+        "offsets-pending",
+        when=lambda row: row["partition"] in numbers and row["producer_id"] in incident.producer_ids,
+    )
+    for finding in held:
+        incident.findings.append(finding["id"])
+        incident.events.append(
+            Event(None if incident.since is None else incident.since.time, "broker", finding["file"], None,
+                  f"{finding['message']}.")
+        )  # fmt: skip

@@ -1,0 +1,214 @@
+"""A whole answer: log directories to rows, each segment read once, keys again where they are asked for."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from kafkalog.auditing.space.causes import judge, settle_broker
+from kafkalog.auditing.space.log_space import LogSpace, read_space
+from kafkalog.auditing.space.next_start import next_start_row
+from kafkalog.auditing.space.rows import blocker_rows, folder_of, segment_rows, space_rows
+from kafkalog.auditing.space.settings import Settings
+from kafkalog.auditing.space.verdict import Verdict
+from kafkalog.auditing.topics import Metadata, cluster_metadata
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.log.chunk import Limits
+from kafkalog.log.clusters import Cluster, open_clusters
+from kafkalog.log.names import FileKind, parse_name
+from kafkalog.quantities import When, at_newest
+from kafkalog.tables import Table
+from kafkalog.tables.space import BLOCKERS, NEXT_START, SPACE, SPACE_SEGMENTS
+
+__all__ = ["Held", "Space", "SpaceOptions", "measure"]
+
+_KINDS: Final = {
+    FileKind.LOG: "segments",
+    FileKind.OFFSET_INDEX: "indexes",
+    FileKind.TIME_INDEX: "indexes",
+    FileKind.TXN_INDEX: "indexes",
+    FileKind.PRODUCER_SNAPSHOT: "producer snapshots",
+    FileKind.KRAFT_SNAPSHOT: "metadata snapshots",
+}
+_SMALL: Final = 64 << 20  # bytes of a partition whose keys are read unasked
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceOptions:
+    """How space is measured. `now` is in ms; `keys` reads the keys of all partitions, not of small ones alone."""
+
+    limits: Limits = field(default_factory=Limits)
+    now: When | None = None
+    keys: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+    topics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+class Held(NamedTuple):
+    """A partition's directory with what holds its bytes; `home` is its log directory."""
+
+    home: str
+    topic: str
+    folder: str
+    all_bytes: int
+    found: Verdict
+
+
+class Judged(NamedTuple):
+    """A partition's directory and all that holds its bytes, the most first."""
+
+    log: LogSpace
+    verdicts: list[Verdict]
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpace:
+    """The directories of one cluster, for what is only asked for by name."""
+
+    logs: list[Judged]
+    metadata: Metadata | None
+    limits: Limits
+
+    def sections(self, tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]]]:
+        """Yield the rows of the tables about the next start, transactions, producers and clocks."""
+        logs = [one.log for one in self.logs]
+        if NEXT_START.name in tables:
+            for log in logs:
+                yield NEXT_START, next_start_row(log, self.metadata, self.limits)
+
+
+@dataclass(slots=True)
+class Space:
+    """Partitions' directories with what holds their bytes, biggest first, and what could not be read."""
+
+    logs: list[Judged] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    moments: list[tuple[int, str]] = field(default_factory=list)
+    clusters: list[ClusterSpace] = field(default_factory=list)
+
+    def items(self, tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
+        """Yield the rows of these tables, and findings; what holds bytes is a note."""
+        yield from self.findings
+        for log, found, _ in self.logs:
+            if found[0].cause != "none":
+                yield _note(log, found[0])
+        for table, rows in ((SPACE, space_rows), (SPACE_SEGMENTS, segment_rows), (BLOCKERS, blocker_rows)):
+            if table.name in tables:
+                for one in self.logs:
+                    for row in rows(one.log, one.verdicts, one.now):
+                        yield table, row
+        for cluster in self.clusters:
+            yield from cluster.sections(tables)
+
+    def held(self) -> Iterator[Held]:
+        """Yield what a tree shows of each partition's directory, biggest first."""
+        for log, found, _ in self.logs:
+            yield Held(log.node.home, log.directory.topic, folder_of(log), log.all_bytes, found[0])
+
+    def kinds(self, home: str) -> list[tuple[str, int]]:
+        """Return the bytes in each kind of file of a log directory, most first."""
+        sizes: Counter[str] = Counter()
+        for log, _, _ in self.logs:
+            if log.node.home == home:
+                for name, identity in log.directory.files.items():
+                    sizes[_kind(name, log.directory.suffix)] += 0 if identity is None else identity.size
+        return sizes.most_common()
+
+
+def measure(paths: Sequence[str | os.PathLike[str]], options: SpaceOptions | None = None) -> Space:
+    """Say where the bytes of log directories are, and what holds them."""
+    options = options or SpaceOptions()
+    clusters, unreadable = open_clusters(paths)
+    space = Space(unreadable=unreadable)
+    for cluster in clusters:
+        _cluster(cluster, options, space)
+    space.logs.sort(key=lambda one: -one.log.all_bytes)
+    return space
+
+
+def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
+    """Measure the directories of one cluster, broker by broker."""
+    metadata = cluster_metadata(cluster.nodes, options.limits, space.findings.append)
+    settings = Settings(metadata, options.properties, options.topics)
+    logs = [
+        read_space(
+            node, directory, settings.of_topic(
+                directory.topic, node.node_id, was_cleaned="cleaner" in directory.checkpoints
+            ), settings.of_broker(node.node_id),
+            options.limits,
+        )
+        for node in cluster.nodes
+        for directory in node.partitions
+    ]  # fmt: skip
+    now, source = _now(cluster, logs, metadata.newest if metadata is not None else -1, options)
+    space.moments.append((now, source))
+    for node in cluster.nodes:
+        space.findings += node.findings
+    judged = [Judged(log, _judged(log, now, options, space), now) for log in logs]
+    brokers: dict[str, list[tuple[LogSpace, list[Verdict]]]] = {}
+    for log, verdicts, _ in judged:
+        brokers.setdefault(log.node.node_id or log.node.home, []).append((log, verdicts))
+    for of_broker in brokers.values():
+        settle_broker(of_broker, now)
+    for one in judged:
+        one.verdicts.sort(key=lambda found: -found.weight)
+    space.logs += judged
+    space.clusters.append(ClusterSpace(judged, metadata, options.limits))
+
+
+def _judged(log: LogSpace, now: int, options: SpaceOptions, space: Space) -> list[Verdict]:
+    """Judge one directory, without its keys where its records can't be read any more."""
+    try:
+        return judge(log, now, options.limits, is_keyed=options.keys or log.log_bytes < _SMALL)
+    except UnreadableError as error:
+        directory = log.directory
+        space.findings.append(
+            Finding.of(
+                "file-unreadable", directory.log, str(error), log=directory.log, topic=directory.topic,
+                partition=directory.partition,
+            )
+        )  # fmt: skip
+        return judge(log, now, options.limits, is_keyed=False)
+
+
+def _kind(name: str, suffix: str) -> str:
+    """Say what kind of bytes a file has."""
+    parsed = parse_name(name)
+    return "left over" if suffix or parsed.removed else _KINDS.get(parsed.kind, "other files")
+
+
+def _note(log: LogSpace, found: Verdict) -> Finding:
+    size = "" if found.bytes is None else f", {found.bytes} of {log.all_bytes} bytes would go without it"
+    message = f"{found.cause}{size}: {found.evidence}"
+    return Finding.of(
+        "space-held", log.directory.log, message, log=log.directory.log, topic=log.directory.topic,
+        partition=log.directory.partition, offset=found.since_offset,
+    )  # fmt: skip
+
+
+def _now(cluster: Cluster, logs: Sequence[LogSpace], newest_metadata: int, options: SpaceOptions) -> tuple[int, str]:
+    """Choose the moment of the question, and say where it is from."""
+    default, source = _present(cluster, logs, newest_metadata)
+    return at_newest(options.now, default), source if options.now is None else "--now"
+
+
+def _present(cluster: Cluster, logs: Sequence[LogSpace], newest_metadata: int) -> tuple[int, str]:
+    if any(node.running for node in cluster.nodes):
+        return time.time_ns() // 1_000_000, "this computer's clock, as the broker is running"
+    newest = max([newest_metadata, *(log.facts.newest_broker for log in logs)], default=-1)
+    if newest >= 0:
+        return newest, "the newest time that a broker wrote"
+    times = [
+        identity.mtime_ns // 1_000_000
+        for log in logs
+        for identity in log.directory.files.values()
+        if identity is not None
+    ]
+    return max(times, default=time.time_ns() // 1_000_000), "the newest file"

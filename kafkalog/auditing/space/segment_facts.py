@@ -1,0 +1,148 @@
+"""What one pass over a segment shows of its bytes: times, delete horizons, control batches, batches no one can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from kafkalog.auditing.partition import SegmentScan, scan_segment
+from kafkalog.errors import UnreadableError
+from kafkalog.format import kernel
+from kafkalog.format.batch import CONTROL, DELETE_HORIZON
+from kafkalog.log.chunk import Chunk, Limits
+from kafkalog.log.logdir import PartitionDirectory, Segment
+from kafkalog.log.readers import segment_chunks
+
+__all__ = ["SegmentFacts", "future_batches", "read_segment"]
+
+_MOST: Final = 100  # batches that can't be read are listed
+
+
+@dataclass(slots=True)
+class SegmentFacts:
+    """A segment's scan, and what the cleaner and retention go by. Times are in ms, -1 where there is none.
+
+    `first_timestamp` is the first batch's largest, `largest` the segment's. `horizons` are the earliest and the latest
+    delete horizon in its batches. `unreadable` are offsets and positions of batches that the cleaner can't read:
+    checksums do not matter to it.
+    """
+
+    segment: Segment
+    modified: int = -1
+    first_timestamp: int = -1
+    largest: int = -1
+    horizons: tuple[int, int] | None = None
+    batches: int = 0
+    control_batches: int = 0
+    control_bytes: int = 0
+    newest_magic: int = -1
+    unreadable: list[tuple[int, int]] = field(default_factory=list)
+    scan: SegmentScan = field(init=False)
+    _doubtful: dict[int, int] = field(default_factory=dict)
+
+    def take(self, chunk: Chunk) -> None:
+        """Take in the batches of a chunk."""
+        heads = chunk.heads.numpy()
+        if not heads.shape[1]:
+            return
+        valid = heads[kernel.VALID] != 0
+        for row in np.flatnonzero(~valid)[:_MOST]:
+            self._doubtful[int(heads[kernel.POSITION][row])] = int(heads[kernel.BASE_OFFSET][row])
+        times = heads[kernel.MAX_TIMESTAMP][valid]
+        if not len(times):
+            return
+        if not self.batches:
+            self.first_timestamp = int(times[0])
+        self.batches += len(times)
+        self.largest = max(self.largest, int(times.max()))
+        self.newest_magic = max(self.newest_magic, int(heads[kernel.MAGIC][valid].max()))
+        modern = valid & (heads[kernel.MAGIC] >= 2)
+        attributes = heads[kernel.ATTRIBUTES]
+        dated = heads[kernel.BASE_TIMESTAMP][modern & (attributes & DELETE_HORIZON != 0)]
+        if len(dated):
+            low, high = int(dated.min()), int(dated.max())
+            known = self.horizons or (low, high)
+            self.horizons = (min(low, known[0]), max(high, known[1]))
+        control = modern & (attributes & CONTROL != 0)
+        self.control_batches += int(control.sum())
+        self.control_bytes += int(heads[kernel.SIZE][control].sum())
+
+    def settle(self, limits: Limits) -> None:
+        """Say which batches with a wrong checksum can be read all the same, as the cleaner would."""
+        readable = _readable(self.segment, self._doubtful, limits) if self._doubtful else set()
+        for extent in self.scan.damaged:
+            if extent.position not in readable and len(self.unreadable) < _MOST:
+                after = -1 if extent.last_offset is None else extent.last_offset
+                self.unreadable.append((self._doubtful.get(extent.position, after + 1), extent.position))
+
+
+def read_segment(directory: PartitionDirectory, segment: Segment, limits: Limits) -> SegmentFacts:
+    """Read a segment once: for the audit's fold and for its bytes."""
+    facts = SegmentFacts(segment)
+
+    def chunks() -> Iterator[Chunk]:
+        for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+            facts.take(chunk)
+            yield chunk
+
+    facts.scan = scan_segment(directory, segment, limits, chunks())
+    identity = directory.files.get(segment.path.rpartition("/")[2])
+    if identity is not None:
+        facts.modified = identity.mtime_ns // 1_000_000
+    facts.settle(limits)
+    return facts
+
+
+def _readable(segment: Segment, doubtful: dict[int, int], limits: Limits) -> set[int]:
+    """Return the positions of the doubtful batches whose records can all be read."""
+    found = set()
+    try:
+        for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+            heads = chunk.heads
+            for row in range(heads.count):
+                if heads.cell(kernel.POSITION, row) not in doubtful:
+                    chunk.skip(row)
+            rows = [row for row in range(heads.count) if heads.cell(kernel.SECTION_START, row) >= 0]
+            for _ in chunk.records():
+                pass
+            for row in rows:
+                whole = heads.cell(kernel.DECODED, row) == heads.cell(kernel.COUNT, row)
+                if whole and not heads.cell(kernel.ERROR, row):
+                    found.add(heads.cell(kernel.POSITION, row))
+    except UnreadableError:
+        return set()
+    return found
+
+
+def future_batches(segment: Segment, now: int, limits: Limits) -> tuple[int, int | None, int]:
+    """Look for times after `now`: (the segment's largest time up to then, the first record after it, its time).
+
+    A batch that holds both is known by its first record's time. The record is None where there is none.
+    """
+    largest, where, when = -1, None, -1
+    for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        heads = chunk.heads
+        times, starts = heads.column(kernel.MAX_TIMESTAMP), heads.column(kernel.BASE_TIMESTAMP)
+        ahead = [row for row in range(heads.count) if times[row] > now and heads.cell(kernel.VALID, row)]
+        for row in range(heads.count):
+            if heads.cell(kernel.VALID, row):
+                largest = max(largest, times[row] if times[row] <= now else starts[row] if starts[row] <= now else -1)
+        if ahead and where is None:
+            for row in range(heads.count):
+                if row != ahead[0]:
+                    chunk.skip(row)
+            where, when = heads.cell(kernel.BASE_OFFSET, ahead[0]), times[ahead[0]]
+            where, when = _first_after(chunk, now) or (where, when)
+    return largest, where, when
+
+
+def _first_after(chunk: Chunk, now: int) -> tuple[int, int] | None:
+    for block in chunk.records():
+        times, offsets = block.recs.column(kernel.TIMESTAMP), block.recs.column(kernel.OFFSET)
+        for number, time in enumerate(times):
+            if time > now:
+                return offsets[number], time
+    return None

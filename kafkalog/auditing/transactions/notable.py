@@ -1,0 +1,89 @@
+"""The transactions that incidents tell of: open ones, those with a cause, those that only a lost history has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.auditing.transactions.moments import Moments
+from kafkalog.tables.notable import NOTABLE
+from kafkalog.txn import extents
+from kafkalog.txn.columns import NONE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["NEWEST_ABORTED", "notable_rows"]
+
+NEWEST_ABORTED: Final = 20  # of each log
+
+
+def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of ``transactions`` of a log that incidents need, each with the brokers' times around its data.
+
+    Finished ones are among them if their verdict does not follow from their marker alone, if their decision was another
+    one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
+    from the leader's.
+    """
+    moments = Moments(log.partition)
+    rows, words = log.verdicts.of_places(_places(log))
+    for row, name, state, certainty, cause in zip(
+        rows, words.transactional_id, words.state, words.certainty, words.cause, strict=True
+    ):
+        first = row["first_offset"]
+        bracket = None if first == NONE else moments.bracket(first)
+        yield NOTABLE.of(
+            log=log.partition.directory.log,
+            topic=log.partition.directory.topic,
+            partition=log.partition.directory.partition,
+            producer_id=row["producer_id"],
+            producer_epoch=_cell(row["last_epoch"]),
+            transactional_id=name,
+            state=state,
+            first_offset=_cell(first),
+            last_offset=_cell(row["last_offset"]),
+            marker_offset=_cell(row["marker_offset"]),
+            marker_epoch=_cell(row["marker_epoch"]),
+            coordinator_epoch=_cell(row["coordinator_epoch"]),
+            batches=row["batches"],
+            records=row["records"],
+            size_bytes=row["size"],
+            first_timestamp_ms=_cell(row["min_timestamp"]),
+            last_timestamp_ms=_cell(row["max_timestamp"]),
+            marker_timestamp_ms=_cell(row["marker_timestamp"]),
+            certainty=certainty,
+            cause=cause,
+            not_before_ms=None if bracket is None or bracket.before < 0 else bracket.before,
+            not_after_ms=None if bracket is None or bracket.after == _NEVER else bracket.after,
+        )
+
+
+_NEVER: Final = 2**63 - 1
+
+
+def _cell(value: int) -> int | None:
+    return None if value == NONE else value
+
+
+def _places(log: LogAudit) -> NDArray[np.intp]:
+    """Return the numbers of the notable rows, in the order of the log."""
+    chosen = [np.fromiter(log.verdicts.special, np.intp, len(log.verdicts.special))]
+    aborted = np.empty((2, 0), np.int64)  # numbers, markers
+    broken = np.array(sorted(log.judged.broken), np.int64)
+    start = 0
+    for rows in log.verdicts.rows.blocks("first_offset", "last_offset", "marker_offset", "marker_type"):
+        marker = rows["marker_offset"]
+        ended = np.flatnonzero((rows["first_offset"] != NONE) & (rows["marker_type"] == extents.ABORT))
+        chosen.append(start + np.flatnonzero(np.isin(marker, broken)))
+        aborted = np.concatenate([aborted, [start + ended, marker[ended]]], axis=1)
+        aborted = aborted[:, np.argsort(aborted[1], kind="stable")[-NEWEST_ABORTED:]]
+        if log.fork is not None:
+            chosen.append(start + np.flatnonzero(np.maximum(rows["last_offset"], marker) >= log.fork))
+        start += len(rows)
+    places = np.unique(np.concatenate([*chosen, aborted[0].astype(np.intp)]))
+    rows = log.verdicts.rows.take(places)
+    begins = np.where(rows["first_offset"] != NONE, rows["first_offset"], rows["marker_offset"])
+    return places[np.argsort(begins, kind="stable")]

@@ -1,0 +1,97 @@
+"""The words of columns: states, causes and certainties, each with its column and its meaning."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["WORDS"]
+
+STATES: Final = {
+    "committed": "A COMMIT marker ended the transaction in this log.",
+    "aborted": "An ABORT marker ended the transaction in this log.",
+    "ongoing": "The transaction is open; the coordinator's record says Ongoing and lists the partition.",
+    "commit-pending": "The coordinator has decided to commit the transaction, but the marker is not in this log.",
+    "abort-pending": "The coordinator has decided to abort the transaction, but the marker is not in this log.",
+    "hanging": "The transaction is open, and the coordinator will never end it.",
+    "undecided": "The transaction is open, and the files do not show why: see its cause.",
+}
+CAUSES: Final = {
+    "marker-without-data": "Only a marker: nothing was written here, or its data was cleaned or trimmed.",
+    "late-data-adopted": "Data of an older epoch was left open, and the marker of the producer's next transaction ended"
+    " it.",
+    "administrator-abort": "An ABORT marker that the coordinator did not decide: a tool wrote it.",
+    "begins-before-log": "The data is before the log's start; the producer snapshot there names it.",
+    "data-after-marker": "Hangs: the data arrived after the marker of the transaction that listed the partition.",
+    "partition-not-registered": "Hangs: the partition was never added to the transaction at the coordinator.",
+    "marker-missing": "Hangs: the coordinator completed the transaction, but the marker is not in this log.",
+    "superseded-epoch": "Hangs: the coordinator's transaction of this producer has a newer epoch.",
+    "id-expired": "Hangs: the coordinator has forgotten the transactional id.",
+    "producer-replaced": "Hangs: the transactional id now has another producer id.",
+    "producer-unknown": "Hangs: all partitions of __transaction_state are available, and none names the producer id.",
+    "replica-behind": "Another replica has the marker; this one ends before it.",
+    "state-partition-missing": "Undecided: a missing partition of __transaction_state may know the producer id.",
+    "copied-while-running": "The state partition was copied before the transaction began, or this log before its marker"
+    " came.",
+}
+INCIDENT_CAUSES: Final = {
+    "no-leader": "The partition had no leader to write the marker, or has none now.",
+    "decided": "The coordinator decided the transaction; its marker is not here, and the partition has a leader.",
+    "overdue": "The transaction is older than its timeout, and the coordinator has not aborted it.",
+    "other": "None of the causes that have a word; the findings say more.",
+    "unclean-election": "A broker became leader without being in sync: what it did not have is lost.",
+    "log-cut-short": "The end of the log is gone: other files know a later end.",
+    "missing-offsets": "Offsets are missing inside the log.",
+    "marker-lost": "The log has lost a committed transaction with its marker, and no file shows why.",
+    "damaged-bytes": "The bytes are no whole batch, or their CRC does not match.",
+    "malformed-batches": "Batches with a matching CRC break a rule of Kafka's format.",
+    "foreign-segment": "A segment of another partition is in the place of the partition's own.",
+    "replicas-differ": "Replicas hold different batches at the same offsets.",
+    "administrator": "A tool wrote the marker, for example kafka-transactions.sh abort.",
+    "late-data": "Data of an older epoch came after its own marker.",
+    "foreign-marker": "A marker that no coordinator decided.",
+    "takeover": "Another producer asked for an epoch of the same transactional id.",
+    "timeout": "The transaction was open for longer than its timeout.",
+    "client": "The producer itself aborted.",
+    "indexes": "Indexes or producer snapshots of segments.",
+    "checkpoints": "Files of a log directory: checkpoints, meta.properties, quorum-state.",
+    "partitions-absent": "Partitions that the metadata assigns to a broker are not in its directories.",
+    "not-read": "Files or directories that could not be read.",
+    "evidence-changed": "Files are not those of the earlier verification.",
+    "cluster-ids": "Directories with different cluster ids.",
+    "topic-ids": "Directories with one cluster id, but other topic ids for the same topics.",
+}
+CERTAINTIES: Final = {
+    "proved": "The files show it beyond doubt.",
+    "unless-copied-while-running": "The copy may have missed what came later: copy again and look whether it is still"
+    " so.",
+    "damage-between": "There are unreadable bytes between the transaction's first batch and its end: its marker may"
+    " have been there.",
+    "possible": "A legal cause is possible, too.",
+}
+GAP_KINDS: Final = {
+    "legal": "Retention, compaction or the log's start explains why the offsets are missing.",
+    "damage": "The offsets were lost.",
+    "unexplained": "No file shows a legal cause, and none rules it out.",
+}
+GAP_CAUSES: Final = {
+    "below-log-start": "Retention or deleteRecords moved the log start offset past the gap.",
+    "compaction": "The cleaner was there: below its checkpoint, up to the end of that segment.",
+    "cleaned-aborted-data": "The cleaner was there, and a .txnindex lists an aborted transaction at these offsets.",
+    "removed-marker": "The cleaner was there, and one offset is missing: that of a marker whose data was gone.",
+    "unreadable-bytes": "The bytes at that place are no batch; a finding names them.",
+    "lost-segment": "A whole segment is missing between two files.",
+    "missing-batches": "Batches are missing, and no file shows a legal cause.",
+}
+
+# By word: what it is a word of, and what it means. A word may have several.
+WORDS: Final[dict[str, list[tuple[str, str]]]] = {}
+for _of, _meanings in (
+    ("state of a transaction", STATES),
+    ("cause of a transaction's state", CAUSES),
+    ("cause of an incident", INCIDENT_CAUSES),
+    ("certainty", CERTAINTIES),
+    ("kind of a gap", GAP_KINDS),
+    ("cause of a gap", GAP_CAUSES),
+):
+    for _word, _meaning in _meanings.items():
+        WORDS.setdefault(_word, []).append((_of, _meaning))

@@ -1,0 +1,126 @@
+"""Compressed files as streams: gzip, zstd and lz4, read piece by piece, each decoder with a ceiling.
+
+A stream that is cut or broken is an error, never a shorter file.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, BinaryIO, Final, Protocol
+
+from kafkalog.format.compression import DecompressionError
+
+__all__ = ["PACKED", "UnpackedStream"]
+
+PACKED: Final = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+_PIECE: Final = 1 << 16
+_ZSTD_PIECE: Final = 1 << 11  # its decoder gives all that a piece holds: 128 KiB for each 4 bytes
+_MAX_ZSTD_WINDOW: Final = 128 << 20
+
+
+class _Decoder(Protocol):
+    """One frame or member; `rest` are input bytes that it has not used."""
+
+    eof: bool
+    rest: bytes
+
+    def give(self, data: bytes, most: int) -> bytes:
+        """Decode more input, at most `most` bytes of output at once if the codec can; the rest waits in `rest`."""
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._decoder = zlib.decompressobj(31)
+        self.eof, self.rest = False, b""
+
+    def give(self, data: bytes, most: int) -> bytes:
+        found = self._decoder.decompress(data, most)
+        self.eof = self._decoder.eof
+        self.rest = self._decoder.unused_data if self.eof else self._decoder.unconsumed_tail
+        return found
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        import zstandard
+
+        self._decoder = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW).decompressobj()
+        self.eof, self.rest = False, b""
+
+    def give(self, data: bytes, _most: int) -> bytes:
+        found: bytes = self._decoder.decompress(data[:_ZSTD_PIECE])
+        self.eof = self._decoder.eof
+        self.rest = (self._decoder.unused_data if self.eof else b"") + data[_ZSTD_PIECE:]
+        return found
+
+
+class _Lz4:
+    def __init__(self) -> None:
+        import lz4.frame
+
+        self._decoder = lz4.frame.LZ4FrameDecompressor()
+        self.eof, self.rest = False, b""
+
+    def give(self, data: bytes, most: int) -> bytes:
+        waits = self._decoder.needs_input
+        found: bytes = self._decoder.decompress(data if waits else b"", most)
+        self.eof = self._decoder.eof
+        self.rest = ((self._decoder.unused_data or b"") if self.eof else b"") + (b"" if waits else data)
+        return found
+
+
+_DECODERS: Final[dict[str, Any]] = {"gzip": _Gzip, "zstd": _Zstd, "lz4": _Lz4}
+
+
+class UnpackedStream:
+    """What a compressed file contains: frames or members one after the other; other bytes after them are ignored.
+
+    Raises DecompressionError where the file is cut or broken.
+    """
+
+    def __init__(self, file: BinaryIO, codec: str) -> None:
+        self._file = file
+        self._codec = codec
+        self._magic = next(magic for magic, name in PACKED.items() if name == codec)
+        self._decoder: _Decoder = _DECODERS[codec]()
+        self._input = b""
+        self._output = bytearray()
+        self._ended = False
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, fewer than `size` only at the end."""
+        while len(self._output) < size and not self._ended:
+            self._more(size)
+        found = bytes(memoryview(self._output)[:size])
+        del self._output[:size]
+        return found
+
+    def peek(self, size: int) -> bytes:
+        """Return the next bytes without moving on."""
+        found = self.read(size)
+        self._output[:0] = found
+        return found
+
+    def _more(self, size: int) -> None:
+        read = b"" if self._input else self._file.read(_PIECE)
+        data = self._input or read
+        if self._decoder.eof:
+            data += self._file.read(len(self._magic)) if len(data) < len(self._magic) else b""
+            if not data.startswith(self._magic):
+                self._ended = True
+                return
+            self._decoder = _DECODERS[self._codec]()
+        try:
+            found = self._decoder.give(data, max(size - len(self._output), _PIECE))
+        except (zlib.error, RuntimeError, ValueError, EOFError, MemoryError, _zstd_error()) as error:
+            raise DecompressionError(f"{self._codec}: {error}") from error
+        self._input = self._decoder.rest
+        self._output += found
+        if not data and not found and not self._decoder.eof:
+            raise DecompressionError(f"{self._codec}: the file is cut short", "compressed-stream-cut")
+
+
+def _zstd_error() -> type[Exception]:
+    import zstandard
+
+    return zstandard.ZstdError

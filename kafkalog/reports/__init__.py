@@ -1,0 +1,36 @@
+"""An audit as what other programs show: traces, events, metrics, test cases.
+
+Each form is a pure function from an audit's tables, so an audit that was just made and one that was written to Parquet
+give the same bytes.
+"""
+
+from __future__ import annotations
+
+from kafkalog.reports.junit import junit
+from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Axis, Lane, lanes_by_offset, lanes_by_time
+from kafkalog.reports.page import page
+from kafkalog.reports.prometheus import prometheus
+from kafkalog.reports.source import AuditSource, source_of, source_of_verification
+from kafkalog.reports.timesketch import timesketch
+from kafkalog.reports.trace import trace
+from kafkalog.reports.written import WrittenAudit
+
+__all__ = [
+    "EMPTY",
+    "GAP",
+    "LEGAL_GAP",
+    "STATE_RANKS",
+    "AuditSource",
+    "Axis",
+    "Lane",
+    "WrittenAudit",
+    "junit",
+    "lanes_by_offset",
+    "lanes_by_time",
+    "page",
+    "prometheus",
+    "source_of",
+    "source_of_verification",
+    "timesketch",
+    "trace",
+]

@@ -1,0 +1,54 @@
+"""An audit as JUnit's XML: a test case for each log, for a nightly check of backups.
+
+A log fails by a finding of severity ``error`` or ``warning`` that is about it; findings about no log are a case of
+their own. Source: the schema ``junit-10.xsd`` of Jenkins' xUnit plugin.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from xml.sax.saxutils import escape, quoteattr
+
+from kafkalog.reports.source import AuditSource
+
+__all__ = ["junit"]
+
+
+def junit(source: AuditSource) -> Iterator[bytes]:
+    """Yield the XML of one test suite."""
+    failures: dict[str | None, list[str]] = defaultdict(list)
+    for row in source.rows("findings"):
+        if row["severity"] != "note":
+            failures[row["log"]].append(f"{row['severity']}: {row['code']}: {row['file']}: {row['message']}")
+    logs = [(row["log"], f"{row['topic']}-{row['partition']}") for row in source.rows("partitions")]
+    elsewhere = [text for log, texts in failures.items() if log not in {log for log, _ in logs} for text in texts]
+    cases = [(name, log, failures.get(log, [])) for log, name in logs]
+    cases.append(("inputs", "whole audit", elsewhere if source.complete else [*elsewhere, source.verdict]))
+    failed = sum(bool(texts) for _, _, texts in cases)
+    yield (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
+        f'<testsuite name="kafkalog" tests="{len(cases)}" failures="{failed}" errors="0" skipped="0">\n'
+    ).encode()
+    for name, log, texts in cases:
+        yield f"<testcase name={_attribute(name)} classname={_attribute(log)}>".encode()
+        if texts:
+            body = escape(_clean("\n".join(texts)))
+            yield f"<failure message={_attribute(texts[0])}>{body}</failure>".encode()
+        yield b"</testcase>\n"
+    yield b"</testsuite>\n</testsuites>\n"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_clean(text))
+
+
+def _clean(text: str) -> str:
+    r"""Escape what XML 1.0 has no way to say: control characters, surrogates, U+FFFE and U+FFFF."""
+    return "".join(
+        character
+        if character in "\n\t" or (" " <= character <= "\ud7ff") or ("\ue000" <= character <= "\ufffd")
+        or character >= "\U00010000"
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )  # fmt: skip

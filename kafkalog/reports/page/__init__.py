@@ -1,0 +1,7 @@
+"""An audit as one page of HTML: it opens without a network, and can be read and printed without its script."""
+
+from __future__ import annotations
+
+from kafkalog.reports.page.page import page
+
+__all__ = ["page"]

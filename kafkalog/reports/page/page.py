@@ -1,0 +1,215 @@
+"""The page: its parts in order, and a Content-Security-Policy that lets nothing else run or load."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from kafkalog.escape import escape
+from kafkalog.reports.lanes import Lane, lanes_by_offset
+from kafkalog.reports.page.drawing import legend, picture
+from kafkalog.reports.page.elements import Content, Element, data, element, html
+from kafkalog.reports.page.packed import Packed, pack
+from kafkalog.reports.page.sections import (
+    INTERNAL,
+    incident_sections,
+    limited_table,
+    partition_order,
+    provenance_section,
+)
+from kafkalog.reports.source import AuditSource, transaction_rows
+from kafkalog.tables import TABLES
+from kafkalog.tables.audit import STATES
+
+__all__ = ["page"]
+
+_DRAWN_LANES: Final = 200  # in the picture without a script
+_CELLS: Final = 240
+_ONE_BY_ONE: Final = 300  # transactions that are drawn one by one in it
+_SAFE: Final = 2**53  # of a number in a script
+_TRANSACTIONS: Final = (
+    "topic", "partition", "producer_id", "transactional_id", "state", "first_offset", "last_offset", "records",
+    "first_timestamp_ms", "last_timestamp_ms", "certainty", "cause",
+)  # fmt: skip
+_PARTITIONS: Final = (
+    "topic", "partition", "node_id", "log_start_offset", "last_stable_offset", "log_end_offset", "segments",
+    "size_bytes", "records", "committed", "aborted", "open", "hanging", "gaps", "findings", "log",
+)  # fmt: skip
+_GAPS: Final = ("topic", "partition", "first_offset", "last_offset", "count", "kind", "cause", "file", "position")
+_PRODUCERS: Final = (
+    "topic", "partition", "producer_id", "transactional_id", "first_epoch", "last_epoch", "transactions", "committed",
+    "aborted", "first_offset", "last_offset", "first_timestamp_ms", "last_timestamp_ms",
+)  # fmt: skip
+_LANES: Final = {"log": "partitions", "topic": "topics", "id": "transactional ids", "producer": "producers"}
+_FINDINGS: Final = ("severity", "code", "certainty", "topic", "partition", "file", "position", "offset", "message")
+_OTHERS: Final[dict[str, tuple[str, ...]]] = {
+    "gaps": _GAPS, "producers": _PRODUCERS, "logs": (), "files": (), "replicas": (), "findings": _FINDINGS,
+}  # fmt: skip
+
+
+def page(source: AuditSource, provenance: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield the page in pieces, in UTF-8; `provenance` is what ``provenance.json`` has."""
+    style, script = _resource("report.css"), _resource("report.js")
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src 'sha256-{_digest(style)}';"
+        " base-uri 'none'; form-action 'none'"
+    )
+    yield b'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'.encode()
+    yield b'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    yield (
+        html(element("title", f"kafkalog: {source.verdict}")) + f"\n<style>{style}</style>\n</head>\n<body>\n"
+    ).encode()
+    for number, part in enumerate(_body(source, provenance)):
+        if number == 1:
+            yield b"<main>\n"
+        yield (html(part) + "\n").encode()
+    yield f"</main>\n<script>{script}</script>\n</body>\n</html>\n".encode()
+
+
+def _body(source: AuditSource, provenance: Mapping[str, Any]) -> Iterator[Element]:
+    incidents = list(source.rows("incidents"))
+    word = source.verdict.partition(":")[0]
+    yield element(
+        "header", element("h1", element("span", word, class_=f"verdict {word.lower()}"), source.verdict[len(word) :]),
+        element("p", source.totals), _contents(),
+    )  # fmt: skip
+    sections = list(incident_sections(incidents)) or element("p", "None.")
+    yield element("section", element("h2", "Incidents"), sections, id="incidents")
+    if "transactions" in source.tables:
+        yield from _timeline(source, incidents)
+    yield element(
+        "section", element("h2", "Tables"),
+        element("p", element("label", "Filter rows: ", element("input", type="search", id="rows")), class_="scripted"),
+        list(_tables(source)), id="tables",
+    )  # fmt: skip
+    yield provenance_section(source, provenance)
+
+
+def _tables(source: AuditSource) -> Iterator[Element]:
+    if "transactions" in source.tables:
+        yield limited_table("Transactions that are not decided", _TRANSACTIONS, _undecided(source), "transactions")
+    if "partitions" in source.tables:
+        rows = partition_order(source.rows("partitions"), 1 << 20)
+        yield limited_table("Partitions", _PARTITIONS, rows, "partitions")
+    for name, columns in _OTHERS.items():
+        if name in source.tables:
+            yield limited_table(name.capitalize(), columns or TABLES[name].names, source.rows(name), name)
+
+
+def _contents() -> Element:
+    parts = ("Incidents", "Timeline", "Tables", "Provenance")
+    links = [element("li", element("a", part, href=f"#{part.lower()}")) for part in parts]
+    return element("nav", element("ul", links), aria_label="Contents")
+
+
+def _undecided(source: AuditSource) -> Iterator[dict[str, Any]]:
+    return (row for row in transaction_rows(source) if row["state"] not in ("committed", "aborted"))
+
+
+def _timeline(source: AuditSource, incidents: Sequence[Mapping[str, Any]]) -> Iterator[Element]:
+    order = partition_order(source.rows("partitions"), 1 << 20)
+    numbers = {row["log"]: number for number, row in enumerate(order)}
+    shown = {row["log"] for row in order if not row["topic"].startswith(INTERNAL)} or set(numbers)
+    few = set(sorted(shown, key=numbers.__getitem__)[:_DRAWN_LANES])
+    lanes = sorted(
+        lanes_by_offset(source, _CELLS, lambda row: row["log"] in few), key=lambda lane: numbers[lane.row["log"]]
+    )
+    packed = pack(source, numbers)
+    said: list[Content] = []
+    if packed.drawn < packed.committed:
+        said.append(
+            f"{packed.drawn} of {packed.committed} committed transactions are drawn one by one: a sample."
+            " All others are drawn."
+        )
+    if len(lanes) < len(order):
+        said.append(f" Without a script, {len(lanes)} of {len(order)} logs are drawn.")
+    yield element(
+        "section", element("h2", "Timeline"), element("p", said) if said else None, _controls(),
+        element("figure", picture(lanes, _one_by_one(source, lanes)), id="picture"), legend(_ranks(lanes)),
+        id="timeline",
+    )  # fmt: skip
+    about = _about(order, packed, incidents, source)
+    yield data(json.dumps(about), type="application/json", id="about")
+    yield data(packed.data, type="text/plain", id="packed")
+
+
+def _controls() -> Element:
+    def choice(label: str, name: str, values: Mapping[str, str]) -> Element:
+        options = [element("option", text, value=value) for value, text in values.items()]
+        return element("label", f"{label} ", element("select", options, id=name))
+
+    return element(
+        "form",
+        choice("Lanes", "lanes", _LANES),
+        choice("Axis", "axis", {"offset": "offsets", "time": "time"}),
+        choice("State", "state", {"": "all", **{state: state for state in STATES}}),
+        element("label", "Search ", element("input", type="search", id="search")),
+        element("button", "All", type="button", id="whole"),
+        element("output", id="status", aria_live="polite"),
+        class_="scripted",
+    )  # fmt: skip
+
+
+def _one_by_one(source: AuditSource, lanes: Sequence[Lane]) -> dict[str, list[dict[str, Any]]]:
+    if sum(sum(lane.counts.values()) for lane in lanes) > _ONE_BY_ONE:
+        return {}
+    logs = {lane.row["log"] for lane in lanes}
+    drawn: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in transaction_rows(source):
+        if row["log"] in logs:
+            drawn[row["log"]].append(row)
+    return drawn
+
+
+def _ranks(lanes: Sequence[Lane]) -> set[int]:
+    return {rank for lane in lanes for rank in lane.cells.tolist()}
+
+
+def _about(
+    order: Sequence[Mapping[str, Any]], packed: Packed, incidents: Sequence[Mapping[str, Any]], source: AuditSource
+) -> dict[str, Any]:
+    """Return what the script needs besides the transactions."""
+    numbers = {row["log"]: number for number, row in enumerate(order)}
+    columns = ("topic", "partition", "node_id", "log_start_offset", "log_end_offset", "last_stable_offset")
+    gaps: dict[int, list[list[int]]] = defaultdict(list)
+    for row in source.rows("gaps"):
+        gaps[numbers[row["log"]]].append(
+            [_safe(row["first_offset"]), _safe(row["last_offset"]), row["kind"] == "legal"]
+        )
+    return {
+        "lanes": [[_safe(row[name]) for name in columns] for row in order],
+        "ids": [escape(name) for name in packed.ids],
+        "rows": packed.rows,
+        "decisions": packed.decisions,
+        "states": STATES,
+        "gaps": gaps,
+        "incidents": {
+            row["id"]: {
+                "partitions": [escape(name) for name in row["partitions"] or ()],
+                "first": _safe(row["first_offset"]),
+                "last": _safe(row["last_offset"]),
+            }
+            for row in incidents
+        },
+    }
+
+
+def _safe(value: Any) -> Any:
+    """Return a cell as a script can hold it: a number that a double has, text that is printable."""
+    if isinstance(value, str):
+        return escape(value)
+    return min(max(value, -_SAFE), _SAFE) if isinstance(value, int) else value
+
+
+def _resource(name: str) -> str:
+    return (files("kafkalog.reports.page") / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,170 @@
+"""An audit as a trace for Perfetto: a track for each producer in a log and for each transactional id.
+
+Transactions are slices from their first record to their marker, the coordinator's transitions are instants, and a flow
+leads from a decision to the markers that it brought about. Times are as in the files, in UTC.
+Source: perfetto's ``trace_packet.proto``, ``track_event.proto``, ``track_descriptor.proto``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from kafkalog.reports.moments import is_time, span_of
+from kafkalog.reports.protobuf import fixed64, number, part, text
+from kafkalog.reports.source import AuditSource, transaction_rows
+
+__all__ = ["trace"]
+
+_BEGIN, _END, _INSTANT = 1, 2, 3
+_REALTIME, _BOOTTIME = 1, 6  # clocks: BuiltinClock
+_SEQUENCE: Final = 1
+_CLEARED: Final = 1  # SEQ_INCREMENTAL_STATE_CLEARED
+_EXPLICIT: Final = 3  # ChildTracksOrdering
+_NS: Final = 1_000_000
+_DECISIONS: Final = {"prepare_commit": "committed", "prepare_abort": "aborted"}
+
+
+def trace(source: AuditSource) -> Iterator[bytes]:
+    """Yield a trace in pieces: each is a whole packet, or several."""
+    tracks = _Tracks()
+    decisions = _Decisions()
+    root = tracks.root("transactional ids", 1)
+    yield root.packet + _clocks()
+    for row in source.rows("coordinator"):
+        yield from _of_coordinator(row, tracks, decisions, root.uuid)
+    decisions.sort()
+    root = tracks.root("partitions", 0)
+    yield root.packet
+    for row in transaction_rows(source):
+        yield from _of_transaction(row, tracks, decisions, root.uuid)
+
+
+class _Track(NamedTuple):
+    uuid: int
+    packet: bytes  # describes the track; empty where that was written
+
+
+class _Tracks:
+    """Tracks by what they stand for, each described once; and when the last slice of each ended."""
+
+    def __init__(self) -> None:
+        self._known: set[int] = set()
+        self.ended: dict[int, int] = {}
+
+    def root(self, name: str, rank: int) -> _Track:
+        return self.of(name, (name,), None, rank)
+
+    def of(self, name: str, identity: tuple[Any, ...], parent: int | None, rank: int | None = None) -> _Track:
+        uuid = _hash(*identity)
+        if uuid in self._known:
+            return _Track(uuid, b"")
+        self._known.add(uuid)
+        fields = number(1, uuid) + text(2, name)
+        if parent is not None:
+            fields += number(5, parent)
+        if rank is not None:
+            fields += number(12, rank) + number(11, _EXPLICIT)
+        return _Track(uuid, _packet(part(60, fields)))
+
+
+class _Decisions:
+    """When the coordinator decided on a producer's transactions, and on which partitions."""
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[int, int, str], list[tuple[int, int, frozenset[str]]]] = defaultdict(list)
+
+    def add(self, row: Mapping[str, Any], flow: int) -> None:
+        key = (row["producer_id"], row["producer_epoch"], _DECISIONS[row["state"]])
+        self._of[key].append((row["last_update_timestamp_ms"], flow, frozenset(row["partitions"] or ())))
+
+    def sort(self) -> None:
+        for decided in self._of.values():
+            decided.sort(key=lambda one: one[:2])
+
+    def flow_to(self, row: Mapping[str, Any]) -> int | None:
+        """Return the flow of the decision that a transaction's marker comes from: the last of its epoch before it."""
+        decided = self._of.get((row["producer_id"], row["marker_epoch"], row["state"]), ())
+        number = bisect_right(decided, row["marker_timestamp_ms"], key=lambda one: one[0])
+        if number and f"{row['topic']}-{row['partition']}" in decided[number - 1][2]:
+            return decided[number - 1][1]
+        return None
+
+
+def _of_coordinator(row: Mapping[str, Any], tracks: _Tracks, decisions: _Decisions, root: int) -> Iterator[bytes]:
+    if not is_time(row["last_update_timestamp_ms"]):
+        return
+    name = row["transactional_id"]
+    track = tracks.of(name, ("id", name), root)
+    flow = None
+    if row["state"] in _DECISIONS:
+        flow = _hash("flow", name, row["log"], row["offset"])
+        decisions.add(row, flow)
+    said = ("producer_id", "producer_epoch", "timeout_ms", "offset", "log")
+    about = {column: row[column] for column in said} | {"partitions": ", ".join(row["partitions"] or ()) or None}
+    yield track.packet + _event(
+        _INSTANT, track.uuid, row["last_update_timestamp_ms"], row["state"], about, "coordinator", flow=flow
+    )
+
+
+def _of_transaction(row: Mapping[str, Any], tracks: _Tracks, decisions: _Decisions, root: int) -> Iterator[bytes]:
+    span = span_of(row)
+    if span is None:
+        return
+    first, last = span
+    log = tracks.of(f"{row['topic']}-{row['partition']}", ("log", row["log"]), root)
+    who = f"producer {row['producer_id']}"
+    if row["transactional_id"] is not None:
+        who = f"{row['transactional_id']} ({who})"
+    is_open = row["marker_offset"] is None
+    identity = ("producer", row["log"], row["producer_id"], row["first_offset"] if is_open else None)
+    track = tracks.of(who + " open" * is_open, identity, log.uuid)
+    packets = log.packet + track.packet
+    if row["first_offset"] is not None:
+        begin = max(first, tracks.ended.get(track.uuid, first))  # a producer's clock that went back
+        tracks.ended[track.uuid] = last = max(last, begin)
+        about = {name: value for name, value in row.items() if value is not None and name not in ("topic", "partition")}
+        packets += _event(_BEGIN, track.uuid, begin, row["state"], about, "transaction")
+        if not is_open:
+            packets += _event(_END, track.uuid, last)
+    if not is_open and is_time(row["marker_timestamp_ms"]):
+        about = {name: row[name] for name in ("marker_offset", "marker_epoch", "coordinator_epoch")}
+        kind = "COMMIT" if row["state"] == "committed" else "ABORT"
+        packets += _event(
+            _INSTANT, track.uuid, last, f"{kind} marker", about, "marker", flow=decisions.flow_to(row), flow_ends=True
+        )
+    yield packets
+
+
+def _event(
+    kind: int, track: int, time_ms: int, name: str = "", about: Mapping[str, Any] | None = None, category: str = "",
+    *, flow: int | None = None, flow_ends: bool = False,
+) -> bytes:  # fmt: skip
+    fields = number(9, kind) + number(11, track)
+    if name:
+        fields += text(23, name) + text(22, category)
+    for key, value in (about or {}).items():
+        if value is not None:
+            annotation = text(6, value) if isinstance(value, str) else number(4, int(value))
+            fields += part(4, text(10, key) + annotation)
+    if flow is not None:
+        fields += fixed64(48 if flow_ends else 47, flow)
+    return _packet(number(8, time_ms * _NS) + number(58, _REALTIME) + part(11, fields))
+
+
+def _clocks() -> bytes:
+    """Say that the trace's clock is the wall clock."""
+    clocks = b"".join(part(1, number(1, clock) + number(2, _NS)) for clock in (_REALTIME, _BOOTTIME))
+    return part(1, part(6, clocks + number(2, _REALTIME)) + number(10, _SEQUENCE) + number(13, _CLEARED))
+
+
+def _packet(fields: bytes) -> bytes:
+    return part(1, fields + number(10, _SEQUENCE))
+
+
+def _hash(*identity: Any) -> int:
+    """Return a number that the same thing has in each trace; never 0, which stands for none."""
+    return int.from_bytes(hashlib.blake2b(repr(identity).encode(), digest_size=8).digest(), "big") >> 1 | 1

@@ -1,0 +1,72 @@
+"""The tables of an audit that was written as Parquet, as reports read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kafkalog.errors import UnreadableError
+from kafkalog.tables import TABLES
+from kafkalog.txn.columns import NONE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["WrittenAudit"]
+
+Row = dict[str, Any]
+
+
+class WrittenAudit:
+    """An audit that was written as a directory of Parquet tables, by this process, another one, or Spark."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the audit in `folder`.
+
+        Raises UnreadableError if it has no verdict.json, or no ``_SUCCESS``: a run that ended early wrote only a part.
+        """
+        from kafkalog.auditing.pipeline import SUCCESS, VERDICT
+
+        self._folder = folder
+        self.tables = frozenset(name for name in TABLES if (folder / name).is_dir())
+        if not (folder / SUCCESS).is_file():
+            raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
+        try:
+            said = json.loads((folder / VERDICT).read_bytes())
+            self.verdict, self.totals = str(said["verdict"]), str(said["totals"])
+            self.worst: str | None = said["worst"]
+            self.complete = bool(said["complete"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UnreadableError(f"{folder}: {VERDICT} can't be read: {error}") from error
+
+    def _batches(self, table: str) -> Iterator[Any]:
+        import pyarrow.parquet as pq
+
+        for file in sorted((self._folder / table).glob("**/*.parquet")):
+            with pq.ParquetFile(file) as parquet:
+                yield from parquet.iter_batches()
+
+    def rows(self, table: str) -> Iterator[Row]:
+        """Yield the rows of a table; of a table that was not written, none."""
+        texts = [column.name for column in TABLES[table].columns if column.type == "json"]
+        for batch in self._batches(table):
+            for row in batch.to_pylist():
+                yield row | {name: json.loads(row[name]) for name in texts if isinstance(row.get(name), str)}
+
+    def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Yield the table ``transactions`` as columns."""
+        for batch in self._batches("transactions"):
+            yield {name: _column(batch.column(name)) for name in TABLES["transactions"].names}
+
+
+def _column(array: Any) -> NDArray[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_integer(array.type):
+        return np.asarray(pc.fill_null(array.cast(pa.int64()), NONE))
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=object)

@@ -1,0 +1,117 @@
+"""The table of incidents: what happened, since when, to whom, what is lost, what to do now."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkalog.tables.column import Column, Table
+
+__all__ = ["CAUSES", "CERTAINTIES", "CLOCKS", "INCIDENTS", "KINDS"]
+
+KINDS: Final = (
+    "consumers-stopped",  # an open transaction holds the last stable offset
+    "records-lost",  # an unclean election, a truncation, a lost segment, a log cut short
+    "records-unreadable",  # damage, or batches that no broker writes
+    "retention-blocked",  # a transaction or a setting keeps old records
+    "transaction-torn",  # it ended differently in its partitions
+    "wrong-fate",  # records that the marker of another transaction ended
+    "writer-fenced",  # another producer took over the transactional id
+    "transactions-aborted",
+    "cleaner-stopped",
+    "side-files-wrong",  # indexes, snapshots and checkpoints that are not the log's
+    "replicas-diverged",
+    "copy-incomplete",
+    "copy-skewed",  # files of different moments
+    "clusters-mixed",
+)
+CERTAINTIES: Final = (
+    "proved",
+    "unless-copied-while-running",
+    "damage-between",
+    "possible",  # a legal cause and the incident are both possible
+)
+CLOCKS: Final = (
+    "broker",
+    "producer",  # a producer's own clock: it may be wrong by any amount
+)
+CAUSES: Final = (
+    # Of consumers-stopped: the cause of the transactions, as in the table `transactions`, or one of these.
+    "data-after-marker",
+    "partition-not-registered",
+    "marker-missing",
+    "superseded-epoch",
+    "id-expired",
+    "producer-replaced",
+    "producer-unknown",
+    "state-partition-missing",
+    "no-leader",  # the partition had no leader to write the marker, or has none
+    "decided",  # the coordinator decided, its marker is not here
+    "overdue",  # older than its timeout
+    "other",
+    # Of records-lost, records-unreadable and replicas-diverged.
+    "unclean-election",
+    "log-cut-short",
+    "missing-offsets",
+    "marker-lost",
+    "damaged-bytes",
+    "malformed-batches",
+    "foreign-segment",
+    "replicas-differ",
+    # Of transaction-torn and wrong-fate.
+    "administrator",
+    "late-data",
+    "foreign-marker",
+    # Of writer-fenced and transactions-aborted: who aborted.
+    "takeover",
+    "timeout",
+    "client",
+    # Of what was given to read.
+    "indexes",
+    "checkpoints",
+    "partitions-absent",
+    "not-read",
+    "copied-while-running",
+    "evidence-changed",
+    "cluster-ids",
+    "topic-ids",
+)
+
+INCIDENTS: Final = Table(
+    "incidents",
+    "something that happened, with all that one cause brought about",
+    (
+        Column("id", "string", "the same for the same incident in another copy"),
+        Column("kind", "string", "what happened; see kafkalog explain KIND", words=KINDS),
+        Column("cause", "string", "why, in one word", words=CAUSES),
+        Column("severity", "string", "how bad it is", words=("note", "warning", "error")),
+        Column("certainty", "string", "how certain it is; only for `proved` is a remedy given", words=CERTAINTIES),
+        Column("cluster_id", "string", "the cluster, from meta.properties; null if that file is missing"),
+        Column("since_ms", "int64", "since when; null if no file shows it", "ms"),
+        Column("since_clock", "string", "whose clock `since_ms` is; null without it", words=CLOCKS),
+        Column("until_ms", "int64", "until when; null if it still holds where the files end", "ms"),
+        Column("until_clock", "string", "whose clock `until_ms` is; null without it", words=CLOCKS),
+        Column("title", "string", "the incident in a sentence"),
+        Column("partitions", "json", "the partitions, as topic-partition; the first 100"),
+        Column("partitions_total", "int64", "how many partitions there are"),
+        Column("transactional_ids", "json", "the transactional ids; the first 100"),
+        Column("transactional_ids_total", "int64", "how many transactional ids there are"),
+        Column("producer_ids", "json", "the producer ids; the first 100"),
+        Column("producer_ids_total", "int64", "how many producer ids there are"),
+        Column("transactions", "int64", "how many transactions are affected; null if it is about none"),
+        Column("first_offset", "int64", "the first offset affected; null if several partitions are"),
+        Column("last_offset", "int64", "the last offset affected; null if several partitions are, or it has no end"),
+        Column("records", "int64", "how many records are affected; null if no file shows it"),
+        Column("lost_records", "int64", "how many records are known to be lost for consumers; null if none is known"),
+        Column(
+            "kept_in", "json", "where copies of lost records are left: log, node_id, topic, partition, first_offset,"
+            " last_offset",
+        ),
+        Column(
+            "events", "json", "what happened, in order; the first 100: time_ms, time_source, file, offset, what",
+        ),
+        Column("consumers", "json", "what consumers get: read_committed, read_uncommitted"),
+        Column("next_steps", "json", "what to do, in order: text, and a command or null"),
+        Column("findings", "json", "the ids of the findings that it explains; the first 1,000"),
+        Column("findings_total", "int64", "how many findings it explains"),
+    ),
+)  # fmt: skip

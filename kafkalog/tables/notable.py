@@ -1,0 +1,20 @@
+"""What incidents are made of besides the other tables: no command has it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafkalog.tables.audit import TRANSACTIONS
+from kafkalog.tables.column import Column, Table
+
+__all__ = ["NOTABLE"]
+
+NOTABLE: Final = Table(
+    "notable",
+    "a transaction that an incident may tell of",
+    (
+        *TRANSACTIONS.columns,
+        Column("not_before_ms", "int64", "the time of the marker before its data: a broker's clock", "ms"),
+        Column("not_after_ms", "int64", "the time of the marker after its first batch: a broker's clock", "ms"),
+    ),
+)

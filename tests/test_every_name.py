@@ -1,0 +1,123 @@
+"""Names that no broker writes, of every kind, in every command: a note or no Kafka file, and nothing else changes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import build
+from invoke import kafkalog
+from official import FIXTURES
+
+CASE: Final = FIXTURES / "k4-l-idempotent" / "data"
+NUMBERS: Final = (
+    "09223372036854775808",
+    "18446744073709551616",
+    "99999999999999999999",
+    "9" * 30,
+    "-1",
+    "",
+    "x",
+    " 0",
+    "1e5",
+)
+SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
+FILES: Final = (
+    *(number + suffix for number in NUMBERS for suffix in SUFFIXES),
+    "09223372036854775808.log.deleted", "09223372036854775808.log.swap", "99999999999999999999.index.cleaned", "x.log.tmp",
+    "09223372036854775808-0000000001.checkpoint", "00000000000000000001-2147483648.checkpoint", "1-99999999999.checkpoint.part",
+)  # fmt: skip
+FOLDERS: Final = (
+    "t-2147483648", "t-99999999999", "t-9223372036854775808", "t-" + "9" * 200, "t-99999999999.abc-delete",
+    "__transaction_state-99999999999", "__consumer_offsets-99999999999", "__cluster_metadata-99999999999",
+)  # fmt: skip
+CONTENTS: Final = {"empty": b"", "a byte": b"x", "a segment": b"".join(build.log(9, 9))}
+COMMANDS: Final = ("txn-audit", "verify", "groups", "transactions", "metadata")
+# What says something of every file, or only of those that are there.
+OF_FILES: Final = frozenset({"findings", "files", "summary", "extents"})
+
+
+def _home(root: Path) -> Path:
+    return min(path for path in root.glob("*-0") if not path.name.startswith("__"))
+
+
+def _read(command: str, root: Path) -> tuple[int, list[object], list[dict[str, object]]]:
+    """Run a command: its status, its rows but for those about files, its findings."""
+    ended = kafkalog(command, "--format", "ndjson", "--fail-on", "error", root)
+    rows = ended.rows
+    return (
+        ended.status,
+        [row for row in rows if row["table"] not in OF_FILES],
+        [r for r in rows if r["table"] == "findings"],
+    )
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_odd_names_change_no_row(command: str, content: str, tmp_path: Path) -> None:
+    """With every odd name at once, the command's rows and status are those without; only notes name the odd ones."""
+    root = tmp_path / "data"
+    shutil.copytree(CASE, root)
+    before = _read(command, root)
+    odd = [_home(root) / name for name in FILES] + [root / name / f"{0:020}.log" for name in FOLDERS]
+    for path in odd:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(CONTENTS[content])
+    status, rows, findings = _read(command, root)
+
+    assert (status, rows) == before[:2]
+    names = {str(path) for path in odd} | {str(path.parent) for path in odd}
+    new = [finding for finding in findings if finding not in before[2]]
+    assert {finding["file"] for finding in new} <= names
+    assert [f for f in new if f["severity"] == "error"] == []
+    if command in ("txn-audit", "verify"):
+        told = {Path(str(f["file"])).name for f in new if f["code"] == "file-name-odd" and f["severity"] == "note"}
+        assert told == {name for name in FILES if name.endswith(SUFFIXES)} | set(FOLDERS)
+
+
+@pytest.mark.parametrize("name", ["09223372036854775808.log", "99999999999999999999.log", "x.log", "-1.log"])
+def test_a_file_of_an_odd_name_can_be_read_by_itself(name: str, tmp_path: Path) -> None:
+    """`dump`, `show`, `verify` and `salvage` read the bytes of a file that is named; only its offset is unknown."""
+    (tmp_path / "in").mkdir()
+    file, plain = tmp_path / "in" / name, tmp_path / "in" / f"{0:020}.log"
+    for path in (file, plain):
+        path.write_bytes(CONTENTS["a segment"])
+
+    def text(*arguments: str | Path, of: Path) -> tuple[int, str]:
+        ended = kafkalog(*arguments, of) if arguments[0] != "show" else kafkalog("show", f"{of}@0")
+        return ended.status, "".join(
+            line for line in ended.text.splitlines(keepends=True) if not line.startswith(("Dumping", "Log starting"))
+        )
+
+    for arguments in (("dump", "--print-data-log"), ("show",)):
+        status, shown = text(*arguments, of=file)
+        assert (status, shown.replace(str(file), "F")) == (0, text(*arguments, of=plain)[1].replace(str(plain), "F"))
+    assert kafkalog("verify", file).status == 0
+    assert kafkalog("salvage", file, "-o", tmp_path / "copy.log").status == 0
+    assert (tmp_path / "copy.log").read_bytes() == CONTENTS["a segment"]
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_of_an_odd_name_alone_is_no_log_directory(name: str, tmp_path: Path) -> None:
+    """Given as the path itself, or as all that a path contains, it is said not to be one."""
+    (tmp_path / name).mkdir()
+    (tmp_path / name / f"{0:020}.log").write_bytes(CONTENTS["a segment"])
+    for path in (tmp_path, tmp_path / name):
+        for command in COMMANDS:
+            ended = kafkalog(command, path)
+            assert ended.status == 3, (command, ended.err)
+            assert "no log directory in it" in ended.err + ended.text
+
+
+def test_the_highest_numbers_are_names() -> None:
+    """The last offset of 63 bits and the last partition of 31 bits are no odd names."""
+    from kafkalog.log.names import parse_name
+    from kafkalog.log.recognition import is_odd, partition_name
+
+    assert parse_name(f"{2**63 - 1}.log").offset == 2**63 - 1
+    assert partition_name(f"t-{2**31 - 1}") == ("t", 2**31 - 1, "")
+    assert not is_odd(f"t-{2**31 - 1}")
+    assert is_odd(f"t-{2**31}")

@@ -1,0 +1,134 @@
+"""``-o NAME``: the same in every command; what is there is replaced only as its options say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from invoke import SEGMENT, kafkalog
+from official import FIXTURES
+
+DATA = FIXTURES / "k4-c-group-offsets-tv0" / "data"
+ROWS = {
+    "dump": ("dump", "--table", "batches", SEGMENT),
+    "txn-audit": ("txn-audit", "--exit-zero", "--table", "transactions", DATA),
+    "verify": ("verify", "--exit-zero", "--table", "logs", DATA),
+    "groups": ("groups", "--exit-zero", "--table", "committed", DATA),
+    "transactions": ("transactions", "--exit-zero", "--table", "transitions", DATA),
+    "metadata": ("metadata", "--exit-zero", "--table", "topics", DATA),
+}
+EVERY = pytest.mark.parametrize("command", sorted(ROWS))
+
+
+@EVERY
+def test_a_dash_is_standard_output(command: str) -> None:
+    """As without the option, whatever the format."""
+    for form in ("ndjson", "json", "csv"):
+        assert kafkalog(*ROWS[command], "--format", form, "-o", "-") == kafkalog(*ROWS[command], "--format", form)
+
+
+@EVERY
+@pytest.mark.parametrize("form", ["ndjson", "json", "csv"])
+def test_a_name_with_a_suffix_is_a_file(command: str, form: str, tmp_path: Path) -> None:
+    """The suffix chooses its format; a file that is there is replaced, unless nothing may be."""
+    out = tmp_path / f"a.{form}"
+    out.write_text("old")
+    refused = kafkalog(*ROWS[command], "-o", out, "--no-clobber")
+    assert (refused.status, out.read_text()) == (4, "old")
+    assert "exists already" in refused.err
+
+    assert kafkalog(*ROWS[command], "-o", out).status == 0
+    assert out.read_bytes() == kafkalog(*ROWS[command], "--format", form).out
+
+
+@EVERY
+@pytest.mark.parametrize("form", ["ndjson", "arrow", "parquet"])
+def test_a_name_without_a_suffix_is_a_directory(command: str, form: str, tmp_path: Path) -> None:
+    """Of formats with a file for each table: it says which version made it, and is replaced only with --overwrite."""
+    out = tmp_path / "out"
+    assert kafkalog(*ROWS[command], "--format", form, "-o", out).status == 0
+    assert json.loads((out / "provenance.json").read_text())["kafkalog"]
+    rows = kafkalog(*ROWS[command], "--format", "ndjson").rows
+    if form == "ndjson":
+        name = next(row["table"] for row in rows if row["table"] != "findings")
+        found = [json.loads(line) for line in (out / f"{name}.ndjson").read_text().splitlines()]
+        assert found == [row for row in rows if row["table"] == name]
+    (out / "mine").touch()
+
+    refused = kafkalog(*ROWS[command], "--format", form, "-o", out)
+    assert (refused.status, (out / "mine").exists()) == (4, True)
+    assert "--overwrite" in refused.err
+    assert kafkalog(*ROWS[command], "--format", form, "-o", out, "--overwrite").status == 0
+    assert not (out / "mine").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@EVERY
+def test_a_directory_of_somebody_else_is_never_replaced(command: str, tmp_path: Path) -> None:
+    """Only one that kafkalog wrote is; --overwrite does not make a log directory an output."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine").touch()
+    for more in ((), ("--overwrite",), ("--no-clobber",)):
+        assert kafkalog(*ROWS[command], "--format", "parquet", "-o", out, *more).status == 4
+    (out / "provenance.json").write_text('{"files": []}')
+    assert kafkalog(*ROWS[command], "--format", "parquet", "-o", out, "--overwrite").status == 4
+
+    assert sorted(path.name for path in out.iterdir()) == ["mine", "provenance.json"]
+
+
+@EVERY
+def test_a_file_of_parquet_has_one_table(command: str, tmp_path: Path) -> None:
+    """As its suffix says; several tables need a directory."""
+    out = tmp_path / "a.parquet"
+    assert kafkalog(*ROWS[command], "-o", out).status == 0
+    name = ROWS[command][ROWS[command].index("--table") + 1]
+    rows = [row for row in kafkalog(*ROWS[command], "--format", "ndjson").rows if row["table"] == name]
+
+    assert pq.read_table(out).num_rows == len(rows) > 0
+    more = (
+        [*ROWS[command], "--table", "findings"]
+        if command != "transactions"
+        else [*ROWS[command], "--table", "internal"]
+    )
+    assert kafkalog(*more, "-o", tmp_path / "b.parquet").status == 2
+
+
+def test_both_options_exclude_each_other(tmp_path: Path) -> None:
+    """Nothing is written."""
+    ended = kafkalog("txn-audit", DATA, "-o", tmp_path / "a", "--overwrite", "--no-clobber")
+
+    assert (ended.status, list(tmp_path.iterdir())) == (2, [])
+
+
+def test_an_interrupted_replacement_leaves_the_old_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that can't be finished costs nothing that is there."""
+    from kafkalog_cli.render import parquet
+
+    out = tmp_path / "out"
+    assert kafkalog(*ROWS["txn-audit"], "-o", out).status == 0
+    before = sorted(path.name for path in out.iterdir())
+
+    def failing(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parquet, "_write_batches", failing)
+    assert kafkalog(*ROWS["txn-audit"], "-o", out, "--overwrite").status == 4
+
+    assert sorted(path.name for path in out.iterdir()) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_salvaged_segment_can_be_kept(tmp_path: Path) -> None:
+    """--no-clobber is there, too; the list goes to standard output, so the copy can't."""
+    out = tmp_path / "x.log"
+    out.write_text("old")
+
+    assert kafkalog("salvage", SEGMENT, "-o", out, "--no-clobber").status == 4
+    assert out.read_text() == "old"
+    assert kafkalog("salvage", SEGMENT, "-o", "-").status == 2
+    assert kafkalog("salvage", SEGMENT, "-o", out).status == 0
+    assert out.read_bytes() == SEGMENT.read_bytes()

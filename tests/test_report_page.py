@@ -1,0 +1,149 @@
+"""The page in a real browser: it runs nothing of the evidence's, asks for nothing, and shows what the tables say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser import CHROMIUM, browser, opened
+from kafkalog.auditing.pipeline import audit
+from kafkalog.format.times import iso
+from kafkalog.reports import AuditSource, page, source_of
+from kafkalog.reports.source import transaction_rows
+from made_audits import HOSTILE, hostile_audit, many_transactions
+
+FIXTURES = sorted(
+    path.parent
+    for path in (Path(__file__).parents[1] / "fixtures").glob("*/data*")
+    if path.is_dir() and not path.name.endswith(("-2", "-3"))
+)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's package chromium")
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Any]:
+    """Start one browser for all tests of this file."""
+    with browser() as one:
+        yield one
+
+
+def _written(source: AuditSource, file: Path) -> Path:
+    file.write_bytes(b"".join(page(source, {"kafkalog": "0", "arguments": ["txn-audit"]})))
+    return file
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: str(path.name))
+def test_a_report_opens_without_a_word(running: Any, fixture: Path, tmp_path: Path) -> None:
+    """No console message, no violation of the policy, no request but for the file itself."""
+    file = _written(source_of(audit([str(fixture)])), tmp_path / "report.html")
+
+    with opened(running, file) as shown:
+        assert shown.said == []
+        assert shown.asked == [file.as_uri()]
+
+
+def test_hostile_names_run_nothing(running: Any, tmp_path: Path) -> None:
+    """Every text of the evidence is text, in each kind of lane and in the table of what was chosen."""
+    with opened(running, _written(hostile_audit(), tmp_path / "report.html")) as shown:
+        for lanes in ("log", "topic", "id", "producer"):
+            shown.page.select_option("#lanes", lanes)
+            shown.page.focus("canvas")
+            shown.page.keyboard.press("Enter")
+        for link in shown.page.query_selector_all("[data-incident]"):
+            link.click()
+
+        assert shown.said == []
+        assert shown.page.evaluate("window.ran") is None
+        assert HOSTILE[0] in shown.page.inner_text("#incidents")
+        assert shown.page.query_selector_all("img") == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nobody_is_left_out(running: Any, scheme: str, tmp_path: Path) -> None:
+    """axe-core finds nothing that keyboard or screen reader users, or people who see few colours, can't use."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    file = _written(
+        source_of(audit([str(FIXTURES[0].parent / "k4-f-hanging-late-produce-tv0")])), tmp_path / "report.html"
+    )
+    with opened(running, file, color_scheme=scheme) as shown:
+        shown.page.focus("canvas")
+        shown.page.keyboard.press("Enter")
+
+        found = Axe().run(shown.page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+
+
+def test_lanes_hold_what_the_table_says(running: Any, tmp_path: Path) -> None:
+    """Each transaction of a log is in its lane, with its state, ids, offsets, records and times."""
+    source = source_of(audit([str(FIXTURES[0].parent / "k4-f-marker-pending")]))
+    expected = sorted(
+        (
+            row["state"], f"{row['topic']}-{row['partition']}", row["transactional_id"] or "-", str(row["producer_id"]),
+            str(row["first_offset"]), str(row["last_offset"]), "-" if row["marker_offset"] is None else str(row["marker_offset"]),
+            str(row["records"]), iso(row["first_timestamp_ms"]),
+        )
+        for row in transaction_rows(source)
+    )  # fmt: skip
+
+    with opened(running, _written(source, tmp_path / "report.html")) as shown:
+        shown.page.focus("canvas")
+        seen = []
+        for _ in range(len(list(source.rows("partitions")))):
+            shown.page.keyboard.press("Enter")
+            seen += [
+                tuple(cell.inner_text() for cell in row.query_selector_all("td"))[:9]
+                for row in shown.page.query_selector_all("#picked tbody tr")
+            ]
+            shown.page.keyboard.press("ArrowDown")
+
+    assert sorted(seen) == expected
+
+
+def test_an_incident_leads_to_its_lane(running: Any, tmp_path: Path) -> None:
+    """Its link lists the transactions there, those that hang among them."""
+    source = source_of(audit([str(FIXTURES[0].parent / "k4-f-hanging-late-produce-tv0")]))
+
+    with opened(running, _written(source, tmp_path / "report.html")) as shown:
+        for incident in source.rows("incidents"):
+            if incident["kind"] != "consumers-stopped":
+                continue
+            shown.page.click(f"[data-incident='{incident['id']}']")
+            assert incident["partitions"][0] in shown.page.inner_text("#picked caption")
+            assert "hanging" in shown.page.inner_text("#picked tbody")
+            assert shown.page.query_selector(f"#incident-{incident['id']}.chosen") is not None
+
+
+def test_without_a_script_lanes_and_tables_are_there(running: Any, tmp_path: Path) -> None:
+    """A page that is printed, or read where scripts are off, has the picture and every section."""
+    source = source_of(audit([str(FIXTURES[0].parent / "k4-f-hanging-late-produce-tv0")]))
+
+    with opened(running, _written(source, tmp_path / "report.html"), script=False) as shown:
+        assert shown.page.is_visible("#picture svg")
+        assert not shown.page.is_visible("#search")
+        assert len(shown.page.query_selector_all("svg.lanes rect.s-hanging")) == 3
+
+
+def test_a_report_of_ten_transactions_is_small(tmp_path: Path) -> None:
+    """It fits into a mail."""
+    source = source_of(audit([str(FIXTURES[0].parent / "k4-a-interleaved-tv2")]))
+
+    assert _written(source, tmp_path / "report.html").stat().st_size < 150_000
+
+
+def test_many_transactions_open_and_pan(running: Any, tmp_path: Path) -> None:
+    """The one that hangs among 300,000 is drawn at every zoom; what is a sample is said."""
+    made = many_transactions(300_000)
+    file = _written(made, tmp_path / "report.html")
+    assert file.stat().st_size < 4_000_000
+
+    with opened(running, file) as shown:
+        assert "a sample" in shown.page.inner_text("#timeline")
+        shown.page.select_option("#state", "hanging")
+        assert shown.page.inner_text("#status") == "1 lanes"
+        shown.page.focus("canvas")
+        shown.page.keyboard.press("Enter")
+        assert "hanging" in shown.page.inner_text("#picked tbody")
