@@ -181,7 +181,9 @@ def dump_rows(request: DumpRequest, sink: BlockSink, outcome: Outcome, *, findin
             most = (
                 None if request.limit is None or counted_of(request.wanted) != "records" else request.limit - run.given
             )
-            rows = segment_rows(file, chunks, names, request.selection, request.options.internal, most, sink.room)
+            rows = segment_rows(
+                file, chunks, names, request.selection, request.options.internal, most, sink.room, spaced=sink.spaced
+            )
         else:
             check_side_file(file)
             rows = side_file_rows(file, name.kind)

@@ -55,7 +55,9 @@ __all__ = [
     "VARIED",
     "bytes_kinds",
     "fill",
+    "signs",
     "take",
+    "texts",
 ]
 
 STEP = 8
@@ -465,6 +467,60 @@ def take(
             raise IndexError
         for c in range(len(source) // capacity):
             out[c * capacity + i] = source[c * capacity + row]
+
+
+def texts(
+    places: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    column: cython.Py_ssize_t,
+    picks: cython.const[cython.longlong][::1],
+    count: cython.Py_ssize_t,
+    cells: cython.longlong[::1],
+    at: cython.Py_ssize_t,
+    room: cython.Py_ssize_t,
+    weight: cython.Py_ssize_t,
+) -> None:
+    """Write the texts whose start and size are in two columns of `places` as a column, and add up what they weigh.
+
+    A text has three runs of cells, `room` apart: start, size, and whether there is one.
+    """
+    i: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    size: cython.longlong
+    if count < 0 or count > len(picks) or count > room or min(at, weight) < 0 or at + 3 * room > len(cells):
+        raise IndexError
+    if weight + count > len(cells) or column < 0 or (column + 2) * capacity > len(places):
+        raise IndexError
+    for i in range(count):
+        row = picks[i]
+        if row < 0 or row >= capacity:
+            raise IndexError
+        size = places[(column + 1) * capacity + row]
+        cells[at + i] = places[column * capacity + row]
+        cells[at + room + i] = size
+        cells[at + 2 * room + i] = 0 if size < 0 else 1
+        if size > 0:
+            cells[weight + i] += size
+
+
+def signs(
+    cells: cython.longlong[::1],
+    at: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    flags: cython.Py_ssize_t,
+    valid: cython.uchar[::1],
+    bit: cython.Py_ssize_t,
+) -> None:
+    """Write for `count` cells from `at` on whether they are below 0, and clear the validity bits of those."""
+    i: cython.Py_ssize_t
+    if min(at, count) < 0 or min(flags, bit) < 0 or max(at, flags) + count > len(cells) or bit + count > 8 * len(valid):
+        raise IndexError
+    for i in range(count):
+        cells[flags + i] = cells[at + i] < 0
+        if cells[at + i] < 0:
+            valid[(bit + i) >> 3] &= 255 ^ (1 << ((bit + i) & 7))
+        else:
+            valid[(bit + i) >> 3] |= 1 << ((bit + i) & 7)
 
 
 def bytes_kinds(

@@ -1,4 +1,4 @@
-"""The records of internal topics as Kafka's own decoders write them, a block at a time."""
+"""The records of internal topics as Kafka's own decoders write them, and as JSON in rows, a block at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkalog.format import message_ops as ops
 from kafkalog.format import message_text
 from kafkalog.format.batch import CellTable
 from kafkalog.format.internal import Internal
-from kafkalog.format.internal_block import DOUBT, InternalBlock, topic_programs
+from kafkalog.format.internal_block import DOUBT, InternalBlock, KindPrograms, topic_programs
 from kafkalog.format.kernel import Bytes
 from kafkalog.format.message_templates import JsonPrograms
 from kafkalog.format.records.transaction_state import TransactionState
@@ -35,38 +35,57 @@ class BlockText:
     """Writes the texts of keys and payloads of one block of records after the other, with a release's schemas.
 
     After `write` they are in `content`, and `places` has four columns of the records' table's capacity: start and size
-    of the key's text, and of the payload's; a size of -1 is no text.
+    of the key's text, and of the payload's; a size of -1 is no text. Kafka's texts say the type and the version, and
+    what a tombstone does; those of rows, in another `dialect` of ``message_ops``, are the fields alone.
     """
 
-    def __init__(self, internal: Internal, release: Release) -> None:
+    def __init__(self, internal: Internal, release: Release, dialect: int = ops.KAFKA_JSON) -> None:
         self.content = bytearray(_FIRST_ROOM)
         self.places = array("q")
-        self._block = InternalBlock(internal, release, protocol=True)
-        self._json = _json_programs(internal, release)
-        self._stack = array("q", bytes(8 * ops.FRAME * 2 * (self._block.tables.programs.depth + 2)))
+        self.block = InternalBlock(internal, release, protocol=True)
+        self._json = _json_programs(internal, release, dialect)
+        self._stack = array("q", bytes(8 * ops.FRAME * 2 * (self.block.tables.programs.depth + 2)))
         self._used = 0
 
     def write(self, buf: Bytes, recs: CellTable, slowly: Callable[[int], Texts]) -> None:
         """Write the records of the kernel's table `recs`, whose bytes are `buf`; some of them `slowly`, by number."""
-        block, count, room = self._block, recs.count, recs.capacity
-        block.read(buf, recs)
-        self.content[: len(_DELETE)] = _DELETE
-        self._used = len(_DELETE)
-        none = array("q", [0]) * room + array("q", [-1]) * room
-        self.places = none + array("q", [0]) * room + array("q", [len(_DELETE)]) * room
-        by_hand: set[int] = set()
-        for messages, column in ((block.keys, 0), (block.values, 2)) if self._block.is_keyed else ((block.values, 2),):
-            by_hand |= self._messages(buf, messages, column * room)
-        doubts = block.facts.column(DOUBT)
+        by_hand = self.write_most(buf, recs)
+        doubts = self.block.facts.column(DOUBT)
         if 1 in doubts:
-            by_hand |= {number for number in range(count) if doubts[number]}
+            by_hand |= {number for number in range(recs.count) if doubts[number]}
         for number in sorted(by_hand):
-            for column, text in zip((0, 2), slowly(number), strict=True):
-                self._text(column * room + number, room, text)
+            self.put(number, slowly(number))
+
+    def write_most(self, buf: Bytes, recs: CellTable, *, texts: bool = True) -> set[int]:
+        """Write the records that can be read; return those with messages that only `put` can write.
+
+        Without `texts`, records are only read.
+        """
+        block, room = self.block, recs.capacity
+        block.read(buf, recs)
+        self._used = 0
+        none = array("q", [0]) * room + array("q", [-1]) * room
+        self.places = none + none
+        if self._json.dialect == ops.KAFKA_JSON:
+            self.content[: len(_DELETE)] = _DELETE
+            self._used = len(_DELETE)
+            self.places[3 * room : 4 * room] = array("q", [len(_DELETE)]) * room
+        by_hand: set[int] = set()
+        if not texts:
+            return by_hand
+        for messages, column in ((block.keys, 0), (block.values, 2)) if block.is_keyed else ((block.values, 2),):
+            by_hand |= self._messages(buf, messages, column * room)
+        return by_hand
+
+    def put(self, number: int, texts: Texts) -> None:
+        """Set the texts of one record."""
+        room = len(self.places) // 4
+        for column, text in zip((0, 2), texts, strict=True):
+            self._text(column * room + number, room, text)
 
     def _messages(self, buf: Bytes, messages: CellTable, at: int) -> set[int]:
         """Write keys or values, and their places to the columns from `at` on; return those that it can't write."""
-        tables, json, room = self._block.tables, self._json, messages.capacity
+        tables, json, room = self.block.tables, self._json, messages.capacity
         places = memoryview(self.places)
         starts, sizes = places[at : at + room], places[at + room : at + 2 * room]
         done = 0
@@ -75,6 +94,7 @@ class BlockText:
             done, self._used, why = message_text.write(
                 buf, messages.cells, messages.capacity, done, messages.count, json.programs, json.steps, json.literals,
                 tables.tables, tables.cells, self._stack, self.content, self._used, starts, sizes,
+                json.dialect,
             )  # fmt: skip
             if why == message_text.DONE:
                 return special
@@ -93,19 +113,30 @@ class BlockText:
 
 
 @lru_cache(maxsize=32)
-def _json_programs(internal: Internal, release: Release) -> JsonPrograms:
+def _json_programs(internal: Internal, release: Release, dialect: int) -> JsonPrograms:
     """Make the programs that write a topic's records, once."""
     topic = topic_programs(internal, release, protocol=True)
     states = [state.name.title().replace("_", "") for state in TransactionState]
-    by_name = internal is Internal.TRANSACTION_LOG and release >= STATES_BY_NAME
-    json = JsonPrograms(topic.programs, {"transactionStatus": states} if by_name else {})
-    for number, (kind, key, values) in topic.kinds.items():
-        if key is not None:
-            json.add(key, f'{{"type":"{number}","data":', "}")
-        for version, value in enumerate(values):
-            name = f'"type":"{metadata_word(kind.name)}",' if key is None else ""
-            said = f'"{version}"' if key is not None else f"{version}"
-            json.add(value, f'{{{name}"version":{said},"data":', "}")
+    by_name = dialect == ops.KAFKA_JSON and internal is Internal.TRANSACTION_LOG and release >= STATES_BY_NAME
+    json = JsonPrograms(topic.programs, {"transactionStatus": states} if by_name else {}, dialect)
+    for kind in topic.kinds.values():
+        _add_kind(json, kind)
     for program in topic.protocol.programs if topic.protocol is not None else ():
         json.add(program)
     return json
+
+
+def _add_kind(json: JsonPrograms, of: KindPrograms) -> None:
+    """Add the programs of a kind of record; what Kafka writes says what they are."""
+    kind, key, values = of
+    if json.dialect != ops.KAFKA_JSON:
+        for program in (key, *values):
+            if program is not None:
+                json.add(program)
+        return
+    if key is not None:
+        json.add(key, f'{{"type":"{kind.number}","data":', "}")
+    for version, value in enumerate(values):
+        name = f'"type":"{metadata_word(kind.name)}",' if key is None else ""
+        said = f'"{version}"' if key is not None else f"{version}"
+        json.add(value, f'{{{name}"version":{said},"data":', "}")

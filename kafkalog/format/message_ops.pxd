@@ -57,6 +57,7 @@ cdef enum:
     ELEMENTS
     REFUSED
     TAG_COUNT
+    TOO_MANY
 
 cdef enum:
     TAG_ORDER
@@ -83,3 +84,4 @@ cdef enum:
     W_ELEMENT_END
     W_STRUCT
     W_RETURN
+    W_UNKNOWN

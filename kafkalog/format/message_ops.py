@@ -66,7 +66,11 @@ MESSAGE_COLUMNS: Final = (
 REMARK_COLUMNS: Final = ("message", "remark", "name", "a", "b")
 
 # What makes a message malformed; `message_errors` has the words.
-(NO_ERROR, SHORT, ENDED, LONG_VARINT, IS_NULL, STRING_LENGTH, TAKE, TAKE_TAG, ELEMENTS, REFUSED, TAG_COUNT) = range(11)
+# The last one is no fault of the bytes: there is no room for so many values.
+(
+    NO_ERROR, SHORT, ENDED, LONG_VARINT, IS_NULL, STRING_LENGTH, TAKE, TAKE_TAG, ELEMENTS, REFUSED, TAG_COUNT,
+    TOO_MANY,
+) = range(12)  # fmt: skip
 # What Kafka only tolerates.
 (TAG_ORDER, TAG_SIZE, BOOL_VALUE, MARK_VALUE) = range(4)
 
@@ -85,4 +89,7 @@ REMARK_COLUMNS: Final = ("message", "remark", "name", "a", "b")
     W_ELEMENT_END,
     W_STRUCT,  # 7: the step after it
     W_RETURN,
-) = range(13)
+    W_UNKNOWN,  # unknown tags; 6: their table; 7: where the words around a tag and its bytes are
+) = range(14)
+# How messages are written: as Kafka does; as rows have them, in ASCII; as they have them in Arrow, with blanks.
+KAFKA_JSON, ASCII_JSON, SPACED_JSON = range(3)

@@ -8,6 +8,7 @@ from typing import Final
 
 from kafkalog.format import message_ops as ops
 from kafkalog.format.message_program import MISSING, Program, ProgramSet, ReadField, Structure
+from kafkalog.format.message_tables import UNKNOWN_TAGS
 from kafkalog.format.schema import Value
 
 __all__ = ["JsonPrograms"]
@@ -19,15 +20,24 @@ _KINDS: Final = {"bool": ops.W_BOOL, "uuid": ops.W_UUID, "float64": ops.W_SPECIA
 class JsonPrograms:
     """Programs that write the messages of a set of reading programs.
 
-    `words` are what numbers in a field are written as, by its name.
+    `words` are what numbers in a field are written as, by its name; `dialect` is one of ``message_ops``.
     """
 
-    def __init__(self, programs: ProgramSet, words: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self, programs: ProgramSet, words: Mapping[str, Sequence[str]] | None = None, dialect: int = ops.KAFKA_JSON
+    ) -> None:
+        self.dialect = dialect
+        blank = " " if dialect == ops.SPACED_JSON else ""
+        self._comma, self._colon = f",{blank}", f":{blank}"
         self.steps = array("q")
         self.literals = bytearray(_BEGIN)
         self.programs = array("q", (0, 0)) * (len(programs.programs) // ops.PROGRAM)
         self._words = {name: self._listed(texts) for name, texts in (words or {}).items()}
         self._known: dict[bytes, int] = {}
+        tag = f'{{"tag"{self._colon}'
+        _, self._around_tags = self._listed(
+            (f"[{tag}", f'{self._comma}"data"{self._colon}"', f'"}}{self._comma}{tag}', '"}]')
+        )
 
     def add(self, program: Program, before: str = "", after: str = "") -> None:
         """Write a program's messages with text before and after their fields, which are in braces."""
@@ -67,11 +77,15 @@ class JsonPrograms:
         comma, certain = "", False
         for field in structure.fields:
             if field.is_tagged:
-                comma = ","  # the loop leaves it out where nothing is before it
+                comma = self._comma  # the loop leaves it out where nothing is before it
             elif comma and not certain:
                 self._step(ops.W_SPECIAL)  # no message has such a field after tagged ones alone
-            self._field(field, f'{comma}"{field.name}":')
-            comma, certain = ",", certain or not field.is_tagged
+            self._field(field, f'{comma}"{field.name}"{self._colon}')
+            comma, certain = self._comma, certain or not field.is_tagged
+        if structure.unknown >= 0 and self.dialect != ops.KAFKA_JSON:
+            literal = f'{self._comma}"{UNKNOWN_TAGS}"{self._colon}'
+            more = (0, structure.unknown_table, self._around_tags)
+            self._step(ops.W_UNKNOWN, literal, structure.unknown, True, more)
         self._literal("}")
 
     def _field(self, field: ReadField, literal: str) -> None:

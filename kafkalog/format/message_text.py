@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Writes messages that ``message_loop`` read as JSON, as Kafka's generated converters do.
+"""Writes messages that ``message_loop`` read as JSON, as Kafka's generated converters do, or as rows have them.
 
 `steps` are programs in one flat buffer: steps of eight cells, (operation, literal start, literal size, column, what is
 left out, and three cells by operation); ``message_templates`` makes them. A step writes its literal, then its value. A
@@ -31,12 +31,13 @@ if cython.compiled:
         W_RETURN,
         W_STRING,
         W_STRUCT,
+        W_UNKNOWN,
         W_UUID,
         W_WORD,
     )
 else:
     import base64
-    from json.encoder import encode_basestring  # type: ignore[attr-defined]  # typeshed does not have it
+    from json.encoder import encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]  # typeshed does not have it
 
     from kafkalog.format.lines import java_text
     from kafkalog.format.message_ops import (
@@ -54,6 +55,7 @@ else:
         W_RETURN,
         W_STRING,
         W_STRUCT,
+        W_UNKNOWN,
         W_UUID,
         W_WORD,
     )
@@ -104,12 +106,19 @@ def put_string(
     buf: cython.const[cython.uchar][::1],
     start: cython.Py_ssize_t,
     size: cython.Py_ssize_t,
+    dialect: cython.int,
 ) -> cython.Py_ssize_t:
     """Write the content of a JSON string, at most 6 times `size` bytes: the position after it."""
     if cython.compiled:
-        if size > 0:
+        if size > 0 and dialect:
+            w += kafkalog_row_text(cython.address(out[w]), cython.address(buf[start]), size, dialect == 1)
+        elif size > 0:
             w += kafkalog_json_text(cython.address(out[w]), cython.address(buf[start]), size)
         return w
+    if dialect:
+        encode = encode_basestring_ascii if dialect == 1 else encode_basestring
+        text = encode(bytes(buf[start : start + size]).decode(errors="backslashreplace"))
+        return put(out, w, text[1:-1].encode(), 0, len(text[1:-1].encode()))
     text = encode_basestring(java_text(bytes(buf[start : start + size])))[1:-1]
     if "\\u00" in text:  # Java writes these digits in upper case
         parts = text.split("\\")
@@ -158,12 +167,13 @@ def write(
     w: cython.Py_ssize_t,
     starts: cython.longlong[::1],
     sizes: cython.longlong[::1],
+    dialect: cython.int,
 ) -> tuple[int, int, int]:
     """Write the messages in rows [`first`, `count`) of `messages` to ``out[w:]``, and where each of them is.
 
     `programs` have the first step for each program that reads. Answers (next message, bytes in `out`, why it stopped):
     ``DONE``; ``NO_ROOM`` in `out`; or ``SPECIAL``: the message has what this can't write. A message that was not read
-    is passed over.
+    is passed over. `dialect` is that of the programs.
     """
     i: cython.Py_ssize_t
     s: cython.Py_ssize_t
@@ -179,6 +189,7 @@ def write(
     n: cython.longlong
     g: cython.longlong
     needed: cython.longlong
+    gap: cython.Py_ssize_t = 2 if dialect == 2 else 1  # of what is between two fields
     if len(messages) < capacity * len(MESSAGE_COLUMNS) or count > capacity or first < 0:
         raise IndexError
     if len(starts) < count or len(sizes) < count:
@@ -206,7 +217,7 @@ def write(
                 if steps[s + 4] and v == steps[s + 5]:
                     s += 8
                     continue
-                k = steps[s + 4] and out[w - 1] == 123
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
                 w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
                 w = put_integer(out, w, v)
                 s += 8
@@ -215,7 +226,7 @@ def write(
                 if steps[s + 4] and n in (steps[s + 6], -2):
                     s += 8
                     continue
-                k = steps[s + 4] and out[w - 1] == 123
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
                 if op == W_EMBEDDED and cells[at + 3 * tables[table * TABLE + 1]] >= 0:
                     if top + FRAME > len(stack):
                         raise IndexError
@@ -239,7 +250,7 @@ def write(
                 else:
                     out[w] = 34
                     if op == W_STRING:
-                        w = put_string(out, w + 1, buf, cells[at], n)
+                        w = put_string(out, w + 1, buf, cells[at], n, dialect)
                     else:
                         w = put_base64(out, w + 1, buf, cells[at], n, False)
                     out[w] = 34
@@ -253,7 +264,7 @@ def write(
                 if steps[s + 4] and n == steps[s + 5]:
                     s = steps[s + 7]
                     continue
-                k = steps[s + 4] and out[w - 1] == 123
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
                 w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
                 if n < 0:
                     w = put(out, w, literals, 0, 4)
@@ -282,6 +293,9 @@ def write(
                 if n > 0:
                     stack[k + 3] = n
                     out[w] = 44
+                    if dialect == 2:
+                        w += 1
+                        out[w] = 32
                     row += 1
                     s = stack[k] + 8
                 else:
@@ -298,7 +312,7 @@ def write(
                         return i, start, SPECIAL
                     s = steps[s + 7]
                     continue
-                k = steps[s + 4] and out[w - 1] == 123
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
                 w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
                 if v > 0:
                     s += 8
@@ -314,7 +328,7 @@ def write(
                 if steps[s + 4] and not n:
                     s += 8
                     continue
-                k = steps[s + 4] and out[w - 1] == 123
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
                 w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
                 out[w] = 34
                 w = put_base64(out, w + 1, buf, v, 16, True) if n else put(out, w + 1, literals, 4, 22)
@@ -326,7 +340,7 @@ def write(
                 if steps[s + 4] and v == steps[s + 5]:
                     s += 8
                     continue
-                k = steps[s + 4] and out[w - 1] == 123
+                k = gap if steps[s + 4] and out[w - 1] == 123 else 0
                 w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
                 w = put(out, w, literals, 26 if v else 30, 4 if v else 5)
                 s += 8
@@ -342,6 +356,27 @@ def write(
                     w = put_integer(out, w, v)
                 out[w] = 34
                 w += 1
+                s += 8
+            elif op == W_UNKNOWN:
+                n = cells[at + tables[table * TABLE + 1]]
+                if n > 0:
+                    k = gap if out[w - 1] == 123 else 0
+                    w = put(out, w, literals, steps[s + 1] + k, steps[s + 2] - k)
+                    g = tables[steps[s + 6] * TABLE] + cells[at]
+                    v = tables[steps[s + 6] * TABLE + 1]
+                    at = steps[s + 7]
+                    w = put(out, w, literals, steps[at], steps[at + 1])
+                    while n > 0:
+                        needed = 2 * cells[g + 2 * v] + 128
+                        if needed > limit - w:
+                            return i, start, NO_ROOM
+                        w = put_integer(out, w, cells[g])
+                        w = put(out, w, literals, steps[at + 2], steps[at + 3])
+                        w = put_base64(out, w, buf, cells[g + v], cells[g + 2 * v], False)
+                        n -= 1
+                        k = at + 4 if n > 0 else at + 6
+                        w = put(out, w, literals, steps[k], steps[k + 1])
+                        g += 1
                 s += 8
             elif op == W_RETURN:
                 if not top:

@@ -26,4 +26,5 @@ def write(
     w: int,
     starts: Cells,
     sizes: Cells,
+    dialect: int,
 ) -> tuple[int, int, int]: ...

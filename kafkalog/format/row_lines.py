@@ -36,6 +36,7 @@ __all__ = [
     "LITERAL",
     "NO_ROOM",
     "QUOTED_JSON",
+    "READY",
     "SLACK",
     "TEXT",
     "WORD",
@@ -48,8 +49,8 @@ __all__ = [
 
 # Kinds of a step: no value; the cell in digits; the word that the cell numbers; bytes that are UTF-8, otherwise null;
 # bytes that are not, in base64, otherwise null; a record's headers. Of bytes, the column has three runs of cells,
-# `room` apart: starts, sizes and kinds. Of headers it has starts and counts.
-LITERAL, INTEGER, WORD, TEXT, BASE64, HEADERS = range(6)
+# `room` apart: starts, sizes and kinds. Of headers it has starts and counts. JSON that is ready is like bytes.
+LITERAL, INTEGER, WORD, TEXT, BASE64, HEADERS, READY = range(7)
 # How bytes are written: UTF-8 as JSON, as CSV, as JSON inside a quoted field of a CSV; any bytes in base64. The first
 # two are also the forms of a line.
 JSON, CSV, QUOTED_JSON, IN_BASE64 = range(4)
@@ -341,7 +342,9 @@ def row_lines(
                 what = cells[column + 2 * room]
                 start = cells[column]
                 size = cells[column + room]
-                if kind == 3 and 1 <= what <= 2:
+                if kind == 6 and what and not is_csv:
+                    w = put(out, w, buf, start, size)
+                elif (kind == 3 or kind == 6) and 1 <= what <= 2:  # noqa: PLR1714  # a set is slow
                     if not is_csv:
                         out[w] = 34
                         w += 1

@@ -12,6 +12,7 @@ WORD: int
 TEXT: int
 BASE64: int
 HEADERS: int
+READY: int
 JSON: int
 CSV: int
 QUOTED_JSON: int

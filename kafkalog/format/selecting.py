@@ -54,7 +54,7 @@ else:
     )
 from kafkalog.format.kernel import BATCH_COLUMNS, NONE, RECORD_COLUMNS
 
-__all__ = ["batches", "controls", "leave_out", "records"]
+__all__ = ["batches", "controls", "leave_out", "records", "without_control"]
 
 
 def batches(
@@ -162,6 +162,37 @@ def records(
         picks[n] = i
         n += 1
     return n
+
+
+def without_control(
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    recs: cython.const[cython.longlong][::1],
+    room: cython.Py_ssize_t,
+    picks: cython.const[cython.longlong][::1],
+    picked: cython.Py_ssize_t,
+    found: cython.longlong[::1],
+) -> int:
+    """List those of the picked records that are not in control batches, and answer how many."""
+    i: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    batch: cython.Py_ssize_t
+    count: cython.Py_ssize_t = 0
+    if len(heads) < capacity * len(BATCH_COLUMNS) or len(recs) < room * len(RECORD_COLUMNS):
+        raise IndexError
+    if picked > len(picks) or picked > len(found):
+        raise IndexError
+    for i in range(picked):
+        row = picks[i]
+        if row < 0 or row >= room:
+            raise IndexError
+        batch = recs[BATCH * room + row]
+        if batch < 0 or batch >= capacity:
+            raise IndexError
+        if heads[MAGIC * capacity + batch] < 2 or not heads[ATTRIBUTES * capacity + batch] & 32:
+            found[count] = row
+            count += 1
+    return count
 
 
 def controls(

@@ -11,6 +11,9 @@ def leave_out(heads: Cells, capacity: int, count: int, picks: Cells, picked: int
 def records(
     buf: Bytes, recs: Cells, room: int, count: int, conditions: Cells, key: bytes, has_key: bool, picks: Cells
 ) -> int: ...
+def without_control(
+    heads: Cells, capacity: int, recs: Cells, room: int, picks: Cells, picked: int, found: Cells
+) -> int: ...
 def controls(
     buf: Bytes, heads: Cells, capacity: int, recs: Cells, room: int, picks: Cells, count: int, found: Cells
 ) -> int: ...

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.findings import Finding
+from kafkalog.format.internal import Internal
 from kafkalog.log.arrow_rows import ArrowRows
 from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Chunk, Limits
@@ -76,10 +77,15 @@ def segment_as_arrow(
     schema: Schema,
     selection: Selection,
     on_finding: Callable[[Finding], object] | None = None,
+    internal: Internal | None = None,
 ) -> Iterator[RecordBatch]:
-    """Yield the selected rows of ``batches`` or ``records`` of a segment, with the columns of the schema."""
+    """Yield the selected rows of a segment's batches or records, or of its records as those of an internal topic.
+
+    They have the columns of the schema.
+    """
     made = ArrowRows(schema, (file,))
-    for item in segment_rows(file, chunks, {table.name: schema.names}, selection, room=ARROW_ROOM):
+    wanted = {table.name: schema.names}
+    for item in segment_rows(file, chunks, wanted, selection, internal, room=ARROW_ROOM, spaced=True):
         if isinstance(item, Rows):
             yield from made.add(item)
         elif on_finding is not None and isinstance(item, Finding):

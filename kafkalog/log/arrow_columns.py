@@ -25,7 +25,7 @@ __all__ = ["ROOM", "Columns"]
 
 _BYTES: Final = 32 << 20  # of strings: with more, a batch has fewer rows
 _NUMBERS: Final = (Kind.NUMBER, Kind.BOOL, Kind.WORD)
-_TEXTS: Final = (Kind.TEXT, Kind.BASE64)
+_TEXTS: Final = (Kind.TEXT, Kind.BASE64, Kind.JSON)
 _CODED: Final = "_base64"  # ends the name of the column that has what is not UTF-8
 _NO_BITS: Final = bytes(1)
 
@@ -39,7 +39,11 @@ class Columns:
         self._widths = [_width(column, schema.field(column.name).type) for column in numbers]
         self._places: list[tuple[int, int]] = []
         self._state = np.zeros(3 * len(self._widths), np.int64)
-        self._numbers = {column.name: (number, column.words) for number, column in enumerate(numbers)}
+        self._words = [column.words for column in numbers]
+        self._numbers = {
+            column.name: (number, tuple(word.encode("utf-8", "backslashreplace").decode() for word in column.words))
+            for number, column in enumerate(numbers)
+        }
         self._plans: dict[tuple[bool, int], array[int]] = {}
         self._scratch = np.empty(0, np.int64)
         self._buffers = Buffers()
@@ -52,6 +56,10 @@ class Columns:
             elif column.kind is Kind.HEADERS:
                 self._headers[column.name] = Headers(ROOM, self._buffers)
         self.begin()
+
+    def suits(self, columns: Sequence[BlockColumn]) -> bool:
+        """Say whether rows of a block with these columns can be added: their numbers mean the same words."""
+        return self._words == [column.words for column in columns if column.kind in _NUMBERS]
 
     def begin(self) -> None:
         """Begin a batch."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kafkalog.log.arrow_columns import ROOM, Columns
-from kafkalog.log.blocks import Rows
+from kafkalog.log.blocks import Block, Rows
 from kafkalog.tables.arrow import arrow_batch
 
 if TYPE_CHECKING:
@@ -23,10 +23,15 @@ class ArrowRows:
         self._names = list(files)
         self._shown = tuple(name.encode("utf-8", "backslashreplace").decode() for name in files)
         self._columns: Columns | None = None
+        self._block: Block | None = None
 
     def add(self, rows: Rows) -> Iterator[RecordBatch]:
         """Keep rows of a block, and yield a batch when there are enough."""
         block, start = rows.block, rows.start
+        if self._columns is not None and block is not self._block and not self._columns.suits(block.columns):
+            yield from self.last()
+            self._columns = None
+        self._block = block
         if self._columns is None:
             self._columns = Columns(block.columns, self._schema, self._shown)
         columns = self._columns

@@ -39,9 +39,12 @@ class BlockLayout:
         self._runs += runs
         return at
 
-    def number(self, name: str, words: tuple[str, ...] = ()) -> BlockColumn:
-        """Add a column of cells that are never null and that someone else fills."""
-        self.columns[name] = BlockColumn(name, Kind.WORD if words else Kind.NUMBER, self.run(), words=words)
+    def number(self, name: str, words: tuple[str, ...] = (), *, is_nullable: bool = False) -> BlockColumn:
+        """Add a column of cells that someone else fills, with their validity bits if they may be null."""
+        kind = Kind.WORD if words else Kind.BOOL if self._types[name] == "bool" else Kind.NUMBER
+        bit = self._nullable * self._room if is_nullable else -1
+        self._nullable += is_nullable
+        self.columns[name] = BlockColumn(name, kind, self.run(), bit, words)
         return self.columns[name]
 
     def values(self, source: int, of: Mapping[str, Value], names: Sequence[str]) -> None:

@@ -33,6 +33,7 @@ class Kind(IntEnum):
     TEXT = 4  # three runs of cells: starts, sizes, kinds
     BASE64 = 5  # the same
     HEADERS = 6  # two runs: starts, counts
+    JSON = 7  # as of text; its bytes are JSON
 
 
 class BlockColumn(NamedTuple):
@@ -183,6 +184,11 @@ class Block:
                 if most is not None:
                     count = min(count, most)
                 return [_header(*header) for header in headers_of(self.buf, cell, count, most)]
+            case Kind.JSON:
+                import json  # only for the rows of a decoder
+
+                size = self.cells[at + self.room]
+                return None if size < 0 else json.loads(bytes(self.buf[cell : cell + size]))
             case Kind.TEXT | Kind.BASE64:
                 size, what = self.cells[at + self.room], self.cells[at + 2 * self.room]
                 if what == NOTHING or (what == BASE64) is not (column.kind is Kind.BASE64):

@@ -11,9 +11,10 @@ from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format import message_ops as ops
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, Batch, CellTable
-from kafkalog.format.internal import Internal
+from kafkalog.format.internal import Internal, InternalRecord
 from kafkalog.format.internal_block import DOUBT, TYPE, VERSION, InternalBlock
 from kafkalog.format.kernel import Bytes
+from kafkalog.format.message import escaped_text
 from kafkalog.format.message_program import Program
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.internals import Written, read_internal
@@ -132,15 +133,45 @@ class InternalRecords:
                     found[of] = np.frombuffer(column, np.int64)[rows]
         return found
 
-    def written(self, number: int) -> Iterator[Written | Finding]:
-        """Yield what one record says, and what is wrong with it."""
-        batch = Batch.of(self._heads, int(self._batch[number]))
-        return read_internal(self.file, batch, self.block.record(number), self._internal)
+    def written(self, rows: NDArray[Any] | None = None) -> Iterator[Written | Finding]:
+        """Yield what records say, all or those of these rows, and what is wrong with each."""
+        return (item for _, item in self.numbered(np.arange(self.count) if rows is None else rows))
+
+    def numbered(self, rows: NDArray[Any]) -> Iterator[tuple[int, Written | Finding]]:
+        """Yield the same with the rows' numbers."""
+        columns = (
+            self.offset, self.timestamp, self.of_batches(kernel.LEADER_EPOCH), self.is_transactional,
+            self.of_batches(kernel.PRODUCER_ID), self.type, self.version, self._key_row, self._value_row,
+            self.value_size, self._doubt,
+        )  # fmt: skip
+        lists = (column[rows].tolist() for column in columns)
+        for number, offset, timestamp, epoch, is_part, producer, kind, version, key, value, size, doubt in zip(
+            rows.tolist(), *lists, strict=True
+        ):
+            if doubt:
+                batch = Batch.of(self._heads, int(self._batch[number]))
+                found = read_internal(self.file, batch, self.block.record(number), self._internal)
+                yield from ((number, item) for item in found)
+            else:
+                content = self._content(kind, version, key, -1 if size < 0 else value)
+                yield number, Written(
+                    self.file, offset, timestamp, epoch, is_part, producer, kind, content, content.name, content.version
+                )  # fmt: skip
+
+    def _content(self, number: int, version: int, key_row: int, value_row: int) -> InternalRecord:
+        """Return a record in no doubt as values; a row below 0 is none."""
+        kind, key, values = self._reader.kinds[number]
+        tables = self._reader.tables
+        fields = None if key is None else tables.values(key.structure, key_row, escaped_text)
+        if value_row < 0:
+            return InternalRecord(number, kind.name, fields, None, None, ())
+        value = tables.values(values[version].structure, value_row, escaped_text)
+        return InternalRecord(number, kind.name, fields, version, value, ())
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong with the records."""
-        for number in np.flatnonzero(self._doubt).tolist():
-            yield from (item for item in self.written(number) if isinstance(item, Finding))
+        doubts = np.flatnonzero(self._doubt)
+        yield from (item for item in self.written(doubts) if isinstance(item, Finding))
 
 
 def internal_blocks(

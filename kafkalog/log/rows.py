@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.findings import Finding, numbered_id
 from kafkalog.format import kernel
@@ -24,6 +24,9 @@ from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
 from kafkalog.tables.audit import FINDINGS
 from kafkalog.tables.internal import INTERNAL
+
+if TYPE_CHECKING:
+    from kafkalog.log.internal_rows import InternalBlocks
 
 __all__ = [
     "TABLES_OF",
@@ -132,15 +135,17 @@ def segment_rows(
     internal: Internal | None = None,
     most_records: int | None = None,
     room: int = ROOM,
+    *,
+    spaced: bool = False,
 ) -> Iterator[Rows | tuple[Table, Row] | Finding]:
     """Yield the selected rows of the wanted tables, and every finding on the way.
 
-    `wanted` has the columns by the name of their table. Rows of ``batches`` and ``records`` come many at once, with
-    these columns; of other tables one by one, as (table, row) with all columns. Records are decoded only if a table or
-    the selection needs them, and no more than `most_records` are looked at for rows; `internal` says which internal
-    topic they belong to. A block has at most `room` records.
+    `wanted` has the columns by the name of their table. Rows of ``batches``, ``records`` and ``internal`` come many at
+    once, with these columns; of other tables one by one, as (table, row) with all columns. Records are decoded only if
+    a table or the selection needs them, and no more than `most_records` are looked at for rows; `internal` says which
+    internal topic they belong to. A block has at most `room` records; `spaced` is as in ``InternalBlocks``.
     """
-    segment = _Segment(file, wanted, selection, internal, most_records, room)
+    segment = _Segment(file, wanted, selection, internal, most_records, room, spaced=spaced)
     for chunk in chunks:
         yield from segment.rows(chunk)
         yield from chunk.findings
@@ -157,6 +162,8 @@ class _Segment:
         internal: Internal | None,
         most_records: int | None,
         room: int,
+        *,
+        spaced: bool,
     ) -> None:
         self._cells = record_cells(room)
         self.file = file
@@ -164,7 +171,9 @@ class _Segment:
         self.selection = selection
         self._left = most_records
         self._records = bool({"records", "internal"} & wanted.keys()) or selection.looks_at_records
-        self._decoded = _internal_rows(file, internal) if "internal" in wanted else None
+        self._topic = internal
+        self._spaced = spaced
+        self._internal_blocks: InternalBlocks | None = None
         self._batch_blocks: BatchBlocks | None = None
         self._record_blocks: RecordBlocks | None = None
         self._control_blocks: ControlBlocks | None = None
@@ -211,7 +220,7 @@ class _Segment:
             yield from self._controls(chunk, block, picks)
         if records is not None and picks.count:
             yield Rows(records, 0, picks.count)
-        if self._decoded is not None:
+        if self._topic is not None and "internal" in self.wanted:
             yield from self._internal(chunk, block, picks)
         return newest
 
@@ -240,37 +249,16 @@ class _Segment:
         if written < ends.block.count:
             yield Rows(ends.block, written, ends.block.count)
 
-    def _internal(self, chunk: Chunk, block: RecordBlock, picks: Picks) -> Iterator[tuple[Table, Row] | Finding]:
+    def _internal(self, chunk: Chunk, block: RecordBlock, picks: Picks) -> Iterator[Rows | Finding]:
         """Yield the rows of an internal topic's records."""
-        assert self._decoded is not None
-        newest, batch = -1, None
-        for number in picks.rows[: picks.count]:
-            row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
-            if batch is None or row != newest:
-                newest, batch = row, Batch.of(chunk.heads, row)
-            if not batch.is_control:
-                yield from self._decoded(batch, block.record(number, batch.position))
+        if self._internal_blocks is None:
+            from kafkalog.log.internal_rows import InternalBlocks  # only a decoder needs it
 
-
-def _internal_rows(
-    file: str, internal: Internal | None
-) -> Callable[[Batch, Record], Iterator[tuple[Table, Row] | Finding]] | None:
-    """Make the function that yields a record of an internal topic as rows; log and partition are the directory's."""
-    if internal is None:
-        return None
-    from kafkalog.log.internals import TOPICS, internal_row, read_internal
-
-    log = os.path.dirname(file)
-    topic = next(name for name, kind in TOPICS.items() if kind is internal)
-    directory = os.path.basename(log)
-    number = directory.removeprefix(f"{topic}-")
-    partition = int(number) if number != directory and number.isdecimal() else None
-
-    def rows(batch: Batch, record: Record) -> Iterator[tuple[Table, Row] | Finding]:
-        for item in read_internal(file, batch, record, internal):
-            yield item if isinstance(item, Finding) else (INTERNAL, internal_row(item, topic, log, partition))
-
-    return rows
+            assert self._topic is not None
+            self._internal_blocks = InternalBlocks(
+                self.file, self._topic, self.wanted["internal"], block.recs.capacity, spaced=self._spaced
+            )
+        yield from self._internal_blocks.of(chunk.heads, block, picks)
 
 
 def side_file_rows(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tuple[Table, Row] | Finding]:

@@ -62,8 +62,11 @@ def segment_batches(view: View, piece: SegmentPlace, schema: pa.Schema, request:
     """Yield one segment's rows; the view ``findings`` reports what can't be read of it."""
     try:
         if view.in_columns:
-            chunks = segment_chunks(piece.segment.path, limits=request.options.limits, max_bytes=piece.segment.size)
-            yield from segment_as_arrow(piece.segment.path, chunks, view.table, schema, request.selection)
+            path, topic = piece.segment.path, TOPICS.get(piece.topic)
+            if topic is None and view.table is internal.INTERNAL:
+                return
+            chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
+            yield from segment_as_arrow(path, chunks, view.table, schema, request.selection, internal=topic)
         if view.of_segment is not None:
             yield from _batches(view, view.of_segment(piece, request), schema)
     except UnreadableError:
@@ -97,11 +100,9 @@ def _dumped(table: str) -> SegmentRows:
     """Return the function that makes one of the tables of a dump."""
 
     def rows(piece: SegmentPlace, request: Request) -> Iterator[Row]:
-        path, internal = piece.segment.path, TOPICS.get(piece.topic)
-        if table == "internal" and internal is None:
-            return
+        path = piece.segment.path
         chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
-        for item in segment_rows(path, chunks, {table: TABLES[table].names}, request.selection, internal):
+        for item in segment_rows(path, chunks, {table: TABLES[table].names}, request.selection):
             if isinstance(item, Rows):
                 yield from item.block.rows(item.start, item.stop)
             elif not isinstance(item, Finding):
@@ -163,7 +164,7 @@ VIEWS: Final[dict[str, View]] = {
     "control": View(dump.CONTROL, of_segment=_dumped("control")),
     "findings": View(audit.FINDINGS, of_logs=_of_logs("findings")),
     "segments": View(audit.SEGMENTS, of_segment=_segment),
-    "internal": View(internal.INTERNAL, of_segment=_dumped("internal")),
+    "internal": View(internal.INTERNAL, in_columns=True),
     "offsets": View(internal.OFFSETS, of_logs=_offsets),
     "metadata": View(metadata.METADATA, of_segment=_metadata),
     "gaps": View(audit.GAPS, of_logs=_of_logs("gaps")),

@@ -125,6 +125,7 @@ class ArrowSink:
     """Takes rows and blocks of the tables that `open_table` gives a stream for."""
 
     room = ARROW_ROOM
+    spaced = True
 
     def __init__(
         self,

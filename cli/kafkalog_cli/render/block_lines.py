@@ -68,15 +68,26 @@ class BlockLines:
                 self._headers(block, block.cells[at], block.cells[at + block.room], template)
             elif column.kind in (Kind.TEXT, Kind.BASE64):
                 self._bytes(block, column, at, template)
+            elif column.kind is Kind.JSON and not is_csv:
+                self._ready(block, at, template)
+            elif column.kind is Kind.JSON:
+                self._bytes(block, column, at, template)
             else:
                 (value,) = block.column(column, row, row + 1)
                 text = as_csv(value) if is_csv else as_json(value)
                 self.write(template.null if value is None else text.encode())
 
+    def _ready(self, block: Block, at: int, template: RowTemplate) -> None:
+        """Write JSON as it is."""
+        start, size = block.cells[at], block.cells[at + block.room]
+        self.write(template.null if size < 0 else b"")
+        for piece in range(start, start + size, _OUT):
+            self.write(bytes(block.buf[piece : min(piece + _OUT, start + size)]))
+
     def _bytes(self, block: Block, column: BlockColumn, at: int, template: RowTemplate) -> None:
         start, size, what = (block.cells[at + run * block.room] for run in range(3))
         is_text = what in (columns.PLAIN, columns.ESCAPED)
-        if is_text is not (column.kind is Kind.TEXT) or what == columns.NOTHING:
+        if is_text is (column.kind is Kind.BASE64) or what == columns.NOTHING:
             self.write(template.null)
             return
         is_csv = template.form == row_lines.CSV

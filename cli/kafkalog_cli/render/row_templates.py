@@ -20,6 +20,7 @@ _KINDS: Final = {
     Kind.TEXT: row_lines.TEXT,
     Kind.BASE64: row_lines.BASE64,
     Kind.HEADERS: row_lines.HEADERS,
+    Kind.JSON: row_lines.READY,
 }
 # Before a header's key, before the key's base64, null; the same of its value; after it.
 _HEADER: Final = ('{"key":', ',"key_base64":', "null", ',"value":', ',"value_base64":', "null", "}")

@@ -29,9 +29,13 @@ class RowSink(Protocol):
 
 
 class BlockSink(RowSink, Protocol):
-    """Takes also blocks of at most `room` records, whose columns are those that it asks for."""
+    """Takes also blocks of at most `room` records, whose columns are those that it asks for.
+
+    JSON in them has blanks and is not ASCII if it is `spaced`.
+    """
 
     room: int
+    spaced: bool
 
     def names(self, table: Table) -> Sequence[str]:
         """Return the columns that blocks of a table need."""
@@ -66,6 +70,7 @@ class NdjsonSink:
     """One JSON object a line: ``table`` says which table it is a row of, ``schema_version`` what its columns mean."""
 
     room = ROOM
+    spaced = False
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str]) -> None:
         self._stream = stream
@@ -115,6 +120,7 @@ class JsonSink:
     """
 
     room = ROOM
+    spaced = False
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], expected: Sequence[str]) -> None:
         self._stream = stream
@@ -217,6 +223,7 @@ class CsvSink:
     """
 
     room = ROOM
+    spaced = False
 
     def __init__(
         self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool, safe: bool = False

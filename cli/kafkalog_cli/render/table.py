@@ -34,6 +34,7 @@ class TableSink:
     """Draws each table when it has all its rows; a long one in parts, with its total at the end."""
 
     room = ROOM
+    spaced = False
     _ROWS = 10_000  # of a part
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None) -> None:

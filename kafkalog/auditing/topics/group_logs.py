@@ -108,11 +108,11 @@ class GroupLog:
             yield from ((OFFSETS, row) for row in offsets)
             return
         of_commits = dict(zip(commits.rows.tolist(), offsets, strict=False))
-        for number in np.flatnonzero(chosen.rows(records)).tolist():
-            for record in split(records.written(number), []):
-                if matches(group_of(record), chosen.groups):
-                    directory = self._directory
-                    yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
+        directory = self._directory
+        for number, record in records.numbered(np.flatnonzero(chosen.rows(records))):
+            if isinstance(record, Finding) or not matches(group_of(record), chosen.groups):
+                continue
+            yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
             if number in of_commits:
                 yield OFFSETS, of_commits[number]
 
@@ -125,10 +125,10 @@ class GroupLog:
 
     def _name_topics(self, records: InternalRecords, rows: NDArray[Any]) -> None:
         """Note the ids and names of the topics that share groups' records name."""
-        for number in rows[records.type[rows] == _SHARE_PARTITIONS].tolist():
-            for record in split(records.written(number), []):
-                if matches(group_of(record), self._chosen.groups):
-                    self.topics.update(_topics_of(record))
+        named = rows[records.type[rows] == _SHARE_PARTITIONS]
+        for record in split(records.written(named) if len(named) else (), []):
+            if matches(group_of(record), self._chosen.groups):
+                self.topics.update(_topics_of(record))
 
     def rows(self) -> Iterator[Item]:
         """Yield the rows of the groups and of what they have committed."""

@@ -7,14 +7,11 @@ from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.format import kernel
-from kafkalog.format.batch import Batch
 from kafkalog.log.chunk import Limits
 from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
-from kafkalog.log.internals import TOPICS, Written, internal_row, read_internal
+from kafkalog.log.internals import TOPICS, Written, internal_row
 from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.log.readers import segment_chunks
 
 __all__ = ["TOPICS", "Written", "blocks_of_directory", "internal_row", "of_directory", "split", "written"]
 
@@ -28,18 +25,11 @@ def written(
 
     Raises UnreadableError where the file can't be opened or read.
     """
-    internal = TOPICS[topic]
-    for chunk in segment_chunks(path, limits=limits, max_bytes=max_bytes):
-        batches = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
-        for row, batch in enumerate(batches):
-            if batch.is_control:
-                chunk.skip(row)
-        for block in chunk.records():
-            for number in range(block.recs.count):
-                row = block.recs.cell(kernel.BATCH, number) if block.outer is None else block.outer
-                yield from read_internal(path, batches[row], block.record(number), internal)
-            yield from block.findings
-        yield from chunk.findings
+    for item in internal_blocks(path, TOPICS[topic], limits, max_bytes):
+        if isinstance(item, InternalRecords):
+            yield from item.written()
+        else:
+            yield item
 
 
 def of_directory(directory: PartitionDirectory, limits: Limits | None = None) -> Iterator[Written | Finding]:
