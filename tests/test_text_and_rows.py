@@ -64,6 +64,7 @@ def test_batches_and_records_agree(path: Path) -> None:
     of_records = [line for line in re.split(r"\n(?=\| offset: |baseOffset: |offset: )", text) if line.startswith("| ")]
     batches = [row for row in rows if row["table"] == "batches"]
     records = [row for row in rows if row["table"] == "records"]
+    controls = [row for row in rows if row["table"] == "control"]
 
     assert (len(of_batches), len(of_records)) == (len(batches), len(records))
     for line, row in zip(of_batches, batches, strict=True):
@@ -76,6 +77,11 @@ def test_batches_and_records_agree(path: Path) -> None:
         assert times(line) == (row["timestamp_type"], str(row["timestamp_ms"]))
         keys = ",".join(_text(header["key"], header["key_base64"]) for header in row["headers"])
         assert row["magic"] < 2 or f" headerKeys: [{keys}]" in line
+        marker = re.search(r" endTxnMarker: (\w+) coordinatorEpoch: (-?\d+)", line)
+        if row["is_control"] and marker is not None:
+            (end,) = (one for one in controls if one["offset"] == row["offset"])
+            assert (end["type"], end["coordinator_epoch"]) == (marker[1].lower(), int(marker[2]))
+            assert end["timestamp_ms"] == row["timestamp_ms"]
         if not row["is_control"]:
             key, value = (_text(row[name], row[f"{name}_base64"]) for name in ("key", "value"))
             ends = (f" key: {key}" if row["key_size"] >= 0 else "") + (

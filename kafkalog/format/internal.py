@@ -118,7 +118,7 @@ def _keyed(internal: Internal, key: bytes | None, value: bytes | None, release: 
         kafka = f"Found an unknown record version {version} for {number} type"
         raise UnknownTypeError(number, kafka, kind.name, version)
     try:
-        decoded = decode(kind.value, version, value[2:], release=release, text=text)
+        decoded = decode(kind.value, version, memoryview(value)[2:], release=release, text=text)
     except MalformedError as error:
         raise _wrapped(error, version, "value") from error
     remarks = (*remarks, *decoded.remarks, *_left("value", len(value) - 2 - decoded.taken))
@@ -178,7 +178,7 @@ def _framed(internal: Internal, value: bytes | None, release: Release, text: Tex
     if release == EVERY_RELEASE and not 0 <= version <= kind.value.newest:
         raise UnknownTypeError(number, "", kind.name, version)
     try:
-        decoded = decode(kind.value, version, data[at:], release=release, text=text)
+        decoded = decode(kind.value, version, memoryview(data)[at:], release=release, text=text)
     except MalformedError as error:
         raise MalformedError(f"{kind.name}: {error}", f"Failed to deserialize record with type {number}") from error
     left = len(data) - at - decoded.taken

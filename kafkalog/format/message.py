@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kafkalog.format import message_ops as ops
 from kafkalog.format.batch import CellTable
+from kafkalog.format.kernel import Bytes
 from kafkalog.format.message_errors import MalformedError
 from kafkalog.format.message_program import Program, ProgramSet, known_version
 from kafkalog.format.message_tables import UNKNOWN_TAGS, MessageTables
@@ -23,6 +24,7 @@ from kafkalog.format.schema import EVERY_RELEASE, Message, Release, Value
 __all__ = ["UNKNOWN_TAGS", "Decoded", "MalformedError", "decode", "escaped_text"]
 
 _ROOM = 4  # rows of a table at first
+_MOST_CELLS = 1 << 21  # a cell becomes some hundred bytes of values
 
 
 class Decoded(NamedTuple):
@@ -42,14 +44,14 @@ def escaped_text(data: bytes) -> str:
 
 
 def decode(
-    message: Message, version: int, data: bytes, *, release: Release = EVERY_RELEASE, text: Text = escaped_text
+    message: Message, version: int, data: Bytes, *, release: Release = EVERY_RELEASE, text: Text = escaped_text
 ) -> Decoded:
     """Read `data` as `message` in `version`, with the fields that `release` knows and strings as `text` reads them.
 
     Raises MalformedError if the bytes are not such a message.
     """
     programs, program = _program(message, known_version(message, version), release)
-    tables, one = MessageTables(programs, _ROOM), CellTable(len(ops.MESSAGE_COLUMNS), 1)
+    tables, one = MessageTables(programs, _ROOM, _MOST_CELLS), CellTable(len(ops.MESSAGE_COLUMNS), 1)
     one.count = 1
     one.set(ops.M_SIZE, 0, len(data))
     tables.read(data, one)

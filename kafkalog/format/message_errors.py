@@ -27,6 +27,8 @@ class MalformedError(ValueError):
 
 def malformed(code: int, name: str, at: int, a: int, b: int, left: int) -> MalformedError:
     """Say what the loop found: the number of an error with the cells beside it; `left` bytes are left at `at`."""
+    if code == ops.TOO_MANY:
+        return MalformedError(f"it has more values than are read of one message, some {a:,}")
     if code == ops.TAKE_TAG:
         return _taken(f"tag {b}", at, a, left)
     return _WORDS[code](name, at, a, left)

@@ -19,8 +19,9 @@ from kafkalog.format.message_program import MISSING, ProgramSet, ReadField, Stru
 from kafkalog.format.primitives import Text, uuid_text
 from kafkalog.format.schema import ZERO_UUID, Value
 
-__all__ = ["UNKNOWN_TAGS", "MessageTables", "Remark"]
+__all__ = ["MOST_CELLS", "UNKNOWN_TAGS", "MessageTables", "Remark"]
 
+MOST_CELLS: Final = 1 << 22  # of a block
 UNKNOWN_TAGS: Final = "_unknownTaggedFields"  # in a structure's fields: [tag, bytes] of each
 _DOUBLE: Final = struct.Struct("d")
 _LONG: Final = struct.Struct("q")
@@ -34,9 +35,13 @@ class Remark(NamedTuple):
 
 
 class MessageTables:
-    """The tables that the programs of a set fill; `room` is how many rows a table has at first."""
+    """The tables that the programs of a set fill; `room` is how many rows a table has at first.
 
-    def __init__(self, programs: ProgramSet, room: int = 64) -> None:
+    A message for which the tables would need more than `most` cells is not read: a file of some kilobytes may unpack to
+    millions of empty elements.
+    """
+
+    def __init__(self, programs: ProgramSet, room: int = 64, most: int = MOST_CELLS) -> None:
         self.programs = programs
         self.buf: Bytes = b""
         self.cells = array("q")
@@ -44,10 +49,15 @@ class MessageTables:
         for width in programs.widths:
             self.tables.extend((0, 0, 0, 0, width))
         self._room = room
+        self._most = most
         self._stack = array("q", bytes(8 * ops.FRAME * (programs.depth + 1)))
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Forget all rows, and very large tables."""
+        if len(self.cells) > self._most // 2:
+            self.cells = array("q")
+            for table in range(len(self.programs.widths)):
+                self.tables[table * ops.TABLE : table * ops.TABLE + 2] = array("q", (0, 0))
         for table in range(len(self.programs.widths)):
             self.tables[table * ops.TABLE + 2] = 0
 
@@ -68,21 +78,33 @@ class MessageTables:
             )  # fmt: skip
             if table < 0:
                 return
-            self._grow(table, rows)
+            if not self._grow(table, rows):
+                messages.set(ops.M_ERROR, done, ops.TOO_MANY)
+                messages.set(ops.M_NAME, done, 0)
+                messages.set(ops.M_A, done, self._most)
+                done += 1
 
-    def _grow(self, table: int, rows: int) -> None:
-        """Give a table room for so many rows, four times what it had at least; its old cells are not used again."""
+    def _grow(self, table: int, rows: int) -> bool:
+        """Give a table room for so many rows, four times what it had if possible; its old cells are not used again.
+
+        False if there may be no more cells.
+        """
         tables, at, base = self.tables, table * ops.TABLE, len(self.cells)
         old, before, width = tables[at], tables[at + 1], tables[at + 4]
         capacity = max(rows, 4 * before, self._room)
+        if base + capacity * width > self._most:
+            capacity = max(rows, (self._most - base) // max(width, 1))
+            if base + capacity * width > self._most:
+                return False
         # A new array: views of the old one may be in use.
-        cells = self.cells + array("q", bytes(8 * capacity * width))
+        cells = self.cells + array("q", [0]) * (capacity * width)
         for column in range(width):
             cells[base + column * capacity : base + column * capacity + before] = cells[
                 old + column * before : old + (column + 1) * before
             ]
         tables[at], tables[at + 1] = base, capacity
         self.cells = cells
+        return True
 
     def rows(self, table: int) -> int:
         """Return how many rows a table has."""

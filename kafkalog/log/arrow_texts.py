@@ -123,7 +123,7 @@ class Texts:
         """
         if needed > _MOST:
             raise UnsupportedError(f"a column of strings holds at most {_MOST} bytes; one row has {needed}")
-        larger = self._buffers.take(min(max(needed, 2 * used, 1 << 12), _MOST))
+        larger = self._buffers.take(min(max(needed, 2 * used, _PIECE), _MOST))
         larger[:used] = data[:used]
         return larger
 

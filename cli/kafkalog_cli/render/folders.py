@@ -19,6 +19,7 @@ class _Lines:
     """Gives each table's rows to a file of its own; a table without rows is an empty file."""
 
     room = ROOM
+    spaced = False
 
     def __init__(self, folder: Path, columns: Sequence[str], tables: Iterable[str], open_files: ExitStack) -> None:
         self._sinks = {

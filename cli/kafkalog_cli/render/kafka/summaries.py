@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import kafkalog
 from kafkalog import RecordBlock
@@ -12,6 +14,9 @@ from kafkalog.log.names import is_remote
 from kafkalog_cli.render.kafka.writer import java_path
 
 __all__ = ["Summaries"]
+
+_FEW: Final = 1 << 12  # numbers that are put in order without numpy
+_PAIRS: Final = 1 << 22
 
 
 class Summaries:
@@ -22,6 +27,7 @@ class Summaries:
         self._index_mismatches: dict[str, list[tuple[int, int]]] = {}
         self._time_errors: list[tuple[str, kafkalog.TimeIndexErrors]] = []
         self._breaks: dict[str, array[int]] = {}
+        self._room: dict[str, int] = {}  # how many numbers of a file are kept before equal offsets are put together
         self._last_file = ""
         self._last_offset = 0
 
@@ -45,10 +51,24 @@ class Summaries:
         start = offsets[0] - 1 if previous is None else previous
         for i in found[: lines.breaks(recs.cells, recs.capacity, recs.count, start, found)]:
             kept.extend((offsets[i - 1] if i else start, offsets[i]))
+        if not self._is_scala and len(kept) > self._room.setdefault(path, _PAIRS):
+            kept = self._breaks[path] = _by_offset(kept)
+            self._room[path] = max(_PAIRS, 2 * len(kept))
         self._last_file, self._last_offset = path, offsets[recs.count - 1]
 
-    def lines(self) -> list[str]:
-        """Return the summaries' lines."""
+    def lines(self) -> Iterator[str]:
+        """Yield the summaries' lines."""
+        yield from self._of_indexes()
+        for path, kept in self._breaks.items():
+            if not kept:
+                continue
+            cells = kept if self._is_scala else _by_offset(kept)
+            yield f"Non-consecutive offsets in {_absolute(path)}"
+            order = range(0, len(cells), 2)
+            for at in reversed(order) if self._is_scala else order:
+                yield f"  {cells[at]} is followed by {cells[at + 1]}"
+
+    def _of_indexes(self) -> list[str]:
         text: list[str] = []
         for path, mismatches in self._index_mismatches.items():
             text.append(f"Mismatches in :{_absolute(path)}")
@@ -70,14 +90,22 @@ class Summaries:
                 where = "the log." if self._is_scala else f":{_absolute(path)}"
                 text.append(f"The following indexed offsets are not found in {where}")
                 text += [f"Indexed offset: {index}, found log offset: {log}" for index, log in errors.not_found]
-        for path, cells in self._breaks.items():
-            pairs = list(zip(cells[::2], cells[1::2], strict=True))
-            if not pairs:
-                continue
-            pairs = pairs[::-1] if self._is_scala else sorted(dict(pairs).items())
-            text.append(f"Non-consecutive offsets in {_absolute(path)}")
-            text += [f"  {before} is followed by {after}" for before, after in pairs]
         return text
+
+
+def _by_offset(pairs: array[int]) -> array[int]:
+    """Order pairs by their first offset, and keep the last one of each, as the tool's map does."""
+    if len(pairs) <= _FEW:
+        return array(
+            "q", (number for pair in sorted(dict(zip(pairs[::2], pairs[1::2], strict=True)).items()) for number in pair)
+        )
+    import numpy as np
+
+    table = np.frombuffer(pairs, np.int64).reshape(-1, 2)
+    order = np.argsort(table[:, 0], kind="stable")
+    first = table[order, 0]
+    last = np.append(first[1:] != first[:-1], True)
+    return array("q", table[order[last]].tobytes())
 
 
 def _absolute(path: str) -> str:
