@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kafkalog.errors import UnreadableError
+from kafkalog.reports.source import DECIDING, Decisions
 from kafkalog.tables import TABLES
 from kafkalog.txn.columns import NONE
 
@@ -43,12 +44,12 @@ class WrittenAudit:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UnreadableError(f"{folder}: {VERDICT} can't be read: {error}") from error
 
-    def _batches(self, table: str) -> Iterator[Any]:
+    def _batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         import pyarrow.parquet as pq
 
         for file in sorted((self._folder / table).glob("**/*.parquet")):
             with pq.ParquetFile(file) as parquet:
-                yield from parquet.iter_batches()
+                yield from parquet.iter_batches(columns=columns)
 
     def rows(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table; of a table that was not written, none."""
@@ -61,6 +62,22 @@ class WrittenAudit:
         """Yield the table ``transactions`` as columns."""
         for batch in self._batches("transactions"):
             yield {name: _column(batch.column(name)) for name in TABLES["transactions"].names}
+
+    def decisions(self) -> Iterator[Decisions]:
+        """Yield the coordinator's decisions."""
+        import pyarrow.compute as pc
+
+        wanted = ("last_update_timestamp_ms", "transactional_id", "state")
+        for batch in self._batches("coordinator", wanted):
+            chosen = batch.filter(pc.is_in(batch.column("state"), value_set=_deciding()))
+            times, names, states = (_column(chosen.column(name)) for name in wanted)
+            yield Decisions(times, names, states == DECIDING[1])
+
+
+def _deciding() -> Any:
+    import pyarrow as pa
+
+    return pa.array(DECIDING)
 
 
 def _column(array: Any) -> NDArray[Any]:

@@ -22,7 +22,7 @@ from kafkalog.reports.page.sections import (
     partition_order,
     provenance_section,
 )
-from kafkalog.reports.source import AuditSource, transaction_rows
+from kafkalog.reports.source import AuditSource, leader_changes, transaction_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import STATES
 
@@ -47,8 +47,10 @@ _PRODUCERS: Final = (
 )  # fmt: skip
 _LANES: Final = {"log": "partitions", "topic": "topics", "id": "transactional ids", "producer": "producers"}
 _FINDINGS: Final = ("severity", "code", "certainty", "topic", "partition", "file", "position", "offset", "message")
+_LEADERS: Final = ("topic", "partition", "leader_epoch", "leader", "since_ms", "change", "first_offset", "log")
 _OTHERS: Final[dict[str, tuple[str, ...]]] = {
-    "gaps": _GAPS, "producers": _PRODUCERS, "logs": (), "files": (), "replicas": (), "findings": _FINDINGS,
+    "gaps": _GAPS, "producers": _PRODUCERS, "leaders": _LEADERS, "logs": (), "files": (), "replicas": (),
+    "findings": _FINDINGS,
 }  # fmt: skip
 
 
@@ -131,7 +133,8 @@ def _timeline(source: AuditSource, incidents: Sequence[Mapping[str, Any]]) -> It
         said.append(f" Without a script, {len(lanes)} of {len(order)} logs are drawn.")
     yield element(
         "section", element("h2", "Timeline"), element("p", said) if said else None, _controls(),
-        element("figure", picture(lanes, _one_by_one(source, lanes)), id="picture"), legend(_ranks(lanes)),
+        element("figure", picture(lanes, _one_by_one(source, lanes), _changes(source, lanes)), id="picture"),
+        legend(_ranks(lanes)),
         id="timeline",
     )  # fmt: skip
     about = _about(order, packed, incidents, source)
@@ -167,6 +170,15 @@ def _one_by_one(source: AuditSource, lanes: Sequence[Lane]) -> dict[str, list[di
     return drawn
 
 
+def _changes(source: AuditSource, lanes: Sequence[Lane]) -> dict[str, list[dict[str, Any]]]:
+    logs = {lane.row["log"] for lane in lanes}
+    changes: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in leader_changes(source):
+        if row["log"] in logs:
+            changes[row["log"]].append(row)
+    return changes
+
+
 def _ranks(lanes: Sequence[Lane]) -> set[int]:
     return {rank for lane in lanes for rank in lane.cells.tolist()}
 
@@ -182,7 +194,12 @@ def _about(
         gaps[numbers[row["log"]]].append(
             [_safe(row["first_offset"]), _safe(row["last_offset"]), row["kind"] == "legal"]
         )
+    leaders: dict[int, list[list[Any]]] = defaultdict(list)
+    for row in leader_changes(source):
+        cells = [_safe(row[name]) for name in ("since_ms", "first_offset", "leader_epoch", "leader")]
+        leaders[numbers[row["log"]]].append([*cells, row["change"]])
     return {
+        "leaders": leaders,
         "lanes": [[_safe(row[name]) for name in columns] for row in order],
         "ids": [escape(name) for name in packed.ids],
         "rows": packed.rows,
