@@ -77,7 +77,7 @@ class Held(NamedTuple):
     found: Verdict
 
 
-class Judged(NamedTuple):
+class Weighed(NamedTuple):
     """A partition's directory and all that holds its bytes, the most first."""
 
     log: LogSpace
@@ -89,7 +89,7 @@ class Judged(NamedTuple):
 class ClusterSpace:
     """The directories of one cluster, for what is only asked for by name."""
 
-    logs: list[Judged]
+    logs: list[Weighed]
     metadata: Metadata | None
     limits: Limits
 
@@ -115,7 +115,7 @@ class ClusterSpace:
 class Space:
     """Partitions' directories with what holds their bytes, biggest first, and what could not be read."""
 
-    logs: list[Judged] = field(default_factory=list)
+    logs: list[Weighed] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     moments: list[tuple[int, str]] = field(default_factory=list)
@@ -181,7 +181,7 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     space.moments.append((now, source))
     for node in cluster.nodes:
         space.findings += node.findings
-    judged = [Judged(log, _judged(log, now, options, space, doubt), now) for log in logs]
+    judged = [Weighed(log, _judged(log, now, options, space, doubt), now) for log in logs]
     brokers: dict[str, list[tuple[LogSpace, list[Verdict]]]] = {}
     for log, verdicts, _ in judged:
         brokers.setdefault(log.node.node_id or log.node.home, []).append((log, verdicts))

@@ -22,7 +22,7 @@ from kafkalog.txn.columns import NONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_COMMITTED", "Packed", "pack", "varints"]
+__all__ = ["MOST_COMMITTED", "PackedTimeline", "pack", "varints"]
 
 MOST_COMMITTED: Final = 250_000
 _NUMBERS: Final = (
@@ -33,7 +33,7 @@ _COMMITTED: Final = STATES.index("committed")
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedTimeline:
     """What the script gets: `data` is base64 of deflated columns, one after the other.
 
     First come those of the transactions, `rows` each: `drawn` of `committed` committed ones are in them. Then those of
@@ -48,7 +48,7 @@ class Packed:
     decisions: int
 
 
-def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITTED) -> Packed:
+def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITTED) -> PackedTimeline:
     """Pack the transactions of the logs in `lanes`, which numbers them."""
     every = _every(source, most)
     pieces: list[dict[str, NDArray[np.int64]]] = []
@@ -68,7 +68,7 @@ def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITT
     decisions = _decisions(source, ids, most)
     columns_of_both = [*_differences({name: joined[name][order] for name in names}), *decisions]
     data = zlib.compress(b"".join(map(varints, columns_of_both)), 9)
-    return Packed(base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]))
+    return PackedTimeline(base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]))
 
 
 def _decisions(source: AuditSource, ids: dict[str, int], most: int) -> list[NDArray[np.int64]]:

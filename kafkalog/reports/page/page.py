@@ -14,7 +14,7 @@ from kafkalog.escape import escape
 from kafkalog.reports.lanes import Lane, lanes_by_offset
 from kafkalog.reports.page.drawing import legend, picture
 from kafkalog.reports.page.elements import Content, Element, data, element, html
-from kafkalog.reports.page.packed import Packed, pack
+from kafkalog.reports.page.packed import PackedTimeline, pack
 from kafkalog.reports.page.sections import (
     INTERNAL,
     incident_sections,
@@ -184,7 +184,10 @@ def _ranks(lanes: Sequence[Lane]) -> set[int]:
 
 
 def _about(
-    order: Sequence[Mapping[str, Any]], packed: Packed, incidents: Sequence[Mapping[str, Any]], source: AuditSource
+    order: Sequence[Mapping[str, Any]],
+    packed: PackedTimeline,
+    incidents: Sequence[Mapping[str, Any]],
+    source: AuditSource,
 ) -> dict[str, Any]:
     """Return what the script needs besides the transactions."""
     numbers = {row["log"]: number for number, row in enumerate(order)}
