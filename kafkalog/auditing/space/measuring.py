@@ -39,7 +39,7 @@ from kafkalog.tables.space import (
     TRANSACTION_COSTS,
 )
 
-__all__ = ["Held", "Space", "SpaceOptions", "measure"]
+__all__ = ["Held", "Space", "SpaceOptions", "Weighed", "measure"]
 
 _BROKERS: Final = "the newest time that a broker wrote"
 _KINDS: Final = {
@@ -120,6 +120,8 @@ class Space:
     unreadable: list[str] = field(default_factory=list)
     moments: list[tuple[int, str]] = field(default_factory=list)
     clusters: list[ClusterSpace] = field(default_factory=list)
+    paths: Sequence[str | os.PathLike[str]] = ()
+    options: SpaceOptions = field(default_factory=SpaceOptions)
 
     def items(self, tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
         """Yield the rows of these tables, and findings; what holds bytes is a note."""
@@ -154,7 +156,7 @@ def measure(paths: Sequence[str | os.PathLike[str]], options: SpaceOptions | Non
     """Say where the bytes of log directories are, and what holds them."""
     options = options or SpaceOptions()
     clusters, unreadable = open_clusters(paths)
-    space = Space(unreadable=unreadable)
+    space = Space(unreadable=unreadable, paths=paths, options=options)
     for cluster in clusters:
         _cluster(cluster, options, space)
     space.logs.sort(key=lambda one: -one.log.all_bytes)
