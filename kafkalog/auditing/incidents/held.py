@@ -127,6 +127,6 @@ def _incident(about: tuple[object, ...], key: tuple[object, ...], held: list[Wei
     incident.consumers = Consumers(seen, seen)
     steps = dict.fromkeys(one.next_step for one in found if one.next_step)
     incident.steps = [Step(text) for text in steps] or [Step(INCIDENT_KINDS[kind].next)]
-    for one in found:
-        one.incident = incident.id
+    for verdict in found:
+        verdict.incident = incident.id
     return incident
