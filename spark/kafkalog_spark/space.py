@@ -20,11 +20,11 @@ from pyspark.sql.types import StructType
 
 from kafkalog.auditing.incidents import items_of_judged
 from kafkalog.auditing.space import (
-    Judged,
     LogSpace,
     Settings,
     SpaceOptions,
     StateTopic,
+    Weighed,
     known_space,
     moment_of,
     replicas,
@@ -178,11 +178,11 @@ class _Run:
 
     def _of_driver(self, made: DataFrame) -> dict[str, list[tuple[Any, ...]]]:
         """Settle what can only be said of a broker's directories together; return the rows of these tables."""
-        judged: dict[int, list[Judged]] = {}
+        judged: dict[int, list[Weighed]] = {}
         for row in made.where("kind = 'judged'").select("content").toArrow().to_pylist():
             number, verdicts, findings = space_tasks.unpacked(row["content"])
             cluster, log = self.logs[number]
-            judged.setdefault(cluster, []).append(Judged(log, verdicts, self.about[cluster].moment.now))
+            judged.setdefault(cluster, []).append(Weighed(log, verdicts, self.about[cluster].moment.now))
             self.done.findings += findings
         rows: dict[str, list[tuple[Any, ...]]] = {}
         for of_cluster in judged.values():

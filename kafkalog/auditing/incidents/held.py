@@ -8,7 +8,7 @@ from typing import Any, Final
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step
 from kafkalog.auditing.incidents.rows import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
-from kafkalog.auditing.space import Judged, Space, judged_items
+from kafkalog.auditing.space import Space, Weighed, judged_items
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incidents import INCIDENT_KINDS
 from kafkalog.findings import Finding, Severity
@@ -49,7 +49,7 @@ def items_of_space(found: Space, tables: Collection[str]) -> Iterator[tuple[Tabl
 
 
 def items_of_judged(
-    logs: Sequence[Judged], tables: Collection[str]
+    logs: Sequence[Weighed], tables: Collection[str]
 ) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
     """Yield the same of directories that were judged elsewhere, of the tables about single directories.
 
@@ -66,12 +66,12 @@ def join_incidents(found: Space) -> list[Incident]:
     return _of_causes(found.logs) + _of_transactions(found)
 
 
-def _of_causes(logs: Sequence[Judged]) -> list[Incident]:
+def _of_causes(logs: Sequence[Weighed]) -> list[Incident]:
     """Return an incident for each directory, or for all of one cause if they are many.
 
     A broker whose cleaner stopped is one incident, whatever number of partitions wait.
     """
-    groups: dict[tuple[object, ...], list[Judged]] = {}
+    groups: dict[tuple[object, ...], list[Weighed]] = {}
     for one in logs:
         cause, directory = one.verdicts[0].cause, one.log.directory
         if cause in _KIND_OF:
@@ -112,7 +112,7 @@ def _of_transactions(found: Space) -> list[Incident]:
     return joined
 
 
-def _is_about(incident: Incident, held: Judged) -> bool:
+def _is_about(incident: Incident, held: Weighed) -> bool:
     """Say whether an incident is the open transaction that holds a directory's bytes."""
     directory, since = held.log.directory, held.verdicts[0].since_offset
     return (
@@ -123,7 +123,7 @@ def _is_about(incident: Incident, held: Judged) -> bool:
     )
 
 
-def _incident(about: tuple[object, ...], key: tuple[object, ...], held: list[Judged]) -> Incident:
+def _incident(about: tuple[object, ...], key: tuple[object, ...], held: list[Weighed]) -> Incident:
     cause, cluster = str(about[0]), about[1]
     kind, found = _KIND_OF[cause], [one.verdicts[0] for one in held]
     incident = Incident(kind, cause, key, Severity.NOTE, None if cluster is None else str(cluster))
@@ -145,6 +145,6 @@ def _incident(about: tuple[object, ...], key: tuple[object, ...], held: list[Jud
     incident.consumers = Consumers(seen, seen)
     steps = dict.fromkeys(one.next_step for one in found if one.next_step)
     incident.steps = [Step(text) for text in steps] or [Step(INCIDENT_KINDS[kind].next)]
-    for one in found:
-        one.incident = incident.id
+    for verdict in found:
+        verdict.incident = incident.id
     return incident

@@ -9,9 +9,9 @@ from kafkalog.auditing.space.clocks import clock_rows
 from kafkalog.auditing.space.log_space import LogSpace, known_space, read_space
 from kafkalog.auditing.space.measuring import (
     Held,
-    Judged,
     Space,
     SpaceOptions,
+    Weighed,
     judge_directory,
     judged_items,
     measure,
@@ -28,13 +28,13 @@ from kafkalog.auditing.space.transaction_costs import Cost, cost_row, costs_of_l
 __all__ = [
     "Cost",
     "Held",
-    "Judged",
     "LogSpace",
     "Moment",
     "Settings",
     "Space",
     "SpaceOptions",
     "StateTopic",
+    "Weighed",
     "clock_rows",
     "cost_row",
     "costs_of_log",

@@ -37,7 +37,7 @@ from kafkalog.tables.space import (
     TRANSACTION_COSTS,
 )
 
-__all__ = ["Held", "Judged", "Space", "SpaceOptions", "judge_directory", "judged_items", "measure", "settle"]
+__all__ = ["Held", "Space", "SpaceOptions", "Weighed", "judge_directory", "judged_items", "measure", "settle"]
 
 _KINDS: Final = {
     FileKind.LOG: "segments",
@@ -71,7 +71,7 @@ class Held(NamedTuple):
     found: Verdict
 
 
-class Judged(NamedTuple):
+class Weighed(NamedTuple):
     """A partition's directory and all that holds its bytes, the most first."""
 
     log: LogSpace
@@ -83,7 +83,7 @@ class Judged(NamedTuple):
 class ClusterSpace:
     """The directories of one cluster, for what is only asked for by name."""
 
-    logs: list[Judged]
+    logs: list[Weighed]
     metadata: Metadata | None
     limits: Limits
 
@@ -109,7 +109,7 @@ class ClusterSpace:
 class Space:
     """Partitions' directories with what holds their bytes, biggest first, and what could not be read."""
 
-    logs: list[Judged] = field(default_factory=list)
+    logs: list[Weighed] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     moments: list[tuple[int, str]] = field(default_factory=list)
@@ -168,15 +168,15 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     for log in logs:
         verdicts, findings = judge_directory(log, moment, options.limits, keys=options.keys)
         space.findings += findings
-        judged.append(Judged(log, verdicts, moment.now))
+        judged.append(Weighed(log, verdicts, moment.now))
     settle(judged)
     space.logs += judged
     space.clusters.append(ClusterSpace(judged, metadata, options.limits))
 
 
-def settle(judged: Sequence[Judged]) -> None:
+def settle(judged: Sequence[Weighed]) -> None:
     """Decide what can only be said of a broker's directories together, and put what holds most first."""
-    brokers: dict[str, list[Judged]] = {}
+    brokers: dict[str, list[Weighed]] = {}
     for one in judged:
         brokers.setdefault(one.log.node.node_id or one.log.node.home, []).append(one)
     for of_broker in brokers.values():
@@ -204,7 +204,7 @@ def judge_directory(
         return judge(log, now, limits, is_keyed=False, doubt_ms=doubt), [finding]
 
 
-def judged_items(logs: Sequence[Judged], tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
+def judged_items(logs: Sequence[Weighed], tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
     """Yield what holds bytes, as notes, and the rows of these tables that are about single directories."""
     for one in logs:
         if (note := _held_note(one)) is not None:
@@ -216,7 +216,7 @@ def judged_items(logs: Sequence[Judged], tables: Collection[str]) -> Iterator[tu
                     yield table, row
 
 
-def _held_note(one: Judged) -> Finding | None:
+def _held_note(one: Weighed) -> Finding | None:
     """Return the note of a directory whose bytes are held."""
     log, found = one.log, one.verdicts[0]
     if found.cause == "none":

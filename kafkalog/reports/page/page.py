@@ -11,7 +11,7 @@ from kafkalog.escape import escape
 from kafkalog.reports.lanes import Lane, lanes_by_offset
 from kafkalog.reports.page.drawing import legend, picture
 from kafkalog.reports.page.elements import Content, Element, data, element, html
-from kafkalog.reports.page.packed import Packed, pack
+from kafkalog.reports.page.packed import PackedTimeline, pack
 from kafkalog.reports.page.policy import opening, resource
 from kafkalog.reports.page.sections import (
     INTERNAL,
@@ -21,7 +21,7 @@ from kafkalog.reports.page.sections import (
     provenance_section,
 )
 from kafkalog.reports.page.treemap import Tile, bytes_table, treemap
-from kafkalog.reports.source import AuditSource, transaction_rows
+from kafkalog.reports.source import AuditSource, leader_changes, transaction_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import STATES
 
@@ -46,8 +46,10 @@ _PRODUCERS: Final = (
 )  # fmt: skip
 _LANES: Final = {"log": "partitions", "topic": "topics", "id": "transactional ids", "producer": "producers"}
 _FINDINGS: Final = ("severity", "code", "certainty", "topic", "partition", "file", "position", "offset", "message")
+_LEADERS: Final = ("topic", "partition", "leader_epoch", "leader", "since_ms", "change", "first_offset", "log")
 _OTHERS: Final[dict[str, tuple[str, ...]]] = {
-    "gaps": _GAPS, "producers": _PRODUCERS, "logs": (), "files": (), "replicas": (), "findings": _FINDINGS,
+    "gaps": _GAPS, "producers": _PRODUCERS, "leaders": _LEADERS, "logs": (), "files": (), "replicas": (),
+    "findings": _FINDINGS,
 }  # fmt: skip
 
 
@@ -135,7 +137,8 @@ def _timeline(source: AuditSource, incidents: Sequence[Mapping[str, Any]]) -> It
         said.append(f" Without a script, {len(lanes)} of {len(order)} logs are drawn.")
     yield element(
         "section", element("h2", "Timeline"), element("p", said) if said else None, _controls(),
-        element("figure", picture(lanes, _one_by_one(source, lanes)), id="picture"), legend(_ranks(lanes)),
+        element("figure", picture(lanes, _one_by_one(source, lanes), _changes(source, lanes)), id="picture"),
+        legend(_ranks(lanes)),
         id="timeline",
     )  # fmt: skip
     about = _about(order, packed, incidents, source)
@@ -171,12 +174,24 @@ def _one_by_one(source: AuditSource, lanes: Sequence[Lane]) -> dict[str, list[di
     return drawn
 
 
+def _changes(source: AuditSource, lanes: Sequence[Lane]) -> dict[str, list[dict[str, Any]]]:
+    logs = {lane.row["log"] for lane in lanes}
+    changes: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in leader_changes(source):
+        if row["log"] in logs:
+            changes[row["log"]].append(row)
+    return changes
+
+
 def _ranks(lanes: Sequence[Lane]) -> set[int]:
     return {rank for lane in lanes for rank in lane.cells.tolist()}
 
 
 def _about(
-    order: Sequence[Mapping[str, Any]], packed: Packed, incidents: Sequence[Mapping[str, Any]], source: AuditSource
+    order: Sequence[Mapping[str, Any]],
+    packed: PackedTimeline,
+    incidents: Sequence[Mapping[str, Any]],
+    source: AuditSource,
 ) -> dict[str, Any]:
     """Return what the script needs besides the transactions."""
     numbers = {row["log"]: number for number, row in enumerate(order)}
@@ -186,7 +201,12 @@ def _about(
         gaps[numbers[row["log"]]].append(
             [_safe(row["first_offset"]), _safe(row["last_offset"]), row["kind"] == "legal"]
         )
+    leaders: dict[int, list[list[Any]]] = defaultdict(list)
+    for row in leader_changes(source):
+        cells = [_safe(row[name]) for name in ("since_ms", "first_offset", "leader_epoch", "leader")]
+        leaders[numbers[row["log"]]].append([*cells, row["change"]])
     return {
+        "leaders": leaders,
         "lanes": [[_safe(row[name]) for name in columns] for row in order],
         "ids": [escape(name) for name in packed.ids],
         "rows": packed.rows,

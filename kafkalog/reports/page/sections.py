@@ -127,7 +127,7 @@ def limited_table(
 
 
 def _cell(name: str, value: Any) -> Content:
-    return moment(value) if name.endswith("_timestamp_ms") or name == "time_ms" else text_of(value)
+    return moment(value) if name.endswith("_timestamp_ms") or name in ("time_ms", "since_ms") else text_of(value)
 
 
 def partition_order(rows: Iterable[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
