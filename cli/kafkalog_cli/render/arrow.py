@@ -28,7 +28,10 @@ _RISING: Final = frozenset({
 
 
 class _File:
-    """A stream as pyarrow writes to it."""
+    """A stream as pyarrow writes to it.
+
+    Its writers end a file when they are collected, too: that of a run that was interrupted, whose stream is closed.
+    """
 
     closed = False
 
@@ -37,7 +40,8 @@ class _File:
         self._position = 0
 
     def write(self, data: Any) -> int:
-        self._stream.write(data)
+        if not self._stream.closed:
+            self._stream.write(data)
         self._position += len(data)
         return len(data)
 
