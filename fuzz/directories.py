@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from batches import (
+from changed_batches import (
     changed_checkpoint,
     changed_entries,
     changed_properties,

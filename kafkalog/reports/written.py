@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kafkalog.errors import UnreadableError
+from kafkalog.reports.source import DECIDING, Decisions
 from kafkalog.tables import TABLES
 from kafkalog.txn.columns import NONE
 
@@ -55,7 +56,7 @@ class WrittenAudit:
         except (OSError, ValueError, TypeError, RecursionError) as error:
             raise UnreadableError(f"{file}: can't be read: {error}") from error
 
-    def _batches(self, table: str) -> Iterator[Any]:
+    def _batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -65,7 +66,7 @@ class WrittenAudit:
                 with pq.ParquetFile(file) as parquet:
                     if missing := set(TABLES[table].names) - set(parquet.schema_arrow.names):
                         raise UnreadableError(f"{file}: it has no column {min(missing)}")
-                    for batch in parquet.iter_batches():
+                    for batch in parquet.iter_batches(columns=columns):
                         batch.validate(full=True)
                         yield batch
             except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -82,6 +83,22 @@ class WrittenAudit:
         """Yield the table ``transactions`` as columns."""
         for batch in self._batches("transactions"):
             yield {name: _column(batch.column(name)) for name in TABLES["transactions"].names}
+
+    def decisions(self) -> Iterator[Decisions]:
+        """Yield the coordinator's decisions."""
+        import pyarrow.compute as pc
+
+        wanted = ("last_update_timestamp_ms", "transactional_id", "state")
+        for batch in self._batches("coordinator", wanted):
+            chosen = batch.filter(pc.is_in(batch.column("state"), value_set=_deciding()))
+            times, names, states = (_column(chosen.column(name)) for name in wanted)
+            yield Decisions(times, names, states == DECIDING[1])
+
+
+def _deciding() -> Any:
+    import pyarrow as pa
+
+    return pa.array(DECIDING)
 
 
 def _checked(origin: dict[str, Any]) -> dict[str, Any]:
