@@ -24,7 +24,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.incidents import CAUSES, CERTAINTIES, INCIDENTS, KINDS
 from kafkalog.tables.notable import NOTABLE
 from official import CORPUS, FIXTURES, cases
-from told_incidents import TOLD, Told
+from told_incidents import OF_REMEDIES, TOLD, Told
 
 Row = dict[str, Any]
 
@@ -179,6 +179,39 @@ WHOLE: Final = [told for told in TOLD if (FIXTURES / told.case / "expect.json").
 def test_an_incident_of_a_fixture_is_what_brokers_and_clients_said(told: Told) -> None:
     """What, where, whose, which offsets, since when, what is lost, what now: of the fixtures that are whole."""
     assert answers(told, incidents(FIXTURES / told.case)) == []
+
+
+@pytest.mark.parametrize("case", sorted({told.case for told in OF_REMEDIES}))
+def test_incidents_after_remedies_are_what_was_done(case: str) -> None:
+    """Each of them is told, and above a note nothing else is."""
+    found = incidents(FIXTURES / "remedies" / case)
+    told = [one for one in OF_REMEDIES if one.case == case]
+
+    assert {one: wrong for one in told if (wrong := answers(one, found))} == {}
+    assert len([row for row in found if row["severity"] != "note"]) == len(
+        [one for one in told if one.kind != "transactions-aborted"]
+    )
+
+
+@pytest.mark.corpus
+def test_writers_that_were_fenced_and_transactions_that_timed_out_are_told() -> None:
+    """Each that a client or a coordinator reported, with its transactional id, its partitions and the reason."""
+    kinds = {"fenced": ("writer-fenced", "takeover"), "timed_out": ("transactions-aborted", "timeout")}
+    expected, missing = 0, []
+    for path in sorted(CORPUS.glob("*/truth.json")):
+        for one in json.loads(path.read_text()).get("transactions", ()):
+            if one["outcome"] in kinds and one.get("partitions"):
+                expected += 1
+                if not any(
+                    (row["kind"], row["cause"]) == kinds[one["outcome"]]
+                    and one["transactional_id"] in row["transactional_ids"]
+                    and set(one["partitions"]) <= set(row["partitions"])
+                    for row in incidents(path.parent)
+                ):
+                    missing.append((path.parent.name, one["transactional_id"], one["outcome"]))
+
+    assert expected > 40
+    assert missing == []
 
 
 @pytest.mark.corpus

@@ -97,7 +97,7 @@ def _listed(values: Sequence[Any] | None, total: int | None) -> str:
 
 
 def _some(events: Sequence[Row]) -> list[Row | str]:
-    if len(events) <= _EVENTS:
+    if len(events) <= _EVENTS + 1:
         return list(events)
     half = _EVENTS // 2
     return [*events[:half], f"… {len(events) - _EVENTS} more events …", *events[-half:]]
