@@ -79,7 +79,9 @@ def test_segments_are_recovered_as_said(start: tuple[dict[str, Row], str, Path])
         bases = recovered.get(name, [])
         (home,) = folder.glob(f"*/{name}")
         sizes = sum((home / f"{base:020d}.log").stat().st_size for base in bases)
-        assert (row["recovered_segments"], row["first_recovered_offset"]) == (len(bases), min(bases, default=None)), name
+        assert (row["recovered_segments"], row["first_recovered_offset"]) == (len(bases), min(bases, default=None)), (
+            name
+        )
         assert row["recovered_bytes"] == sizes, name
 
 
