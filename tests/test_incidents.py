@@ -13,7 +13,7 @@ import pytest
 
 import kafkalog
 from kafkalog import CATALOGUE
-from kafkalog.auditing.incidents import Known, incidents_of, rows_of_audit, rows_of_space, rows_of_verification
+from kafkalog.auditing.incidents import Known, incidents_of, join_incidents, rows_of_audit, rows_of_verification
 from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
@@ -348,7 +348,7 @@ def test_groups_whose_offsets_an_open_transaction_holds_back_are_told() -> None:
     assert [event["what"] for event in row["events"] if "group" in event["what"]] == [
         "1 offset commit of group g-quotes-tickets.27, written by producer 2, is in an open transaction."
     ]
-    assert "a group" in row["consumers"]["read_committed"]
+    assert "1 offset commit of group g-quotes-tickets.27" in row["consumers"]["read_committed"]
 
 
 def test_what_was_pending_when_the_broker_stopped_is_not_aborted() -> None:
@@ -385,7 +385,7 @@ def test_what_holds_bytes_is_an_incident(path: Path) -> None:
         topics=read_topic_configs(str(folder / "topic-configs.json")),
         now=json.loads((folder / "case.json").read_text())["copied_ms"],
     )
-    found = named("incidents", rows_of_space(measure([folder / "data"], options)))
+    found = named("incidents", (one.row() for one in join_incidents(measure([folder / "data"], options))))
     told = {(row["cause"], place) for row in found for place in row["partitions"]}
     expected = json.loads(path.read_text())
 
