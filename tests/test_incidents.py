@@ -394,3 +394,34 @@ def test_what_holds_bytes_is_an_incident(path: Path) -> None:
     }
     assert {row["severity"] for row in found} <= {"note"}
     assert len([row for row in found if row["cause"] == "cleaner-stopped"]) <= 1
+
+
+def test_what_the_coordinator_knows_of_an_unregistered_transaction_is_told() -> None:
+    """Its newest record of the id, with the partitions that it lists: by the recorder the next transaction had ended."""
+    (row,) = [row for row in incidents(FIXTURES / "v2.8-hanging") if row["cause"] == "partition-not-registered"]
+    (event,) = [event for event in row["events"] if "newest record" in event["what"]]
+
+    assert event["what"].endswith("of tx-c (producer 2, epoch 0) has the state complete_commit and lists no partition.")
+    assert event["time_source"] == "broker"
+
+
+def test_a_time_without_a_leader_before_a_decision_is_told_in_milliseconds() -> None:
+    """Of a hanging transaction, a torn one and records that the next marker ended: by the metadata log alone."""
+    told = {
+        case: [
+            event["what"]
+            for row in incidents(FIXTURES / case)
+            for event in row["events"]
+            if " ms later." in event["what"]
+        ]
+        for case in ("k4-f-marker-leaderless", "remedies/leaderless-aborted")
+    }
+
+    assert any(
+        "The decision for claims-claims.77-1 (producer 1000) came 415 ms later." in what
+        for what in told["k4-f-marker-leaderless"]
+    )
+    assert any(
+        "broker 2 had led it. A decision for id-4 came 211 ms later." in what
+        for what in told["remedies/leaderless-aborted"]
+    )
