@@ -23,6 +23,8 @@ from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
 from kafkalog.tables.incidents import CAUSES, CERTAINTIES, INCIDENTS, KINDS
 from kafkalog.tables.notable import NOTABLE
+from kafkalog_cli.render.incidents import incident_lines
+from kafkalog_cli.render.zone import Zone
 from official import CORPUS, FIXTURES, cases
 from told_incidents import OF_REMEDIES, TOLD, Told
 
@@ -327,6 +329,40 @@ def test_very_many_open_transactions_of_one_cause_are_one_incident() -> None:
     assert len(row["producer_ids"]) == 100
     assert len(json.dumps(row)) < 2 * len(json.dumps(few.row()))
     assert (row["first_offset"], row["last_offset"], row["records"]) == (0, 199_992, 60_000)
+
+
+@pytest.mark.parametrize("number", [1, 20, 20_000])
+def test_an_incident_is_a_screen_on_a_terminal(number: int) -> None:
+    """Whatever number of transactions it has; what is not shown is counted."""
+    known = many_open(number)
+    known.leadership = {
+        ("t", 0): [
+            {
+                "topic": "t", "partition": 0, "leader": None, "since_ms": 1, "until_ms": None, "log": "/d/m", "offset": 1,
+                "change": "leader-lost",
+            }
+        ]
+    }  # fmt: skip
+    for row in known.findings:
+        row["code"] = "transaction-pending"
+    for row in known.transactions["/d/t-0"]:
+        row["cause"] = None
+    (incident,) = incidents_of([known])
+    row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
+    lines = list(incident_lines(row, zone=Zone(), width=80, color=False))
+
+    assert row["transactions"] == number
+    assert len(lines) < 60
+    assert (number > 13) == any("more events" in line for line in lines)
+
+
+def test_steps_that_are_not_shown_are_counted() -> None:
+    """A line says how many there are, and where they are."""
+    (row,) = [row for row in incidents(FIXTURES / "k4-f-marker-leaderless") if row["severity"] == "error"]
+    lines = list(incident_lines({**row, "next_steps": row["next_steps"] * 10}, zone=Zone(), width=80, color=False))
+
+    assert len(lines) < 80
+    assert lines[-1] == "  … 22 more steps: --table incidents --format ndjson"
 
 
 def test_a_few_open_transactions_of_one_cause_are_told_apart() -> None:
