@@ -168,7 +168,7 @@ class _Run:
                 rows = self._joined(made, _JOINED[table]) if table in _JOINED else made.where(F.col("kind") == table)
                 frame = rows.select("content").mapInArrow(_unpack, schema).coalesce(1)
             writer = frame.write.mode("append").option("compression", "zstd")
-            writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(output.of_table(table))
+            writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(f"{output.uri.rstrip('/')}/{table}")
 
     def _joined(self, made: DataFrame, kind: str) -> DataFrame:
         states: dict[int, StateTopic] = {number: about.state for number, about in self.about.items()}

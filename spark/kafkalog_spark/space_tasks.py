@@ -152,9 +152,9 @@ class Judge:
         }
         if number in self.first:
             made[CLOCKS.name] = lambda: clock_rows([log], now)
-        for table, rows in made.items():
+        for table, make in made.items():
             if table in self.tables:
-                yield from _tables(table, cluster, rows())
+                yield from _tables(table, cluster, make())
         if number in self.first and TRANSACTION_COSTS.name in self.tables:
             for scope, cost in costs_of_log(log, about.state):
                 yield "cost", cluster, pickle.dumps(scope), packed(cost)
