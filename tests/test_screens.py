@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from kafkalog.tables import TABLES
 from official import FIXTURES
 from pseudo import acting, on_terminal, plain
 
@@ -76,6 +77,14 @@ def test_there_are_screens() -> None:
 def test_a_healthy_directory_is_three_lines() -> None:
     """The verdict, the totals, and how to see more."""
     assert len((SCREENS / "healthy.200.txt").read_text().splitlines()) == 3
+
+
+def test_the_columns_that_answer_are_columns() -> None:
+    """A table's `answers` are names of its own, each once; the tables of an audit and of a verification have some."""
+    for table in TABLES.values():
+        assert set(table.answers) <= set(table.names), table.name
+        assert len(set(table.answers)) == len(table.answers), table.name
+    assert all(TABLES[name].answers for name in ("incidents", "transactions", "partitions", "findings", "files"))
 
 
 def test_columns_stay_where_they_are() -> None:
