@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from coordinated import RECORDS
 from held import held
 from on_cluster import TABLES, Report
 
@@ -48,3 +49,13 @@ def test_executors_are_lost(cluster: Path, fault: str, killed: set[int]) -> None
         assert report.scans > whole.scans
     if fault == "behind":
         assert report.judges > whole.judges
+
+
+def test_the_coordinator_is_in_no_message(cluster: Path) -> None:
+    """100,000 state records, and messages between processes of at most 1 MiB: all tables are those of a local audit."""
+    report: Report = pickle.loads((cluster / "coordinated.pickle").read_bytes())
+    found = audit([str(cluster / "made")])
+
+    assert sum(len(one.coordinator.states) for one in found.clusters) == RECORDS
+    assert {log.states["committed"] for log in report.done.summary.logs} == {0, 48, 60}
+    held(report.done, cluster / "coordinated", found, TABLES)
