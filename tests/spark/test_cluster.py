@@ -38,7 +38,7 @@ def cluster(needs_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Path
     ids=["nothing is lost", "an executor is killed in the middle of the map", "executors with all rows are killed"],
 )
 def test_executors_are_lost(cluster: Path, fault: str, killed: set[int]) -> None:
-    """What an executor had done and kept on its disk is done again by others."""
+    """What an executor had scanned and kept on its disk is scanned again by others; what it had judged is written."""
     report: Report = pickle.loads((cluster / f"{fault}.pickle").read_bytes())
     whole: Report = pickle.loads((cluster / "none.pickle").read_bytes())
 
@@ -48,7 +48,7 @@ def test_executors_are_lost(cluster: Path, fault: str, killed: set[int]) -> None
     if fault != "none":
         assert report.scans > whole.scans
     if fault == "behind":
-        assert report.judges > whole.judges
+        assert report.judges == whole.judges  # the files that it wrote are no executor's
 
 
 def test_the_coordinator_is_in_no_message(cluster: Path) -> None:
