@@ -13,7 +13,7 @@ import pytest
 
 import kafkalog
 from kafkalog import CATALOGUE
-from kafkalog.auditing.incidents import Known, incidents_of, rows_of_audit, rows_of_space, rows_of_verification
+from kafkalog.auditing.incidents import Known, incidents_of, join_incidents, rows_of_audit, rows_of_verification
 from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
@@ -24,7 +24,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.incidents import CAUSES, CERTAINTIES, INCIDENTS, KINDS
 from kafkalog.tables.notable import NOTABLE
 from official import CORPUS, FIXTURES, cases
-from told_incidents import TOLD, Told
+from told_incidents import OF_REMEDIES, TOLD, Told
 
 Row = dict[str, Any]
 
@@ -73,6 +73,18 @@ def complaints(findings: list[Row], found: list[Row]) -> list[str]:
     return told
 
 
+def _not_proved(row: Row) -> list[str]:
+    """Say what is wrong with an incident that its inputs do not prove."""
+    told = []
+    if " may " not in row["title"]:
+        told.append(f"not proved, but not said so: {row['title']}")
+    if any("abort" in (step["command"] or "") for step in row["next_steps"]):
+        told.append(f"{row['title']}: not proved, but aborted")
+    if row["cause"] != "state-partition-missing" and not row["next_steps"][0]["text"].startswith("Copy the directory"):
+        told.append(f"{row['title']}: the first step is no new copy: {row['next_steps'][0]['text']}")
+    return told
+
+
 def _of_row(row: Row, severities: list[str]) -> list[str]:
     """Say what is wrong with one incident."""
     json.dumps(row)
@@ -92,8 +104,8 @@ def _of_row(row: Row, severities: list[str]) -> list[str]:
     times = [event["time_ms"] for event in row["events"] if event["time_ms"] is not None]
     if times != sorted(times):
         told.append(f"{row['title']}: events out of order")
-    if row["certainty"] != "proved" and any("abort" in (step["command"] or "") for step in row["next_steps"]):
-        told.append(f"{row['title']}: not proved, but aborted")
+    if row["certainty"] != "proved" and row["kind"] not in ("writer-fenced", "transactions-aborted"):
+        told += _not_proved(row)
     if (row["since_ms"] is None) != (row["since_clock"] is None):
         told.append(f"{row['title']}: a time without a clock")
     for column, total in (("partitions", "partitions_total"), ("findings", "findings_total")):
@@ -167,6 +179,39 @@ WHOLE: Final = [told for told in TOLD if (FIXTURES / told.case / "expect.json").
 def test_an_incident_of_a_fixture_is_what_brokers_and_clients_said(told: Told) -> None:
     """What, where, whose, which offsets, since when, what is lost, what now: of the fixtures that are whole."""
     assert answers(told, incidents(FIXTURES / told.case)) == []
+
+
+@pytest.mark.parametrize("case", sorted({told.case for told in OF_REMEDIES}))
+def test_incidents_after_remedies_are_what_was_done(case: str) -> None:
+    """Each of them is told, and above a note nothing else is."""
+    found = incidents(FIXTURES / "remedies" / case)
+    told = [one for one in OF_REMEDIES if one.case == case]
+
+    assert {one: wrong for one in told if (wrong := answers(one, found))} == {}
+    assert len([row for row in found if row["severity"] != "note"]) == len(
+        [one for one in told if one.kind != "transactions-aborted"]
+    )
+
+
+@pytest.mark.corpus
+def test_writers_that_were_fenced_and_transactions_that_timed_out_are_told() -> None:
+    """Each that a client or a coordinator reported, with its transactional id, its partitions and the reason."""
+    kinds = {"fenced": ("writer-fenced", "takeover"), "timed_out": ("transactions-aborted", "timeout")}
+    expected, missing = 0, []
+    for path in sorted(CORPUS.glob("*/truth.json")):
+        for one in json.loads(path.read_text()).get("transactions", ()):
+            if one["outcome"] in kinds and one.get("partitions"):
+                expected += 1
+                if not any(
+                    (row["kind"], row["cause"]) == kinds[one["outcome"]]
+                    and one["transactional_id"] in row["transactional_ids"]
+                    and set(one["partitions"]) <= set(row["partitions"])
+                    for row in incidents(path.parent)
+                ):
+                    missing.append((path.parent.name, one["transactional_id"], one["outcome"]))
+
+    assert expected > 40
+    assert missing == []
 
 
 @pytest.mark.corpus
@@ -340,7 +385,7 @@ def test_what_holds_bytes_is_an_incident(path: Path) -> None:
         topics=read_topic_configs(str(folder / "topic-configs.json")),
         now=json.loads((folder / "case.json").read_text())["copied_ms"],
     )
-    found = named("incidents", rows_of_space(measure([folder / "data"], options)))
+    found = named("incidents", (one.row() for one in join_incidents(measure([folder / "data"], options))))
     told = {(row["cause"], place) for row in found for place in row["partitions"]}
     expected = json.loads(path.read_text())
 

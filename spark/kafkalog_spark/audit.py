@@ -30,7 +30,7 @@ from kafkalog_spark.session import at_work
 
 __all__ = ["BulkAudit", "CorruptInputError", "bulk_audit"]
 
-_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "visible", "findings"})
+_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "visible", "findings"})
 
 
 class CorruptInputError(KafkaLogError):

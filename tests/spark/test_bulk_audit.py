@@ -66,7 +66,7 @@ def test_options_are_those_of_a_local_audit(spark: SparkSession, tmp_path: Path)
 
 
 def test_damage_stops_a_job_that_was_told_so(spark: SparkSession, tmp_path: Path) -> None:
-    """Before anything is written; without damage nothing stops it."""
+    """Before any table is written; without damage nothing stops it."""
     with pytest.raises(CorruptInputError, match="1 damaged"):
         run(spark, [DAMAGED], tmp_path / "out", fail_on_corrupt=True)
 
