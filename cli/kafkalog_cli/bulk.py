@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -108,6 +109,8 @@ def _jvm_in_words() -> Iterator[None]:
 
     from kafkalog_spark.parts import CANNOT_WRITE
 
+    logger = logging.getLogger()
+    logger.addFilter(_is_no_signal)
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError, EOFError) as error:  # the last ones where the JVM is gone
@@ -117,6 +120,13 @@ def _jvm_in_words() -> Iterator[None]:
         causes = [line.strip() for line in text.splitlines() if _FULL in line]
         first = next(iter(causes or text.splitlines()), type(error).__name__)
         raise UnreadableError(f"the job failed: {first.strip()}") from error
+    finally:
+        logger.removeFilter(_is_no_signal)
+
+
+def _is_no_signal(record: logging.LogRecord) -> bool:
+    """Say whether to log a record: py4j logs what a signal raised while it waits for an answer, with its trace."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt | SystemExit)
 
 
 def _absolute(pattern: str) -> str:

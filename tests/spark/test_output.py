@@ -18,7 +18,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog_spark import session
+from kafkalog_spark import session, tasks
 from kafkalog_spark.output import Output, OutputFailedError
 from kafkalog_spark.parts import PartFiles
 from official import FIXTURES
@@ -127,8 +127,9 @@ def test_relative_inputs_are_made_absolute(
 def test_an_output_that_tasks_cannot_write_ends_with_its_status(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tasks' folder is gone: 4, one line, no trace, and no _SUCCESS."""
-    monkeypatch.setattr(Output, "working", lambda self: _nowhere())
+    """Their folder is gone: 4, one line, no trace, and no _SUCCESS."""
+    real = tasks.Judge
+    monkeypatch.setattr(tasks, "Judge", lambda *args: real(*args[:3], f"{args[3]}/gone", *args[4:]))
     status, said = bulk(HANGING, "-o", tmp_path / "out")
     assert status == Exit.OUTPUT_FAILED
     assert "Traceback" not in said
@@ -136,18 +137,18 @@ def test_an_output_that_tasks_cannot_write_ends_with_its_status(
     assert not (tmp_path / "out" / "_SUCCESS").exists()
 
 
-class _nowhere:  # noqa: N801  # stands for a function
-    def __enter__(self) -> None: ...
-    def __exit__(self, *_: object) -> None: ...
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("after", ["listed", "scanned"])
+@pytest.mark.parametrize(("number", "after"), [(signal.SIGINT, "listed"), (signal.SIGTERM, "scanned")])
 def test_a_signal_has_its_status(needs_spark: None, tmp_path: Path, number: signal.Signals, after: str) -> None:
     """In the middle of a call to the JVM too: 143 and 130, no trace, and no _SUCCESS; the same command then works."""
     argv = [sys.executable, "-m", "kafkalog_cli", "txn-audit", "--engine", "spark", "--master", "local[1]",
             HANGING, "-o", str(tmp_path / "out"), "--overwrite"]  # fmt: skip
-    process = subprocess.Popen(argv, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=ROOT)
+    # A shell's background job ignores SIGINT, and so would this one.
+    heeded = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.executable, sys.argv[1:])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", heeded, *argv], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=ROOT
+    )
     assert process.stderr is not None
     said = ""
     while after not in said:
