@@ -192,7 +192,9 @@ def test_the_next_start_reads_what_was_not_flushed(tmp_path: Path) -> None:
     (path / ".kafka_cleanshutdown").touch()
     assert (row()["recovered_segments"], row()["read_bytes"]) == (0, 0)
     (path / "t-0" / f"{20:020d}.index").unlink()
-    assert (row()["rebuilt_indexes"], row()["read_bytes"]) == (1, len(SEGMENTS[20]))
+    states = len(SEGMENTS[0]) + len(SEGMENTS[40])  # before the segment whose index is made, and after it
+    assert (row()["rebuilt_indexes"], row()["rebuilt_bytes"]) == (1, len(SEGMENTS[20]))
+    assert (row()["snapshot_bytes"], row()["read_bytes"]) == (states, states + len(SEGMENTS[20]))
 
 
 def test_transactions_cost_what_their_batches_and_markers_take() -> None:
