@@ -159,8 +159,8 @@ class Judge:
             for scope, cost in costs_of_log(log, about.state):
                 yield "cost", cluster, pickle.dumps(scope), packed(cost)
         if number in self.first and PRODUCER_GROUPS.name in self.tables:
-            for prefix, rows in producers_of_log(log, number, about.state, now):
-                yield "group", cluster, pickle.dumps(prefix), packed(rows)
+            for prefix, producers in producers_of_log(log, number, about.state, now):
+                yield "group", cluster, pickle.dumps(prefix), packed(producers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ from typing import Final
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Kept, Step, listed
 from kafkalog.auditing.incidents.kinds import KIND_OF
 from kafkalog.auditing.incidents.known import Known, Place, Row
+from kafkalog.auditing.incidents.opened import Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
-from kafkalog.auditing.incidents.stopped import Open, abort_steps, describe, open_transactions
+from kafkalog.auditing.incidents.stopped import describe
 from kafkalog.auditing.incidents.words import many, offsets
 
 __all__ = ["losses"]
@@ -229,12 +230,14 @@ def _title(incident: Incident, together: Sequence[_Loss]) -> str:
     if incident.kept:
         kept = f" A whole copy is on {listed(sorted({_node(one) for one in incident.kept}))}."
     if first.cause == "foreign-segment":
-        return f"A segment of {where} is another partition's: its own records are missing there.{kept}"
+        foreign = "is" if first.certainty == "proved" else "may be"
+        return f"A segment of {where} {foreign} another partition's: its own records are missing there.{kept}"
     if first.unreadable:
         following = (
             f"; the next readable offset is {incident.last_offset + 1}" if incident.last_offset is not None else ""
         )
-        return f"{what} can't be read: bytes are damaged{following}.{kept}"
+        cannot = "can't be read" if first.certainty == "proved" else "may be unreadable"
+        return f"{what} {cannot}: bytes are damaged{following}.{kept}"
     may = "may be" if first.certainty != "proved" else verb
     if first.cause == "log-cut-short":
         return f"{what} {may} lost: the end of the log was cut off, other files know it.{kept}"
@@ -243,7 +246,7 @@ def _title(incident: Incident, together: Sequence[_Loss]) -> str:
 
 def _short(first: _Loss) -> str:
     if first.unreadable:
-        return "can't be read"
+        return "can't be read" if first.certainty == "proved" else "may be unreadable"
     return "may be missing" if first.certainty != "proved" else "are missing"
 
 
