@@ -98,6 +98,7 @@ def test_missing_indexes_are_made_as_said(start: tuple[dict[str, Row], str, Path
             assert row["rebuilt_indexes"] == expected, name
 
 
+@pytest.mark.filterwarnings("ignore:.*batch-truncated")  # the torn tail that was made
 def test_states_of_producers_are_read_from_where_is_said(start: tuple[dict[str, Row], str, Path]) -> None:
     """From the snapshot that the broker loads first, else the log's start, up to what is recovered or the log's end.
 
