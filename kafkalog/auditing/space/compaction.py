@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.auditing.space.rewritten import Rewriter, Share
+from kafkalog.auditing.space.rewritten import Rewriter, Squeezed
 from kafkalog.format import compaction, kernel
 from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.log.chunk import Chunk, Limits
@@ -208,7 +208,7 @@ class _Filter:
         numbers = (offsets.secret, wanted.at_ms, wanted.horizon_ms, wanted.old_below, left.until)
         self.conditions = array("q", [min(number, _NEVER) for number in numbers])
         self.kept = bytearray(ROOM)
-        self.share = Share()
+        self.share = Squeezed()
 
     def segment(self, segment: Segment) -> None:
         """Add what is left of a segment."""
