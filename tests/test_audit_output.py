@@ -13,7 +13,7 @@ import pytest
 
 from invoke import HEAD, Ended, kafkalog
 from kafkalog.tables import SCHEMA_VERSION, TABLES
-from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog.tables.audit import AUDIT_TABLES, SUMMARY
 from official import FIXTURES, materialize
 
 CASE: Final = FIXTURES / "k4-f-hanging-late-produce-tv0"
@@ -32,18 +32,23 @@ def audited(*arguments: str | Path) -> Ended:
 def test_every_row_of_ndjson_carries_the_schema_version() -> None:
     """A row is of a table and of a version; its columns are the table's."""
     rows = audited("--format", "ndjson").rows
-    columns = {table.name: (*HEAD, *table.names) for table in AUDIT_TABLES}
+    columns = {table.name: (*HEAD, *table.names) for table in (SUMMARY, *AUDIT_TABLES)}
 
-    assert {row["table"] for row in rows} == set(SHOWN) - {"gaps"}  # there are none
+    assert rows[0]["table"] == "summary"
+    assert {row["table"] for row in rows} == {"summary", *SHOWN} - {"gaps"}  # there are none
     assert {row["schema_version"] for row in rows} == {SCHEMA_VERSION}
     assert [row for row in rows if tuple(row) != columns[row["table"]]] == []
 
 
 def test_json_carries_the_schema_version() -> None:
-    """One object with the version and every table, empty ones too, and the rows of ndjson in them."""
+    """One object with the version, the verdict, the totals and every table, empty ones too, with the rows of ndjson."""
     tables = json.loads(audited("--format", "json").out)
     rows = audited("--format", "ndjson")
+    (summary,) = rows.table("summary")
 
+    assert {name: tables.pop(name) for name in TABLES["summary"].names} == {
+        name: summary[name] for name in TABLES["summary"].names
+    }
     assert tables.pop("schema_version") == SCHEMA_VERSION
     assert tables == {name: rows.table(name) for name in SHOWN}
 

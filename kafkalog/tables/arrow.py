@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -68,6 +68,7 @@ def spark_schema(table: Table) -> dict[str, Any]:
     return {"type": "struct", "fields": fields}
 
 
+@cache
 def arrow_schema(table: Table, *, coded: bool = False) -> pa.Schema:
     """Return a table's schema; its metadata goes into a Parquet file's footer. Needs pyarrow.
 

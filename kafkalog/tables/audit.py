@@ -6,6 +6,7 @@ from typing import Final
 
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incidents import INCIDENTS
+from kafkalog.tables.metadata import CHANGES
 
 __all__ = [
     "AUDIT_TABLES",
@@ -16,6 +17,7 @@ __all__ = [
     "GAPS",
     "GAP_CAUSES",
     "GAP_KINDS",
+    "LEADERS",
     "PARTITIONS",
     "PRODUCERS",
     "SEGMENTS",
@@ -84,6 +86,17 @@ TRANSACTIONS: Final = Table(
         Column("certainty", "string", "how certain `state` is", words=CERTAINTIES),
         Column("cause", "string", "what is special about it, or why it hangs; otherwise null", words=CAUSES),
     ),
+    answers=(
+        "state",
+        "first_offset",
+        "records",
+        "topic",
+        "partition",
+        "cause",
+        "last_offset",
+        "transactional_id",
+        "producer_id",
+    ),
 )
 PARTITIONS: Final = Table(
     "partitions",
@@ -109,6 +122,7 @@ PARTITIONS: Final = Table(
         Column("gaps", "int64", "ranges of missing offsets, legal ones included"),
         Column("findings", "int64", "findings above note"),
     ),
+    answers=("topic", "partition", "log_end_offset", "last_stable_offset", "hanging", "findings", "open"),
 )
 GAPS: Final = Table(
     "gaps",
@@ -123,6 +137,7 @@ GAPS: Final = Table(
         Column("file", "string", "the segment after the gap"),
         Column("position", "int64", "where the batch after the gap begins", "bytes"),
     ),
+    answers=("topic", "partition", "first_offset", "last_offset", "kind", "cause"),
 )
 PRODUCERS: Final = Table(
     "producers",
@@ -144,6 +159,7 @@ PRODUCERS: Final = Table(
         Column("first_timestamp_ms", "int64", "the earliest of its batches' newest timestamps", "ms"),
         Column("last_timestamp_ms", "int64", "the latest of its batches' newest timestamps", "ms"),
     ),
+    answers=("topic", "partition", "producer_id", "transactional_id", "transactions", "committed", "aborted"),
 )
 SEGMENTS: Final = Table(
     "segments",
@@ -200,6 +216,19 @@ COORDINATOR: Final = Table(
         Column("offset", "int64", "the offset of the record"),
         _LOG,
     ),
+    answers=("transactional_id", "state", "last_update_timestamp_ms", "producer_id", "producer_epoch", "offset"),
+)
+LEADERS: Final = Table(
+    "leaders",
+    "a leader epoch of a log's batches, or one that the metadata log names",
+    (
+        *_WHERE,
+        Column("leader_epoch", "int32", "the leader epoch"),
+        Column("leader", "int32", "the broker that led; null for none, and where no metadata log shows it"),
+        Column("since_ms", "int64", "when the controller decided it; null where no metadata log shows it", "ms"),
+        Column("change", "string", "what the metadata log's record did; null where there is none", words=CHANGES),
+        Column("first_offset", "int64", "the log's first offset in it; without a batch in it, the next one's"),
+    ),
 )
 VISIBLE: Final = Table(
     "visible",
@@ -235,6 +264,7 @@ FINDINGS: Final = Table(
             "leader", "int32", "the broker that led the partition at `offset`, if the metadata log shows it, or null"
         ),
     ),
+    answers=("message", "offset", "code", "severity", "topic", "partition", "file"),
 )
 SUMMARY: Final = Table(
     "summary",
@@ -247,4 +277,4 @@ SUMMARY: Final = Table(
         Column("totals", "string", "how many logs, batches, records, transactions and gaps there are"),
     ),
 )  # fmt: skip
-AUDIT_TABLES: Final = (INCIDENTS, PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)
+AUDIT_TABLES: Final = (INCIDENTS, PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, LEADERS, COORDINATOR, VISIBLE, FINDINGS)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kafkalog.escape import escape
 from kafkalog_cli.render.zone import Zone
 
-__all__ = ["INFORMATIVE", "by_severity", "incident_lines", "incident_markdown", "informative_words"]
+__all__ = ["INFORMATIVE", "by_severity", "incident_lines", "incident_markdown", "informative_words", "wrapped"]
 
 Row = Mapping[str, Any]
 
@@ -21,6 +21,7 @@ _COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[
 _LABEL: Final = 11
 _EVENTS: Final = 12  # of an incident: the first and the last ones
 _NAMES: Final = 8
+_STEPS: Final = 8
 _PARTS: Final = 2  # of a file's path that are shown: its directory's name and its own
 
 
@@ -33,27 +34,33 @@ def incident_lines(row: Row, *, zone: Zone, width: int | None, color: bool) -> I
     """Yield an incident's lines, at most a screen of them; a command is never wrapped, so that it can be copied."""
     head = f"{row['severity'].upper()}: {zone.prose(escape(row['title']))}"
     begin, end = (_COLORS[row["severity"]], "\x1b[0m") if color else ("", "")
-    yield from (f"{begin}{line}{end}" for line in _wrapped(head, "", "  ", width))
+    yield from (f"{begin}{line}{end}" for line in wrapped(head, "", "  ", width))
     for label, text in _facts(row, zone):
-        yield from _wrapped(zone.prose(escape(text)), f"  {label:<{_LABEL}}", " " * (_LABEL + 2), width)
+        yield from wrapped(zone.prose(escape(text)), f"  {label:<{_LABEL}}", " " * (_LABEL + 2), width)
     for event in _some(row["events"] or ()):
         if isinstance(event, str):
             yield f"    {event}"
             continue
         when = "" if event["time_ms"] is None else f"{zone.time(event['time_ms'])}  "
-        yield from _wrapped(when + zone.prose(escape(f"{event['what']}{_place(event)}")), "    ", "      ", width)
-    for name, said in (row["consumers"] or {}).items():
-        yield from _wrapped(zone.prose(escape(said)), f"  {name}: ", "    ", width)
-    for number, step in enumerate(row["next_steps"] or (), 1):
-        yield from _wrapped(zone.prose(escape(step["text"])), f"  {number}. ", "     ", width)
+        said = _place(event).lstrip() if event["what"] in row["title"] else f"{event['what']}{_place(event)}"
+        yield from wrapped(when + zone.prose(escape(said)), "    ", "      ", width)
+    for name, said in _consumers(row):
+        yield from wrapped(zone.prose(escape(said)), f"  {name}: ", "    ", width)
+    steps = row["next_steps"] or ()
+    for number, step in enumerate(steps[:_STEPS], 1):
+        yield from wrapped(zone.prose(escape(step["text"])), f"  {number}. ", "     ", width)
         if step["command"]:
             yield f"     {escape(step['command'])}"
+    if len(steps) > _STEPS:
+        yield from wrapped(
+            f"… {len(steps) - _STEPS} more steps: --table incidents --format ndjson", "  ", "     ", width
+        )
 
 
 def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
     yield "kind", ", ".join(word for word in (row["kind"], row["cause"], row["certainty"]) if word)
     if row["since_ms"] is not None:
-        until = "" if row["until_ms"] is None else f" until {zone.time(row['until_ms'])}"
+        until = "" if row["until_ms"] in (None, row["since_ms"]) else f" until {zone.time(row['until_ms'])}"
         clock = " (the producer's own clock)" if row["since_clock"] == "producer" else ""
         yield "since", f"{zone.time(row['since_ms'])}{clock}{until}"
     where = _listed(row["partitions"], row["partitions_total"])
@@ -65,12 +72,22 @@ def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
         yield "where", where
     who = [_listed(row["transactional_ids"], row["transactional_ids_total"])]
     producers = _listed(row["producer_ids"], row["producer_ids_total"])
-    who.append(producers and f"producer {producers}")
+    who.append(producers and f"producer{'s' * (len(row['producer_ids']) > 1)} {producers}")
     if any(who):
         yield "who", "; ".join(filter(None, who))
     if row["lost_records"] is not None:
         kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
-        yield "lost", f"{row['lost_records']} records" + (f"; copies: {', '.join(kept)}" if kept else "")
+        lost = f"{row['lost_records']} record{'s' * (row['lost_records'] != 1)}"
+        yield "lost", lost + (f"; copies: {', '.join(kept)}" if kept else "")
+
+
+def _consumers(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield what consumers get, once where the isolation level makes no difference."""
+    by_level = row["consumers"] or {}
+    if len(by_level) > 1 and len(set(by_level.values())) == 1:
+        yield "consumers", next(iter(by_level.values()))
+    else:
+        yield from by_level.items()
 
 
 def _offsets(first: int, last: int | None) -> str:
@@ -86,7 +103,7 @@ def _listed(values: Sequence[Any] | None, total: int | None) -> str:
 
 
 def _some(events: Sequence[Row]) -> list[Row | str]:
-    if len(events) <= _EVENTS:
+    if len(events) <= _EVENTS + 1:
         return list(events)
     half = _EVENTS // 2
     return [*events[:half], f"… {len(events) - _EVENTS} more events …", *events[-half:]]
@@ -99,7 +116,8 @@ def _place(event: Row) -> str:
     return f" [{'/'.join(event['file'].rsplit('/', _PARTS)[-_PARTS:])}{offset}]"
 
 
-def _wrapped(text: str, first: str, others: str, width: int | None) -> list[str]:
+def wrapped(text: str, first: str, others: str, width: int | None) -> list[str]:
+    """Wrap a text at its words, without a width not at all."""
     if width is None:
         return [first + text]
     return textwrap.wrap(
@@ -126,7 +144,7 @@ def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
     yield ""
     for label, text in _facts(row, zone):
         yield f"- **{label}**: {_literal(text)}"
-    for name, said in (row["consumers"] or {}).items():
+    for name, said in _consumers(row):
         yield f"- **{name}**: {_literal(said)}"
     if row["events"]:
         yield ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, Final
 
+from kafkalog.escape import escape
 from kafkalog.reports import AuditSource, junit, page, prometheus, timesketch, trace
 from kafkalog_cli.render.report import Report, unjoined, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
@@ -17,27 +18,43 @@ _FORMS: Final[Mapping[str, Callable[[AuditSource], Iterable[bytes]]]] = {
 }  # fmt: skip
 
 
-def report_of(source: AuditSource, *, findings: bool = False) -> Report:
+def report_of(source: AuditSource, *, findings: bool = False, every: bool = False) -> Report:
     """Return what a report of an audit says; with `findings` also each of them that is above a note."""
     incidents = list(source.rows("incidents"))
     return Report(
-        source.verdict, source.totals, incidents, unjoined(source.rows("findings"), [] if findings else incidents)
+        source.verdict,
+        source.totals,
+        incidents,
+        unjoined(source.rows("findings"), [] if findings else incidents),
+        every,
     )
 
 
 def write_form(
     form: str, source: AuditSource, origin: Callable[[], Mapping[str, Any]], stream: BinaryIO, *, zone: Zone,
-    style: Style, findings: bool = False, more: Callable[[BinaryIO], None] | None = None,
+    style: Style, findings: bool = False, every: bool = False, more: Callable[[BinaryIO], None] | None = None,
 ) -> None:  # fmt: skip
     """Write an audit as a report for people (``table``, ``markdown``, ``html``) or for another program.
 
-    `origin` gives what ``provenance.json`` has, and is called only for what shows it; `more` writes what a text has
+    With `every` a report draws also what happens in healthy clusters. `origin` gives what ``provenance.json`` has, and
+    is called only for what shows it; `more` writes what a text has
     before its totals.
     """
     if form == "table":
-        write_report(report_of(source, findings=findings), stream, zone=zone, more=more, **style)
+        write_report(report_of(source, findings=findings, every=every), stream, zone=zone, more=more, **style)
     elif form == "markdown":
         write_markdown(report_of(source, findings=findings), stream, zone=zone)
     else:
+        on_terminal = style["width"] is not None
         for piece in page(source, origin()) if form == "html" else _FORMS[form](source):
-            stream.write(piece)
+            stream.write(_harmless(piece) if on_terminal else piece)
+
+
+def _harmless(piece: bytes) -> bytes:
+    """Escape what a terminal may act on, line by line; everything else stays as another program reads it."""
+    lines = piece.decode("utf-8", "surrogateescape").split("\n")
+    shown = (
+        line if line.isprintable() else "".join(one if one.isprintable() else escape(one) for one in line)
+        for line in lines
+    )
+    return "\n".join(shown).encode()

@@ -6,6 +6,7 @@ The many finished transactions may follow in messages of their own, so that no m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,16 +16,16 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
 from kafkalog.log.logdir import Segment
 from kafkalog.txn.columns import Columns, Packed
-from kafkalog.txn.fold import GAP_COLUMNS, Break, FoldedLog
+from kafkalog.txn.fold import GAP_COLUMNS, MARKER_COLUMNS, Break, FoldedLog
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SCAN_VERSION", "read_extents", "read_scan", "scan_messages"]
+__all__ = ["SCAN_VERSION", "read_extents", "read_scan", "read_states", "scan_messages", "write_states"]
 
-SCAN_VERSION: Final = 2
+SCAN_VERSION: Final = 3
 
 _COUNTS: Final = ("batches", "records", "control_records", "first_offset", "last_offset", "first_position", "newest",
                   "newest_broker", "cleaned")  # fmt: skip
@@ -41,6 +42,7 @@ _SCAN: Final = Schema(
         WireTable("opened", EXTENT_COLUMNS),
         WireTable("producers", PRODUCER_COLUMNS),
         WireTable("gaps", GAP_COLUMNS),
+        WireTable("others", MARKER_COLUMNS),
         WireTable("breaks", Break._fields),
         WireTable("leader_epochs", ("epoch", "first_offset")),
         WireTable("unreadable_markers", ("offset", "position", "size")),
@@ -53,6 +55,11 @@ _SCAN: Final = Schema(
     ),
 )
 _AT_ONCE: Final = 1 << 14  # state records that are packed together
+_STATES: Final = Schema(
+    "state-records",
+    SCAN_VERSION,
+    (WireTable("state_records", (*_OF_STATES, "of_log")), WireTable("listed_partitions", _LISTED)),
+)
 _EXTENTS: Final = Schema("extents", SCAN_VERSION, (WireTable("finished", EXTENT_COLUMNS),))
 
 
@@ -68,6 +75,23 @@ def read_extents(data: bytes) -> Packed:
     return read_message(_EXTENTS, data).packed("finished")
 
 
+def write_states(states: StateColumns, of_log: NDArray[np.int64]) -> bytes:
+    """Write some thousand state records, each with the number of its log, without their names."""
+    columns = {name: getattr(states, name).astype(np.int64) for name in _OF_STATES} | {"of_log": of_log}
+    records = Packed((*_OF_STATES, "of_log"))
+    records.append(Columns(columns))
+    return write_message(_STATES, {"state_records": records, "listed_partitions": _packed(states, _LISTED)})
+
+
+def read_states(data: bytes) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+    """Return the columns of state records, and the numbers of their logs. Raises WireError."""
+    message = read_message(_STATES, data)
+    records, listed = message.packed("state_records"), message.packed("listed_partitions")
+    of_log = records["of_log"]
+    records.names = _OF_STATES
+    return dict(chain(_unpacked(records), _unpacked(listed))), of_log
+
+
 def _head(scan: SegmentScan) -> bytes:
     segment, stretch = scan.segment, scan.stretch
     counts = (getattr(stretch, name) for name in _COUNTS)
@@ -81,6 +105,7 @@ def _head(scan: SegmentScan) -> bytes:
             "opened": stretch.opened,
             "producers": stretch.producers,
             "gaps": stretch.gaps,
+            "others": stretch.others,
             "breaks": stretch.breaks,
             "leader_epochs": stretch.leader_epochs,
             "unreadable_markers": stretch.unreadable_markers,
@@ -101,20 +126,20 @@ def read_scan(data: bytes) -> SegmentScan:
     """
     message = read_message(_SCAN, data)
     [(base_offset, size, transactions, oldest, *counts, path)] = message.rows("segment")
-    opened, producers, gaps = (message.columns(name) for name in ("opened", "producers", "gaps"))
+    opened, producers, gaps, others = (message.columns(name) for name in ("opened", "producers", "gaps", "others"))
     breaks = [Break(**row) for row in message.columns("breaks")]
     epochs = [(row["epoch"], row["first_offset"]) for row in message.columns("leader_epochs")]
     markers = [(row["offset"], row["position"], row["size"]) for row in message.columns("unreadable_markers")]
-    *others, cleaned = counts
+    *numbers, cleaned = counts
     damaged = [DamagedBytes(path, *row) for row in message.rows("damaged")]
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
     states = {name: [column] for name, column in _unpacked(message.packed("state_records"))}
     states |= {name: [column] for name, column in _unpacked(message.packed("listed_partitions"))}
     ids, topics = ([name for (name,) in message.rows(table)] for table in ("transactional_ids", "listed_topics"))
-    about = dict(zip(_COUNTS, (*others, bool(cleaned)), strict=True))
+    about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
     stretch = FoldedLog(
         finished=Packed(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,
-        leader_epochs=epochs, unreadable_markers=markers, **about,
+        leader_epochs=epochs, unreadable_markers=markers, others=others, **about,
     )  # fmt: skip
     return SegmentScan(
         Segment(path, base_offset, size),

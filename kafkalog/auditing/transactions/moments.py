@@ -17,11 +17,12 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.fold import MARKER_COLUMNS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Bracket", "Known", "Moments", "Read"]
+__all__ = ["NEVER", "Bracket", "KnownTimes", "Moments", "Read"]
 
 NEVER: Final = 2**62  # later than any time, and times of any bytes are cut to it
 
@@ -30,7 +31,7 @@ def _time(times: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.clip(times, -NEVER, NEVER)
 
 
-class Known(NamedTuple):
+class KnownTimes(NamedTuple):
     """How certain it is that no marker ends each of some transactions.
 
     `proved` says so for certain, `too_early` that one of the logs ends too early to know, `recent` that a healthy
@@ -82,7 +83,9 @@ class Moments:
 
     @cached_property
     def _markers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        offsets, times = (self._audit.transactions[name] for name in ("marker_offset", "marker_timestamp"))
+        offsets, times = (
+            np.concatenate([self._audit.transactions[name], self._audit.others[name]]) for name in MARKER_COLUMNS
+        )
         ended = offsets != NONE
         order = np.argsort(offsets[ended], kind="stable")
         return offsets[ended][order], _time(times[ended][order])
@@ -94,7 +97,7 @@ class Moments:
         around = np.concatenate([[-1], times, [NEVER]])
         return Bracket(around[at - 1], around[at])
 
-    def known(self, rows: Columns, read: Read) -> Known:
+    def known(self, rows: Columns, read: Read) -> KnownTimes:
         """Say what is known of open transactions in files that may be of different moments."""
         newest, log, said = min(read.newest, NEVER), self._audit.newest_broker, _time(read.said)
         begins, last = _time(rows["min_timestamp"]), _time(rows["max_timestamp"])
@@ -110,4 +113,4 @@ class Moments:
         goes_on = (self._audit.newest > point) & (read.state > point) & (newest - point > read.copy_ms)
         proved |= (bracket.after == NEVER) & goes_on
         early = (read.state < bracket.holds(begins)) | (log < read.due)
-        return Known(proved, early & recent & ~proved, recent)
+        return KnownTimes(proved, early & recent & ~proved, recent)

@@ -1,0 +1,84 @@
+"""Transactions that are open: each with its row and the coordinator's records, and the steps that end hanging ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from shlex import quote
+from typing import Final, NamedTuple
+
+from kafkalog.auditing.incidents.decided import Decided, decided, since
+from kafkalog.auditing.incidents.incident import Since, Step
+from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.words import many, offsets
+
+__all__ = ["COPY_AGAIN", "SHOWN", "Open", "abort_steps", "open_transactions"]
+
+COPY_AGAIN: Final = Step(
+    "Copy the directory again, or read the directory of a stopped broker or of a snapshot of the file system: this copy"
+    " does not prove it.",
+    "kafkalog txn-audit --snapshot DIR",
+)
+SHOWN: Final = 20  # transactions of an incident that steps and events name
+
+
+class Open(NamedTuple):
+    """An open transaction that a finding reports, with its row of ``notable`` and the coordinator's records."""
+
+    finding: Row
+    row: Row
+    decided: Decided
+    since: Since | None
+
+    @property
+    def place(self) -> str:
+        """Return the partition as Kafka's tools write it."""
+        return f"{self.row['topic']}-{self.row['partition']}"
+
+    @property
+    def who(self) -> str:
+        """Name whose transaction it is."""
+        name, producer = self.row["transactional_id"], self.row["producer_id"]
+        return f"producer {producer}" if name is None else f"{name} (producer {producer})"
+
+
+def open_transactions(known: Known, findings: Iterable[Row]) -> list[Open]:
+    """Return the open transactions that findings report."""
+    rows = {
+        (row["log"], row["producer_id"], row["first_offset"]): row
+        for of_log in known.transactions.values()
+        for row in of_log
+    }
+    found = []
+    for finding in findings:
+        row = rows.get((finding["log"], finding["producer_id"], finding["offset"])) or _row_of(finding)
+        found.append(Open(finding, row, decided(known, row), since(known, row)))
+    return found
+
+
+def _row_of(finding: Row) -> Row:
+    """Return what a finding alone says of a transaction: another reading of the log no longer has its row."""
+    empty = dict.fromkeys(
+        ("transactional_id", "cause", "records", "first_timestamp_ms", "not_before_ms", "not_after_ms")
+    )
+    return {**empty, "state": "undecided", "first_offset": finding["offset"], **finding}
+
+
+def abort_steps(every: list[Open]) -> list[Step]:
+    """Return the steps that end hanging transactions: what each abort discards comes before its command."""
+    steps = []
+    for one in every[:SHOWN]:
+        place = offsets(one.row["first_offset"], one.row["last_offset"])
+        records = many(one.row["records"] or 0, "record")
+        if one.decided.committed and one.row["cause"] == "marker-missing":
+            text = (f"Save {records} of {one.who} at {place} of {one.place}, {one.decided.said()}: the abort discards"
+                    " what was committed, and no other command ends the transaction.")  # fmt: skip
+            command = (
+                f"kafkalog dump --format ndjson --table records --producer-id {one.row['producer_id']} --offset"
+                f" {one.row['first_offset']}..{one.row['last_offset']} -o saved.ndjson {quote(one.finding['file'])}"
+            )
+            steps.append(Step(text, command))
+        text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
+        steps.append(Step(f"{text} at {place}.", one.finding["remedy"]))
+    if len(every) > SHOWN:
+        steps.append(Step(f"{len(every) - SHOWN} more: each finding has its command in the column remedy.", None))
+    return steps
