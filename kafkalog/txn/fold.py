@@ -19,7 +19,7 @@ from kafkalog.format.narrow import one_cell
 from kafkalog.txn import loops
 from kafkalog.txn.columns import NONE, Columns, Packed
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS, STATE_SIZE
-from kafkalog.txn.shares import Share
+from kafkalog.txn.shares import Share, entangled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,7 +111,7 @@ class FoldedLog:
         if share.is_all:
             return self
         if share.of_log:
-            return replace(self, finished=_entangled(self.finished))
+            return replace(self, finished=entangled(self.finished))
         finished = Packed(EXTENT_COLUMNS)
         for rows in self.finished.blocks():
             finished.append(rows.take(share.has(rows["producer_id"])))
@@ -133,25 +133,6 @@ class FoldedLog:
         at = np.searchsorted(rows["marker_offset"][order], self.opened["first_offset"])
         wanted = np.unique(np.clip(np.concatenate([[0, len(order) - 1], at - 1, at]), 0, len(order) - 1))
         return rows.chosen(order[wanted], MARKER_COLUMNS)
-
-
-def _entangled(finished: Packed) -> Packed:
-    """Return the aborted transactions, those that were open when one was aborted, and each producer's first.
-
-    A producer's first row may continue a transaction from before this stretch; all others begin and end in it. Which
-    offset was the last stable one after an ABORT marker depends on no other transaction.
-    """
-    about = finished.columns("producer_id", "first_offset", "marker_type", "marker_offset")
-    aborted = about["marker_type"] == loops.ABORT
-    markers = np.sort(about["marker_offset"][aborted])
-    begun = np.searchsorted(markers, about["first_offset"], "right")
-    kept = aborted | ((about["first_offset"] != NONE) & (begun < np.searchsorted(markers, about["marker_offset"])))
-    kept[np.unique(about["producer_id"], return_index=True)[1]] = True
-    some, at = Packed(EXTENT_COLUMNS), 0
-    for rows in finished.blocks():
-        some.append(rows.take(kept[at : at + len(rows)]))
-        at += len(rows)
-    return some
 
 
 class Fold:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from kafkalog.txn.columns import NONE, Packed
+from kafkalog.txn.loops import ABORT
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Share", "shares_of"]
+__all__ = ["Share", "entangled", "shares_of"]
 
 
 class Share(NamedTuple):
@@ -44,3 +48,22 @@ class Share(NamedTuple):
 def shares_of(count: int) -> list[Share]:
     """Return the parts of a log whose producers are shared out to so many tasks."""
     return [Share(number, count) for number in range(count + (count > 1))]
+
+
+def entangled(finished: Packed) -> Packed:
+    """Return the aborted transactions, those that were open when one was aborted, and each producer's first.
+
+    A producer's first row may continue a transaction from before this stretch; all others begin and end in it. Which
+    offset was the last stable one after an ABORT marker depends on no other transaction.
+    """
+    about = finished.columns("producer_id", "first_offset", "marker_type", "marker_offset")
+    aborted = about["marker_type"] == ABORT
+    markers = np.sort(about["marker_offset"][aborted])
+    begun = np.searchsorted(markers, about["first_offset"], "right")
+    kept = aborted | ((about["first_offset"] != NONE) & (begun < np.searchsorted(markers, about["marker_offset"])))
+    kept[np.unique(about["producer_id"], return_index=True)[1]] = True
+    some, at = Packed(finished.names), 0
+    for rows in finished.blocks():
+        some.append(rows.take(kept[at : at + len(rows)]))
+        at += len(rows)
+    return some
