@@ -9,9 +9,10 @@ from shlex import quote
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Kept, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
+from kafkalog.auditing.incidents.opened import Open, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
-from kafkalog.auditing.incidents.stopped import Open, abort_steps, describe, open_transactions
+from kafkalog.auditing.incidents.stopped import abort_steps, describe
 from kafkalog.auditing.incidents.words import capital, many, offsets
 from kafkalog.format.times import iso
 

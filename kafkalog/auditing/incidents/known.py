@@ -16,6 +16,7 @@ from kafkalog.auditing.topics import Metadata, leadership_rows
 from kafkalog.auditing.transactions import (
     NEWEST_ABORTED,
     ClusterAudit,
+    Crowd,
     LogSummary,
     coordinator_rows,
     gap_rows,
@@ -75,6 +76,9 @@ class Known:
     raises_epochs: bool = False  # transaction.version 2: each transaction has an epoch of its own
     leadership: dict[Place, list[Row]] = field(default_factory=dict)
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
+    # Open transactions that are only counted, by the log, producer id and offset of the finding that is like theirs.
+    crowds: dict[tuple[str, int, int], Crowd] = field(default_factory=dict)
+    ids: Sequence[str] = ()  # transactional ids by the numbers in `crowds`
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
 
@@ -85,12 +89,15 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
     logs: list[tuple[Any, ...]] = []
     notable: list[tuple[Any, ...]] = []
     gaps: list[tuple[Any, ...]] = []
+    crowds: dict[tuple[str, int, int], Crowd] = {}
     for log in cluster.logs:
-        findings += finding_rows(log.findings, log.node.node_id)
+        shown, of_log, hidden = log.findings.shown()
+        findings += finding_rows(shown, log.node.node_id)
+        crowds |= {(log.partition.directory.log, *of): crowd for of, crowd in of_log.items()}
         logs.append(partition_row(LogSummary.of(log)))
-        notable += notable_rows(log)
+        notable += notable_rows(log, hidden)
         gaps += filter(is_lost, gap_rows(log.partition))
-    return known_of_tables(
+    known = known_of_tables(
         cluster.cluster_id,
         findings,
         logs,
@@ -101,6 +108,8 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
         cluster.nodes,
         cluster.now,
     )
+    known.crowds, known.ids = crowds, cluster.coordinator.states.ids
+    return known
 
 
 def known_of_tables(

@@ -14,9 +14,10 @@ from typing import Final
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Kept, Step, listed
 from kafkalog.auditing.incidents.kinds import KIND_OF
 from kafkalog.auditing.incidents.known import Known, Place, Row
+from kafkalog.auditing.incidents.opened import Open, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
-from kafkalog.auditing.incidents.stopped import Open, abort_steps, describe, open_transactions
+from kafkalog.auditing.incidents.stopped import abort_steps, describe
 from kafkalog.auditing.incidents.words import many, offsets
 
 __all__ = ["losses"]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from shlex import quote
-from typing import Final, NamedTuple
+from typing import Final
 
-from kafkalog.auditing.incidents.decided import Decided, decided, since
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step
-from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step
+from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
+from kafkalog.auditing.incidents.opened import Open, count, open_transactions, producers_of
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.words import capital, many, offsets
 from kafkalog.format.times import iso
 from kafkalog.log.names import OFFSETS_TOPIC, STATE_TOPIC
 
-__all__ = ["COPY_AGAIN", "Open", "abort_steps", "open_transactions", "stop", "stopped"]
+__all__ = ["COPY_AGAIN", "abort_steps", "stop", "stopped"]
 
 CODES: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
 COPY_AGAIN: Final = Step(
@@ -36,48 +36,6 @@ _SAID: Final = {
     "producer-unknown": f"no partition of {STATE_TOPIC} names its producer",
     "no-leader": "the partition had no leader to write its marker",
 }
-
-
-class Open(NamedTuple):
-    """An open transaction that a finding reports, with its row of ``notable`` and the coordinator's records."""
-
-    finding: Row
-    row: Row
-    decided: Decided
-    since: Since | None
-
-    @property
-    def place(self) -> str:
-        """Return the partition as Kafka's tools write it."""
-        return f"{self.row['topic']}-{self.row['partition']}"
-
-    @property
-    def who(self) -> str:
-        """Name whose transaction it is."""
-        name, producer = self.row["transactional_id"], self.row["producer_id"]
-        return f"producer {producer}" if name is None else f"{name} (producer {producer})"
-
-
-def open_transactions(known: Known, findings: Iterable[Row]) -> list[Open]:
-    """Return the open transactions that findings report."""
-    rows = {
-        (row["log"], row["producer_id"], row["first_offset"]): row
-        for of_log in known.transactions.values()
-        for row in of_log
-    }
-    found = []
-    for finding in findings:
-        row = rows.get((finding["log"], finding["producer_id"], finding["offset"])) or _row_of(finding)
-        found.append(Open(finding, row, decided(known, row), since(known, row)))
-    return found
-
-
-def _row_of(finding: Row) -> Row:
-    """Return what a finding alone says of a transaction: another reading of the log no longer has its row."""
-    empty = dict.fromkeys(
-        ("transactional_id", "cause", "records", "first_timestamp_ms", "not_before_ms", "not_after_ms")
-    )
-    return {**empty, "state": "undecided", "first_offset": finding["offset"], **finding}
 
 
 def stopped(known: Known, pool: Pool) -> Iterator[Incident]:
@@ -139,7 +97,7 @@ def stop(known: Known, pool: Pool, every: list[Open], key: tuple[object, ...]) -
     describe(known, incident, every)
     incident.title = _title(known, incident, every)
     incident.steps = _steps(known, incident, every)
-    _with_groups(incident, pool)
+    _with_groups(incident, pool, every)
     return incident
 
 
@@ -151,13 +109,7 @@ def _places(every: list[Open]) -> tuple[object, ...]:
 def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     """Fill in who, where, since when, how many records, what happened, and what consumers see."""
     incident.partitions |= {(one.row["topic"], one.row["partition"]) for one in every}
-    incident.transactional_ids |= {one.row["transactional_id"] for one in every} - {None}
-    incident.producer_ids |= {one.row["producer_id"] for one in every}
-    incident.transactions = len({(one.row["producer_id"], one.row.get("producer_epoch")) for one in every})
-    if len(incident.partitions) == 1:
-        incident.first_offset = min(one.row["first_offset"] for one in every)
-        incident.last_offset = max(one.row["last_offset"] for one in every)
-    incident.records = sum(one.row["records"] or 0 for one in every)
+    count(known, incident, every)
     times = [one.since for one in every if one.since is not None]
     incident.since = min(times, default=None)
     for one in every[:_SHOWN]:
@@ -166,7 +118,7 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
         without = _leaderless(known, one)
         if without is not None and not any(event[:4] == without.event()[:4] for event in incident.events):
             incident.events.append(_lost_leader(without, one))
-    incident.consumers = _consumers(known, every)
+    incident.consumers = _consumers(known, every, incident.records or 0)
 
 
 def _lost_leader(without: Leaderless, one: Open) -> Event:
@@ -185,7 +137,7 @@ def _opened(one: Open) -> Event:
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
 
 
-def _consumers(known: Known, every: list[Open]) -> Consumers:
+def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
     at: dict[str, tuple[int, int]] = {}
     for one in every:
         log = known.logs.get(one.finding["log"], {})
@@ -198,7 +150,6 @@ def _consumers(known: Known, every: list[Open]) -> Consumers:
         wait = "1 offset waits" if waits == 1 else f"{waits} offsets wait"
         lines.append(f"{place}: nothing from offset {first} on, {wait}")
     shown = "; ".join(lines[:_SHOWN]) + (f"; and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else "")
-    records = sum(one.row["records"] or 0 for one in every)
     return Consumers(f"{shown}.", f"Everything, {many(records, 'record')} of open transactions included.")
 
 
@@ -290,20 +241,19 @@ def abort_steps(every: list[Open]) -> list[Step]:
             steps.append(Step(text, command))
         text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
         steps.append(Step(f"{text} at {place}.", one.finding["remedy"]))
-    if len(every) > _SHOWN:
-        steps.append(Step(f"{len(every) - _SHOWN} more: each finding has its command in the column remedy.", None))
+    number = len(every) + sum(len(one.crowd) for one in every if one.crowd is not None)
+    if number > _SHOWN:
+        steps.append(Step(f"{number - _SHOWN} more: each finding has its command in the column remedy.", None))
     return steps
 
 
-def _with_groups(incident: Incident, pool: Pool) -> None:
+def _with_groups(incident: Incident, pool: Pool, every: list[Open]) -> None:
     """Add the groups whose offset commits an open transaction holds back."""
     numbers = {number for topic, number in incident.partitions if topic == OFFSETS_TOPIC}
     if not numbers:
         return
-    held = pool.take(
-        "offsets-pending",
-        when=lambda row: row["partition"] in numbers and row["producer_id"] in incident.producer_ids,
-    )
+    whose = set(producers_of(every).tolist())
+    held = pool.take("offsets-pending", when=lambda row: row["partition"] in numbers and row["producer_id"] in whose)
     if held:
         groups = "a group" if len(held) == 1 else f"{len(held)} groups"
         said = f"{incident.consumers.read_committed} It holds back offset commits of {groups}: see the events."
