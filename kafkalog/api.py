@@ -179,6 +179,7 @@ def space(
     `keys` reads the keys of all partitions, not only of those below 64 MiB. Settings that the metadata log does not
     have are read from the two files. Raises UnreadableError if one of these can't be read.
     """
+    from kafkalog.auditing.incidents import items_of_space
     from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
 
     options = SpaceOptions(
@@ -187,7 +188,7 @@ def space(
         {} if topic_configs is None else read_topic_configs(os.fspath(topic_configs)),
     )  # fmt: skip
     found = measure(_paths(paths), options)
-    return _result([*_unreadable(found.unreadable), *found.items(tables)], tables)
+    return _result([*_unreadable(found.unreadable), *items_of_space(found, tables)], tables)
 
 
 def _paths(paths: Paths) -> Sequence[str | os.PathLike[str]]:

@@ -6,10 +6,11 @@ import re
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-__all__ = ["LAST_MS", "Ago", "When", "at_newest", "bytes_of", "ms_of", "plausible", "time_of"]
+__all__ = ["LAST_MS", "Ago", "When", "at_newest", "bytes_of", "ms_of", "plausible", "size_text", "time_of"]
 
 _SIZE: Final = re.compile(r"(\d+)\s*(?:b|([kmg])i?b?)?", re.IGNORECASE)
 _SHIFTS: Final = {"": 0, "k": 10, "m": 20, "g": 30}
+_BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _MS: Final = re.compile(r"-?\d+")
 _AGO: Final = re.compile(r"(?:now)?([+-])(\d{1,9})\s*(ms|s|m|min|h|d)", re.IGNORECASE)
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -26,6 +27,14 @@ def bytes_of(text: str) -> int:
     if not match:
         raise ValueError(f"{text!r} is not a number of bytes, such as 1048576 or 1MiB")
     return int(match[1]) << _SHIFTS[(match[2] or "").lower()]
+
+
+def size_text(number: int) -> str:
+    """Write a number of bytes for people: ``75 B``, ``14.1 KiB``, ``1.2 TiB``."""
+    size, unit = float(number), 0
+    while size >= 1024 and unit + 1 < len(_BYTES):
+        size, unit = size / 1024, unit + 1
+    return f"{size:.1f} {_BYTES[unit]}" if unit else f"{number} B"
 
 
 class Ago(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kafkalog.reports.source import DECIDING, Decisions
 from kafkalog.tables import TABLES
 from kafkalog.txn.columns import NONE
 
@@ -31,15 +32,19 @@ class MadeAudit:
     worst: str | None = None
     complete: bool = True
 
-    @property
-    def names(self) -> frozenset[str]:
-        return frozenset(self.tables) | {"transactions"}
-
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
         return iter(self.tables.get(table, ()))
 
     def transactions(self) -> Iterator[dict[str, Any]]:
         return iter(self.columns)
+
+    def decisions(self) -> Iterator[Decisions]:
+        rows = [row for row in self.rows("coordinator") if row["state"] in DECIDING]
+        yield Decisions(
+            np.array([row["last_update_timestamp_ms"] for row in rows], np.int64),
+            np.array([row["transactional_id"] for row in rows], object),
+            np.array([row["state"] == DECIDING[1] for row in rows], bool),
+        )
 
 
 def _row(table: str, **cells: Any) -> dict[str, Any]:
@@ -58,7 +63,15 @@ def _columns(count: int, **cells: Any) -> dict[str, Any]:
 def hostile_audit() -> MadeAudit:
     """Return an audit in which every text tries to be markup or script."""
     made = MadeAudit(verdict=f"WRONG: {HOSTILE[0]}", totals=HOSTILE[1])
-    made.tables = {"partitions": [], "findings": [], "incidents": [], "coordinator": [], "gaps": [], "producers": []}
+    made.tables = {
+        "transactions": [],
+        "partitions": [],
+        "findings": [],
+        "incidents": [],
+        "coordinator": [],
+        "gaps": [],
+        "producers": [],
+    }
     for number, text in enumerate(HOSTILE):
         made.tables["partitions"].append(
             _row("partitions", topic=text, log=f"/{text}", log_end_offset=10, last_stable_offset=10, committed=1)
@@ -118,7 +131,7 @@ def many_transactions(count: int, logs: int = 20, aborted: float = 0.01, ids: in
     """Return an audit of `count` transactions, a part of them aborted, in some logs."""
     random = np.random.default_rng(1)
     made = MadeAudit(totals=f"{count} transactions")
-    made.tables["partitions"] = []
+    made.tables = {"transactions": [], "partitions": []}
     names = np.array([f"app-{number}" for number in range(ids)], object)
     each = count // logs
     for number in range(logs):

@@ -20,6 +20,7 @@ from invoke import PROGRAM
 
 FOREIGN = "\x1b[38;5;201;7m"  # a colour that is never ours
 _SGR = re.compile(r"(?!\x1b\[38;5;201;7m)\x1b\[[0-9;]*m")
+_PROGRESS = re.compile(r"\r?(\x1b\[1A)?\r?\x1b\[2K|\r(?=\n)|\x1b\[\?25[lh]")
 
 
 def on_terminal(
@@ -67,8 +68,11 @@ def on_terminal(
 
 
 def acting(screen: bytes) -> str:
-    """Return what of a terminal's bytes would act on it: all but printable characters, newlines and our colours."""
-    text = _SGR.sub("", screen.decode("utf-8", "surrogateescape"))
+    """Return what of a terminal's bytes would act on it: all but printable characters, newlines and our colours.
+
+    How a line of progress is drawn again, which a slow machine shows, does not count.
+    """
+    text = _SGR.sub("", _PROGRESS.sub("", screen.decode("utf-8", "surrogateescape")))
     return "".join(sorted({character for character in text if not character.isprintable()} - {"\n"}))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +34,24 @@ def test_access_times_of_directories_stay(command: str, tmp_path: Path) -> None:
     shutil.copytree(CASE, root / "broker-1" / "data")
     every = _aged(root)
     kafkalog(command, "--format", "ndjson", root)
+
+    assert [str(path) for path in every if path.stat().st_atime != LONG_AGO] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), [("x.tar.gz", "verify"), ("x.tar", "txn-audit"), (".lock", "dump"), ("x", "dump")]
+)
+def test_access_times_of_archives_and_unknown_files_stay(name: str, command: str, tmp_path: Path) -> None:
+    """What is looked at only to learn whether it is an archive, and an archive that is unpacked."""
+    path = tmp_path / "in" / name
+    path.parent.mkdir()
+    if ".tar" in name:
+        with tarfile.open(path, "w:gz" if name.endswith(".gz") else "w") as archive:
+            archive.add(CASE, "data")
+    else:
+        path.write_bytes(b"")
+    every = _aged(path.parent)
+    kafkalog(command, path)
 
     assert [str(path) for path in every if path.stat().st_atime != LONG_AGO] == []
 

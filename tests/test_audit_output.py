@@ -13,7 +13,7 @@ import pytest
 
 from invoke import HEAD, Ended, kafkalog
 from kafkalog.tables import SCHEMA_VERSION, TABLES
-from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog.tables.audit import AUDIT_TABLES, SUMMARY
 from official import FIXTURES, materialize
 
 CASE: Final = FIXTURES / "k4-f-hanging-late-produce-tv0"
@@ -32,9 +32,10 @@ def audited(*arguments: str | Path) -> Ended:
 def test_every_row_of_ndjson_carries_the_schema_version() -> None:
     """A row is of a table and of a version; its columns are the table's."""
     rows = audited("--format", "ndjson").rows
-    columns = {table.name: (*HEAD, *table.names) for table in AUDIT_TABLES}
+    columns = {table.name: (*HEAD, *table.names) for table in (SUMMARY, *AUDIT_TABLES)}
 
-    assert {row["table"] for row in rows} == set(SHOWN) - {"gaps"}  # there are none
+    assert rows[0]["table"] == "summary"
+    assert {row["table"] for row in rows} == {"summary", *SHOWN} - {"gaps"}  # there are none
     assert {row["schema_version"] for row in rows} == {SCHEMA_VERSION}
     assert [row for row in rows if tuple(row) != columns[row["table"]]] == []
 
@@ -45,6 +46,8 @@ def test_json_carries_the_schema_version() -> None:
     rows = audited("--format", "ndjson")
 
     assert tables.pop("schema_version") == SCHEMA_VERSION
+    (summary,) = rows.table("summary")
+    assert {name: tables.pop(name) for name in SUMMARY.names} == summary
     assert tables == {name: rows.table(name) for name in SHOWN}
 
 

@@ -37,7 +37,7 @@ FOLDERS: Final = (
 CONTENTS: Final = {"empty": b"", "a byte": b"x", "a segment": b"".join(build.log(9, 9))}
 COMMANDS: Final = ("txn-audit", "verify", "groups", "transactions", "metadata")
 # What says something of every file, or only of those that are there.
-OF_FILES: Final = frozenset({"findings", "files", "summary", "extents"})
+OF_FILES: Final = frozenset({"incidents", "findings", "files", "summary", "extents"})
 
 
 def _home(root: Path) -> Path:

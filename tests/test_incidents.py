@@ -13,7 +13,7 @@ import pytest
 
 import kafkalog
 from kafkalog import CATALOGUE
-from kafkalog.auditing.incidents import Known, incidents_of, rows_of_audit, rows_of_space, rows_of_verification
+from kafkalog.auditing.incidents import Known, incidents_of, join_incidents, rows_of_audit, rows_of_verification
 from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
@@ -340,7 +340,7 @@ def test_what_holds_bytes_is_an_incident(path: Path) -> None:
         topics=read_topic_configs(str(folder / "topic-configs.json")),
         now=json.loads((folder / "case.json").read_text())["copied_ms"],
     )
-    found = named("incidents", rows_of_space(measure([folder / "data"], options)))
+    found = named("incidents", (one.row() for one in join_incidents(measure([folder / "data"], options))))
     told = {(row["cause"], place) for row in found for place in row["partitions"]}
     expected = json.loads(path.read_text())
 

@@ -10,8 +10,9 @@ import pytest
 
 from browser import CHROMIUM, browser, opened
 from kafkalog.auditing.pipeline import audit
+from kafkalog.auditing.verification import verify
 from kafkalog.format.times import iso
-from kafkalog.reports import AuditSource, page, source_of
+from kafkalog.reports import AuditSource, page, source_of, source_of_verification
 from kafkalog.reports.source import transaction_rows
 from made_audits import HOSTILE, hostile_audit, many_transactions
 
@@ -43,6 +44,17 @@ def test_a_report_opens_without_a_word(running: Any, fixture: Path, tmp_path: Pa
     with opened(running, file) as shown:
         assert shown.said == []
         assert shown.asked == [file.as_uri()]
+
+
+@pytest.mark.parametrize("fixture", ["v3.9-codecs", "v2.8-hanging", "k4-i-cleaner-failed"])
+def test_a_report_of_a_verification_opens_without_a_word(running: Any, fixture: str, tmp_path: Path) -> None:
+    """It has no timeline; its tables can be filtered."""
+    source = source_of_verification(verify([str(FIXTURES[0].parent / fixture)]))
+
+    with opened(running, _written(source, tmp_path / "report.html")) as shown:
+        assert shown.said == []
+        shown.page.fill("#rows", "no row has this")
+        assert not shown.page.is_visible("#tables tbody tr")
 
 
 def test_hostile_names_run_nothing(running: Any, tmp_path: Path) -> None:
@@ -147,3 +159,58 @@ def test_many_transactions_open_and_pan(running: Any, tmp_path: Path) -> None:
         shown.page.focus("canvas")
         shown.page.keyboard.press("Enter")
         assert "hanging" in shown.page.inner_text("#picked tbody")
+
+
+def test_leader_changes_are_rules(running: Any, tmp_path: Path) -> None:
+    """A change of leader is drawn where its first batch begins, and said where the pointer is over it."""
+    made = many_transactions(20, logs=1)
+    (log,) = made.rows("partitions")
+    offset = log["log_end_offset"] // 2
+    of_log = {"log": log["log"], "topic": "orders", "partition": 0}
+    made.tables["leaders"] = [
+        {**of_log, "leader_epoch": 0, "leader": 1, "since_ms": 1_795_251_278_000, "change": "created", "first_offset": 0},
+        {**of_log, "leader_epoch": 2, "leader": 3, "since_ms": 1_795_251_278_500, "change": "unclean-election",
+         "first_offset": offset},
+    ]  # fmt: skip
+    file = _written(made, tmp_path / "report.html")
+
+    with opened(running, file, script=False) as shown:
+        assert len(shown.page.query_selector_all("svg.lanes line.unclean")) == 1
+        assert shown.page.query_selector_all("svg.lanes line.leader") == []
+    with opened(running, file) as shown:
+        box = shown.page.query_selector("canvas").bounding_box()
+        at = offset / log["log_end_offset"]
+        shown.page.mouse.move(box["x"] + 230 + at * (box["width"] - 238), box["y"] + 12)
+        words = f"leader epoch 2 from offset {offset} on: broker 3 leads, unclean-election, {iso(1_795_251_278_500)}"
+        assert words in shown.page.inner_text("#tip")
+
+
+def test_leaders_of_a_real_log_are_rules(running: Any, tmp_path: Path) -> None:
+    """The metadata log of a broker that stopped says that each of its partitions lost its leader."""
+    source = source_of(audit([str(FIXTURES[0].parent / "k4-f-marker-leaderless")]))
+    lost = [row for row in source.rows("leaders") if row["change"] == "leader-lost"]
+    assert lost
+
+    with opened(running, _written(source, tmp_path / "report.html")) as shown:
+        drawn = shown.page.evaluate("JSON.parse(document.getElementById('about').textContent).leaders")
+    changes = [change for changes in drawn.values() for change in changes if change[4] == "leader-lost"]
+    assert sorted(changes) == sorted(
+        [row["since_ms"], row["first_offset"], row["leader_epoch"], row["leader"], row["change"]] for row in lost
+    )
+
+
+def test_ten_thousand_partitions_are_a_page(running: Any, tmp_path: Path) -> None:
+    """What is open has a lane, the rest of each topic one, which unfolds; search finds a folded one."""
+    file = _written(many_transactions(100_000, logs=10_000), tmp_path / "report.html")
+    assert file.stat().st_size < 4_000_000
+
+    with opened(running, file) as shown:
+        assert shown.page.inner_text("#status") == "2 lanes"
+        shown.page.focus("canvas")
+        shown.page.keyboard.press("ArrowDown")
+        assert "9999 more partitions, 99990 transactions drawn" in shown.page.inner_text("#status")
+        shown.page.keyboard.press("Enter")
+        assert shown.page.inner_text("#status") == "10000 lanes"
+        shown.page.fill("#search", "orders-1234")
+        assert shown.page.inner_text("#status") == "1 lanes"
+        assert shown.said == []

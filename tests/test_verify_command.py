@@ -51,8 +51,8 @@ def test_the_report_of_whole_evidence() -> None:
 
 
 def test_the_report_of_damage() -> None:
-    """The verdict counts what is wrong; each finding stands below it with its place; the status is 1, or as asked."""
-    ended = kafkalog("verify", DAMAGED)
+    """The verdict counts what is wrong, each finding follows with its place if asked; the status is 1, or as asked."""
+    ended = kafkalog("verify", "--findings", DAMAGED)
     first, *_ = lines(ended)
     finding = next(line for line in lines(ended) if line.startswith("error: "))
 

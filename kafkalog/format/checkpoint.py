@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 _INT: Final = re.compile(r"-?[0-9]{1,19}")
+_LIMITS: Final = (2**31, 2**63)  # an entry ends with an int and a long; a broker refuses what is beyond these
 
 
 class PartitionOffset(NamedTuple):
@@ -57,6 +58,10 @@ def _text(data: bytes) -> list[str]:
     return data.decode("utf-8", "backslashreplace").split("\n")
 
 
+def _fits(text: str, limit: int) -> bool:
+    return _INT.fullmatch(text) is not None and -limit <= int(text) < limit
+
+
 def _checkpoint(data: bytes, columns: int, make: type[Any]) -> Checkpoint:
     lines = _text(data)
     if lines[-1] == "":
@@ -71,10 +76,11 @@ def _checkpoint(data: bytes, columns: int, make: type[Any]) -> Checkpoint:
     rows = []
     for number, line in enumerate(lines[2:], start=3):
         parts = line.split()
-        if len(parts) != columns or not all(_INT.fullmatch(part) for part in parts[columns - 2 :]):
+        numbers = parts[columns - 2 :]
+        if len(parts) != columns or not all(map(_fits, numbers, _LIMITS)):
             wrong.append((number, f"this is not an entry: {line!r}"))
             continue
-        rows.append(make(*parts[: columns - 2], *map(int, parts[columns - 2 :])))
+        rows.append(make(*parts[: columns - 2], *map(int, numbers)))
     declared = lines[1].strip() if len(lines) > 1 else ""
     if not _INT.fullmatch(declared) or int(declared) != len(lines) - 2:
         wrong.append((2, f"the number of entries is {declared!r}, but {len(lines) - 2} lines follow"))

@@ -244,7 +244,7 @@ def is_odd(
     if count:
         base = heads[BASE_OFFSET * capacity + row]
         last = heads[LAST_OFFSET * capacity + row]
-        if found[1] < 0 or (last >= base and found[2] > last - base):
+        if found[1] < 0 or base < 0 or (last >= base and found[2] > last - base):
             return True
         if not attributes & 8:
             since = heads[BASE_TIMESTAMP * capacity + row]

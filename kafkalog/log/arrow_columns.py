@@ -21,7 +21,7 @@ from kafkalog.tables.arrow import Cells, Lists, Strings
 if TYPE_CHECKING:
     from kafkalog.tables.arrow import Schema
 
-__all__ = ["ROOM", "Columns"]
+__all__ = ["ROOM", "ArrowColumns"]
 
 _BYTES: Final = 32 << 20  # of strings: with more, a batch has fewer rows
 _NUMBERS: Final = (Kind.NUMBER, Kind.BOOL, Kind.WORD)
@@ -30,7 +30,7 @@ _CODED: Final = "_base64"  # ends the name of the column that has what is not UT
 _NO_BITS: Final = bytes(1)
 
 
-class Columns:
+class ArrowColumns:
     """Grows the columns of blocks of one table; `files` are the words for the numbers of files."""
 
     def __init__(self, columns: Sequence[BlockColumn], schema: Schema, files: tuple[str, ...]) -> None:

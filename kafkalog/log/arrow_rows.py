@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kafkalog.log.arrow_columns import ROOM, Columns
+from kafkalog.log.arrow_columns import ROOM, ArrowColumns
 from kafkalog.log.blocks import Block, Rows
 from kafkalog.tables.arrow import arrow_batch
 
@@ -22,7 +22,7 @@ class ArrowRows:
         self._schema = schema
         self._names = list(files)
         self._shown = tuple(name.encode("utf-8", "backslashreplace").decode() for name in files)
-        self._columns: Columns | None = None
+        self._columns: ArrowColumns | None = None
         self._block: Block | None = None
 
     def add(self, rows: Rows) -> Iterator[RecordBatch]:
@@ -33,7 +33,7 @@ class ArrowRows:
             self._columns = None
         self._block = block
         if self._columns is None:
-            self._columns = Columns(block.columns, self._schema, self._shown)
+            self._columns = ArrowColumns(block.columns, self._schema, self._shown)
         columns = self._columns
         file = self._names.index(block.file)
         while start < rows.stop:

@@ -9,7 +9,7 @@ from kafkalog.format import kernel
 from kafkalog.format.batch import CellTable
 from kafkalog.format.columns import NEVER, OF_BATCH, OF_MESSAGE, OF_ROW, take
 from kafkalog.log import values
-from kafkalog.log.blocks import Block, BlockColumn, Kind, Step, Tables
+from kafkalog.log.blocks import Block, BlockColumn, BlockStep, Kind, Tables
 from kafkalog.log.records import RecordBlock
 from kafkalog.log.selection import Picks
 from kafkalog.log.values import Value
@@ -30,7 +30,7 @@ class BlockLayout:
         self._room = room
         self._runs = self._nullable = 0
         self._types = {column.name: column.type for column in table.columns}
-        self._steps: list[Step] = []
+        self._steps: list[BlockStep] = []
         self.columns = {"file": BlockColumn("file", Kind.FILE)}
 
     def run(self, runs: int = 1) -> int:
@@ -60,12 +60,12 @@ class BlockLayout:
                 self._nullable += 1
             column = BlockColumn(name, kind, self.run(), bit, value.words, source, value)
             self.columns[name] = column
-            self._steps.append(Step(source, value, column.at, bit))
+            self._steps.append(BlockStep(source, value, column.at, bit))
 
     def cells(self, *columns: int) -> int:
         """Add runs that are columns of the rows' own table; return where the first begins."""
         at = self.run(len(columns))
-        self._steps += [Step(OF_ROW, Value(column), at + i * self._room) for i, column in enumerate(columns)]
+        self._steps += [BlockStep(OF_ROW, Value(column), at + i * self._room) for i, column in enumerate(columns)]
         return at
 
     def block(self, names: Sequence[str]) -> Block:

@@ -20,7 +20,7 @@ from kafkalog.log.records import headers_of
 from kafkalog.log.values import Value
 from kafkalog.tables import Table
 
-__all__ = ["Block", "BlockColumn", "Kind", "Rows", "Step", "Tables"]
+__all__ = ["Block", "BlockColumn", "BlockStep", "Kind", "Rows", "Tables"]
 
 
 class Kind(IntEnum):
@@ -53,7 +53,7 @@ class BlockColumn(NamedTuple):
     piece: tuple[int, int] | None = None
 
 
-class Step(NamedTuple):
+class BlockStep(NamedTuple):
     """Cells of a block that are filled from the kernel's tables."""
 
     source: int
@@ -87,7 +87,13 @@ class Block:
     )  # fmt: skip
 
     def __init__(
-        self, table: Table, file: str, columns: Sequence[BlockColumn], room: int, runs: int, steps: Sequence[Step] = ()
+        self,
+        table: Table,
+        file: str,
+        columns: Sequence[BlockColumn],
+        room: int,
+        runs: int,
+        steps: Sequence[BlockStep] = (),
     ) -> None:
         self.table = table
         self.file = file

@@ -16,6 +16,7 @@ from typing import BinaryIO, Final
 from kafkalog.errors import UnreadableError
 from kafkalog.format.compression import DecompressionError
 from kafkalog.format.unpacking import PACKED, UnpackedStream
+from kafkalog.log.files import open_file
 from kafkalog.log.names import FileKind, is_remote, local_path, parse_name, place_unpacked
 from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.storage import is_directory, open_tree
@@ -78,7 +79,7 @@ def _kind(path: str) -> str:
     try:
         if not stat.S_ISREG(os.stat(local).st_mode):
             return ""
-        with open(local, "rb") as file:
+        with open_file(path) as file:
             head = file.read(_HEAD)
     except (OSError, ValueError):  # reported where it is read
         return ""
@@ -102,7 +103,7 @@ def _is_tar_head(head: bytes) -> bool:
 
 def _is_tar(path: str, codec: str) -> bool:
     try:
-        with open(local_path(path), "rb") as file:
+        with open_file(path) as file:
             return _is_tar_head(UnpackedStream(file, codec).read(_HEAD))
     except (DecompressionError, OSError):
         return False
@@ -121,7 +122,7 @@ def _unpack(path: str, kind: str, folder: str, max_bytes: int) -> None:
     into = Folder(folder, max_bytes)
     watch().begin(os.path.getsize(local_path(path)), 1)
     try:
-        with open(local_path(path), "rb") as file:
+        with open_file(path) as file:
             watched = _Watched(file, path)
             if kind == "zip":
                 unpack_zip(file, into)

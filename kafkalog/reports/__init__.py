@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Axis, Lane, lanes_by_offset, lanes_by_time
-from kafkalog.reports.page import page
+from kafkalog.reports.page import SpaceReport, page, space_page
 from kafkalog.reports.prometheus import prometheus
 from kafkalog.reports.source import AuditSource, source_of, source_of_verification
 from kafkalog.reports.timesketch import timesketch
@@ -23,6 +23,7 @@ __all__ = [
     "AuditSource",
     "Axis",
     "Lane",
+    "SpaceReport",
     "WrittenAudit",
     "junit",
     "lanes_by_offset",
@@ -31,6 +32,7 @@ __all__ = [
     "prometheus",
     "source_of",
     "source_of_verification",
+    "space_page",
     "timesketch",
     "trace",
 ]

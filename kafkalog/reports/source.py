@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+import numpy as np
 
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, Summary, transaction_columns
 from kafkalog.auditing.verification import Verification
+from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import AUDIT_TABLES
 from kafkalog.tables.verify import VERIFY_TABLES
@@ -16,9 +19,28 @@ from kafkalog.txn.columns import NONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["AuditSource", "source_of", "source_of_verification", "transaction_rows"]
+__all__ = [
+    "DECIDING",
+    "AuditSource",
+    "Decisions",
+    "leader_changes",
+    "source_of",
+    "source_of_verification",
+    "transaction_rows",
+]
 
 Row = dict[str, Any]
+
+
+class Decisions(NamedTuple):
+    """The coordinator's decisions: their times (int64, ms), transactional ids (objects), whether they abort (bool)."""
+
+    times: NDArray[np.int64]
+    transactional_ids: NDArray[Any]
+    aborts: NDArray[np.bool_]
+
+
+DECIDING: Final = ("prepare_commit", "prepare_abort")  # the states of the records that decide
 
 
 class AuditSource(Protocol):
@@ -49,6 +71,9 @@ class AuditSource(Protocol):
 
         A column of numbers is int64 with NONE where there is none, one of text has objects.
         """
+
+    def decisions(self) -> Iterator[Decisions]:
+        """Yield the records of the table ``coordinator`` that decide a transaction, some thousand rows at a time."""
 
 
 class _Summed:
@@ -93,6 +118,14 @@ class _AuditInMemory(_Summed):
             for log in cluster.logs:
                 yield from transaction_columns(log)
 
+    def decisions(self) -> Iterator[Decisions]:
+        for cluster in self._audit.clusters:
+            states = cluster.coordinator.states
+            chosen = np.flatnonzero(np.isin(states.state, [TransactionState[word.upper()] for word in DECIDING]))
+            names = np.array(states.ids, dtype=object)[states.transactional_id[chosen]]
+            aborts = states.state[chosen] == TransactionState.PREPARE_ABORT
+            yield Decisions(states.last_update_timestamp[chosen], names, aborts)
+
 
 class _VerificationInMemory(_Summed):
     __slots__ = ("_found",)
@@ -111,6 +144,9 @@ class _VerificationInMemory(_Summed):
     def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
         return iter(())
 
+    def decisions(self) -> Iterator[Decisions]:
+        return iter(())
+
 
 def source_of(audit: Audit, summary: Summary | None = None) -> AuditSource:
     """Return the source of an audit in memory."""
@@ -120,6 +156,15 @@ def source_of(audit: Audit, summary: Summary | None = None) -> AuditSource:
 def source_of_verification(found: Verification) -> AuditSource:
     """Return the source of a verification in memory."""
     return _VerificationInMemory(found)
+
+
+def leader_changes(source: AuditSource) -> Iterator[Row]:
+    """Yield the rows of ``leaders`` with which a log's leader changed: all but the oldest of each log."""
+    known: set[str] = set()
+    for row in source.rows("leaders"):
+        if row["log"] in known:
+            yield row
+        known.add(row["log"])
 
 
 def transaction_rows(source: AuditSource) -> Iterator[Row]:

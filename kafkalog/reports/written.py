@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kafkalog.errors import UnreadableError
+from kafkalog.reports.source import DECIDING, Decisions
 from kafkalog.tables import TABLES
 from kafkalog.txn.columns import NONE
 
@@ -40,15 +41,36 @@ class WrittenAudit:
             self.verdict, self.totals = str(said["verdict"]), str(said["totals"])
             self.worst: str | None = said["worst"]
             self.complete = bool(said["complete"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UnreadableError(f"{folder}: {VERDICT} can't be read: {error}") from error
 
-    def _batches(self, table: str) -> Iterator[Any]:
+    def origin(self) -> dict[str, Any]:
+        """Return what provenance.json says; nothing where it is not there. Raises UnreadableError."""
+        from kafkalog.auditing.pipeline import PROVENANCE
+
+        file = self._folder / PROVENANCE
+        try:
+            return _checked(dict(json.loads(file.read_bytes())))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            raise UnreadableError(f"{file}: can't be read: {error}") from error
+
+    def _batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         for file in sorted((self._folder / table).glob("**/*.parquet")):
-            with pq.ParquetFile(file) as parquet:
-                yield from parquet.iter_batches()
+            try:
+                with pq.ParquetFile(file) as parquet:
+                    if missing := set(TABLES[table].names) - set(parquet.schema_arrow.names):
+                        raise UnreadableError(f"{file}: it has no column {min(missing)}")
+                    for batch in parquet.iter_batches(columns=columns):
+                        batch.validate(full=True)
+                        yield batch
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+                raise UnreadableError(f"{file}: it can't be read as Parquet: {error}") from error
 
     def rows(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table; of a table that was not written, none."""
@@ -61,6 +83,33 @@ class WrittenAudit:
         """Yield the table ``transactions`` as columns."""
         for batch in self._batches("transactions"):
             yield {name: _column(batch.column(name)) for name in TABLES["transactions"].names}
+
+    def decisions(self) -> Iterator[Decisions]:
+        """Yield the coordinator's decisions."""
+        import pyarrow.compute as pc
+
+        wanted = ("last_update_timestamp_ms", "transactional_id", "state")
+        for batch in self._batches("coordinator", wanted):
+            chosen = batch.filter(pc.is_in(batch.column("state"), value_set=_deciding()))
+            times, names, states = (_column(chosen.column(name)) for name in wanted)
+            yield Decisions(times, names, states == DECIDING[1])
+
+
+def _deciding() -> Any:
+    import pyarrow as pa
+
+    return pa.array(DECIDING)
+
+
+def _checked(origin: dict[str, Any]) -> dict[str, Any]:
+    """Return what provenance.json says. Raises TypeError where a part that is shown is not what was written."""
+    parts = (("arguments", list), ("files", list), ("started_ms", int), ("ended_ms", int))
+    for name, kind in parts:
+        if name in origin and not isinstance(origin[name], kind):
+            raise TypeError(f"{name} is no {kind.__name__}")
+    if not all(isinstance(file, dict) for file in origin.get("files", ())):
+        raise TypeError("files has what is no object")
+    return origin
 
 
 def _column(array: Any) -> NDArray[Any]:

@@ -32,6 +32,7 @@ TABLES: Final[dict[str, Table]] = {
         audit.TRANSACTIONS,
         audit.PARTITIONS,
         audit.GAPS,
+        audit.LEADERS,
         audit.PRODUCERS,
         audit.SEGMENTS,
         audit.COORDINATOR,

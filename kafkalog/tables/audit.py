@@ -6,6 +6,7 @@ from typing import Final
 
 from kafkalog.tables.column import Column, Table
 from kafkalog.tables.incidents import INCIDENTS
+from kafkalog.tables.metadata import CHANGES
 
 __all__ = [
     "AUDIT_TABLES",
@@ -16,6 +17,7 @@ __all__ = [
     "GAPS",
     "GAP_CAUSES",
     "GAP_KINDS",
+    "LEADERS",
     "PARTITIONS",
     "PRODUCERS",
     "SEGMENTS",
@@ -201,6 +203,18 @@ COORDINATOR: Final = Table(
         _LOG,
     ),
 )
+LEADERS: Final = Table(
+    "leaders",
+    "a leader epoch of a log's batches, or one that the metadata log names",
+    (
+        *_WHERE,
+        Column("leader_epoch", "int32", "the leader epoch"),
+        Column("leader", "int32", "the broker that led; null for none, and where no metadata log shows it"),
+        Column("since_ms", "int64", "when the controller decided it; null where no metadata log shows it", "ms"),
+        Column("change", "string", "what the metadata log's record did; null where there is none", words=CHANGES),
+        Column("first_offset", "int64", "the log's first offset in it; without a batch in it, the next one's"),
+    ),
+)
 VISIBLE: Final = Table(
     "visible",
     "a range of offsets that a read_committed consumer gets",
@@ -247,4 +261,4 @@ SUMMARY: Final = Table(
         Column("totals", "string", "how many logs, batches, records, transactions and gaps there are"),
     ),
 )  # fmt: skip
-AUDIT_TABLES: Final = (INCIDENTS, PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, COORDINATOR, VISIBLE, FINDINGS)
+AUDIT_TABLES: Final = (INCIDENTS, PARTITIONS, TRANSACTIONS, GAPS, PRODUCERS, LEADERS, COORDINATOR, VISIBLE, FINDINGS)

@@ -57,6 +57,11 @@ SPACE: Final = Table(
         ),
         Column("evidence", "string", "what shows the cause"),
         Column("next_step", "string", "what ends it; null if nothing is to be done"),
+        Column(
+            "incident",
+            "string",
+            "the id of its incident, for an open transaction that of txn-audit; null: no incident",
+        ),
         Column("settings_from", "string", "where the topic's settings are from"),
         Column("now_ms", "int64", "the time that all is measured at", "ms"),
     ),

@@ -37,7 +37,7 @@ __all__ = ["BulkAudit", "CorruptInputError", "bulk_audit"]
 
 _FILE_BYTES: Final = 64 << 20  # of rows as tasks pack them; the Parquet file is a fifth of that
 _WRITERS: Final = 4
-_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "visible", "findings"})
+_BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "visible", "findings"})
 
 
 class CorruptInputError(KafkaLogError):

@@ -196,6 +196,8 @@ def test_damaged_partitions_among_a_thousand(spark: SparkSession, tmp_path: Path
     alone = audit([data])
     names = {str(partition) for partition in damaged}
     for table in ALL_TABLES:
+        if "log" not in TABLES[table].names:
+            continue  # incidents may be about several logs
         at = TABLES[table].names.index("log")
         others = [row for row in rows_in(tmp_path / "out", table) if row[at] not in names]
         assert others == rows_of(alone, table), table

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import click
 
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import findings_option, format_option, output_options, tz_option
-from kafkalog_cli.output import PROVENANCE, Target
+from kafkalog_cli.output import Target
 from kafkalog_cli.params import REPORT_FORMS, REPORT_SUFFIXES, form_of
 from kafkalog_cli.render.zone import Zone
 
@@ -36,13 +34,10 @@ def report(audit: Path, form: str | None, findings: bool, zone: Zone, target: Ta
 
     form = form or ("table" if target.path is None else form_of(target.path, REPORT_SUFFIXES))
 
-    def origin() -> dict[str, Any]:
-        file = audit / PROVENANCE
-        return dict(json.loads(file.read_bytes())) if file.is_file() else {}
-
+    source = WrittenAudit(audit)
     with target.stream([str(audit)]) as stream:
         write_form(
-            form, WrittenAudit(audit), origin, stream, zone=zone, style=style(target.on_terminal),
+            form, source, source.origin, stream, zone=zone, style=style(target.on_terminal),
             findings=findings,
         )  # fmt: skip
     return 0

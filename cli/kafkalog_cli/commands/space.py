@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import Any, Final
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from kafkalog import Finding, Severity
 from kafkalog.errors import UnreadableError
+from kafkalog.tables import Table
 from kafkalog.tables.incidents import INCIDENTS
-from kafkalog.tables.space import CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE, SPACE_TABLES, TRANSACTION_COSTS
+from kafkalog.tables.space import BLOCKERS, CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE, SPACE_TABLES, TRANSACTION_COSTS
 from kafkalog_cli.exit import Exit, Outcome
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
+    ROW_FORMS,
     columns_option,
     format_option,
     in_order,
@@ -30,6 +33,10 @@ from kafkalog_cli.options import (
 from kafkalog_cli.output import Target, say
 from kafkalog_cli.params import Time
 from kafkalog_cli.views import ViewOutput
+
+if TYPE_CHECKING:
+    from kafkalog.auditing.space import Space
+    from kafkalog.reports import SpaceReport
 
 __all__ = ["space"]
 
@@ -60,7 +67,7 @@ _settings = in_order(
 @unpacked_option
 @_sections
 @_settings
-@format_option()
+@format_option((*ROW_FORMS, "html"))
 @table_option(tuple(_BY_NAME), ".  [default: a tree of all directories, and what holds their bytes]")
 @columns_option(SPACE_TABLES)
 @output_options("Write to this file; without a suffix, to this new directory with a file for each table.")
@@ -79,6 +86,7 @@ def space(
         kafkalog space /copy/of/log.dirs
         kafkalog space --format ndjson /copy/of/log.dirs | jq 'select(.cause != "none")'
         kafkalog space --now 2026-11-21T03:00:00Z /copy/of/log.dirs
+        kafkalog space -o space.html /copy/of/log.dirs
         kafkalog space --server-properties server.properties --topic-configs topics.json /copy/of/log.dirs
     """
     from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
@@ -86,8 +94,10 @@ def space(
     wanted = [_BY_NAME[name] for name in tables]
     wanted += [table for flag, table in _SECTIONS.items() if others[flag] and table not in wanted]
     chosen = tuple(wanted) or (SPACE,)
-    form = row_form(form, target, chosen)
+    form = row_form(form, target, chosen, {".html": "html"})
     folder = target.is_folder(form)
+    if form == "html" and columns:
+        raise click.UsageError("--format html has whole tables.")
     if folder and columns:
         raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     paths, limits = unpacked(paths), limits_of(others)
@@ -102,28 +112,55 @@ def space(
     found = measure(paths, options)
     for line in found.unreadable:
         say(f"error: {line}")
-    if form == "table" and not wanted and not columns:
-        from kafkalog_cli.render.space_tree import write_tree
-
+    if form == "html" or (form == "table" and not wanted and not columns):
         outcome = Outcome(Severity[fail_on.upper()])
-        for item in found.items(()):
-            if isinstance(item, Finding):
-                outcome.count(item.severity)
-                outcome.incomplete = outcome.incomplete or item.code == "file-unreadable"
-                if item.severity > Severity.NOTE:
-                    say(str(item))
         with target.stream(paths) as stream:
-            write_tree(found, stream, terminal=target.on_terminal)
+            if form == "html":
+                from kafkalog.reports import space_page
+
+                for piece in space_page(_report(found, (SPACE, BLOCKERS, *wanted), outcome)):
+                    stream.write(piece)
+            else:
+                from kafkalog.auditing.incidents import join_incidents
+                from kafkalog_cli.render.space_tree import write_tree
+
+                join_incidents(found)
+                for item in found.items(()):
+                    if isinstance(item, Finding):
+                        _count(outcome, item)
+                write_tree(found, stream, terminal=target.on_terminal)
         status = outcome.status(exit_zero=exit_zero)
     else:
+        from kafkalog.auditing.incidents import items_of_space
+
         view = ViewOutput(
             paths=paths, form=form, tables=chosen, columns=columns, target=target, limits=limits, fail_on=fail_on,
             exit_zero=exit_zero,
         )  # fmt: skip
-        items = found.items(view.names)
-        if INCIDENTS.name in view.names:
-            from kafkalog.auditing.incidents import rows_of_space
-
-            items = chain(items, ((INCIDENTS, row) for row in rows_of_space(found)))
-        status = Exit(view.write(items))
+        status = Exit(view.write(items_of_space(found, view.names)))
     return Exit.INCOMPLETE if found.unreadable else status
+
+
+def _count(outcome: Outcome, finding: Finding) -> None:
+    """Count a finding for the exit status, and show it if it is more than a note."""
+    outcome.count(finding.severity)
+    outcome.incomplete = outcome.incomplete or finding.code == "file-unreadable"
+    if finding.severity > Severity.NOTE:
+        say(str(finding))
+
+
+def _report(found: Space, tables: Sequence[Table], outcome: Outcome) -> SpaceReport:
+    """Collect what the page shows."""
+    from kafkalog.auditing.incidents import items_of_space
+    from kafkalog.reports import SpaceReport
+    from kafkalog.version import VERSION
+
+    rows: dict[str, list[dict[str, Any]]] = {table.name: [] for table in (*tables, INCIDENTS)}
+    for item in items_of_space(found, rows):
+        if isinstance(item, Finding):
+            _count(outcome, item)
+        else:
+            rows[item[0].name].append(dict(zip(item[0].names, item[1], strict=True)))
+    homes = {one.log.directory.log: one.log.node.home for one in found.logs}
+    made = (("kafkalog", VERSION), ("arguments", " ".join(sys.argv[1:])))
+    return SpaceReport(rows, homes, found.moments, made)

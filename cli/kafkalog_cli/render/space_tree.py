@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.escape import escape
 from kafkalog.format.times import iso
+from kafkalog.quantities import size_text
 
 if TYPE_CHECKING:
     from kafkalog.auditing.space import Held, Space
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["write_tree"]
 
 _BAR: Final = 10
-_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _SHOWN: Final = 20  # partitions of a topic, and causes
 
 
@@ -44,7 +44,7 @@ def _lines(space: Space) -> Iterator[str]:
                 rest = sum(one.all_bytes for one in parts[_SHOWN:])
                 yield f"{_size(rest)} {' ' * (_BAR + 2)}   {len(parts) - _SHOWN} more partitions"
         kinds = space.kinds(home)
-        yield "of these: " + ", ".join(f"{_size(size).strip()} {kind}" for kind, size in kinds if size)
+        yield "of these: " + ", ".join(f"{size_text(size)} {kind}" for kind, size in kinds if size)
     yield from _causes(logs)
 
 
@@ -54,7 +54,7 @@ def _causes(logs: Iterable[Held]) -> Iterator[str]:
         yield ""
         yield "what holds bytes that could go:"
     for one in held[:_SHOWN]:
-        size = "an unknown number of bytes" if one.found.bytes is None else _size(one.found.bytes).strip()
+        size = "an unknown number of bytes" if one.found.bytes is None else size_text(one.found.bytes)
         since = "" if one.found.since_ms is None else f", since {iso(one.found.since_ms)}"
         sure = "" if one.found.certainty == "proved" else f" ({one.found.certainty})"
         yield f"  {one.folder}: {one.found.cause}{sure}, {size} would go{since}"
@@ -72,16 +72,12 @@ def _sum(logs: Iterable[Held], topic: str) -> int:
 def _held(one: Held) -> str:
     if one.found.cause == "none":
         return ""
-    return f"  {one.found.cause}" + ("" if one.found.bytes is None else f", {_size(one.found.bytes).strip()} would go")
+    return f"  {one.found.cause}" + ("" if one.found.bytes is None else f", {size_text(one.found.bytes)} would go")
 
 
 def _size(number: int) -> str:
     """Return bytes in ten characters."""
-    size, unit = float(number), 0
-    while size >= 1024 and unit + 1 < len(_UNITS):
-        size, unit = size / 1024, unit + 1
-    text = f"{number} B" if not unit else f"{size:.1f} {_UNITS[unit]}"
-    return text.rjust(10)
+    return size_text(number).rjust(10)
 
 
 def _bar(part: int, whole: int) -> str:

@@ -7,37 +7,37 @@ from typing import Final, NamedTuple
 from kafkalog.catalogue.records import RECORDS
 from kafkalog.findings import CATALOGUE, Severity
 
-__all__ = ["KIND_OF", "Kind", "kind_of"]
+__all__ = ["KIND_OF", "KindWords", "kind_of"]
 
 
-class Kind(NamedTuple):
+class KindWords(NamedTuple):
     """A kind of incident with its cause."""
 
     kind: str
     cause: str
 
 
-_STOPPED: Final = Kind("consumers-stopped", "other")
-_LOST: Final = Kind("records-lost", "missing-offsets")
-_DAMAGE: Final = Kind("records-unreadable", "damaged-bytes")
-_MALFORMED: Final = Kind("records-unreadable", "malformed-batches")
-_FOREIGN: Final = Kind("records-unreadable", "foreign-segment")
-_INDEXES: Final = Kind("side-files-wrong", "indexes")
-_CHECKPOINTS: Final = Kind("side-files-wrong", "checkpoints")
-_DIVERGED: Final = Kind("replicas-diverged", "replicas-differ")
-_NOT_READ: Final = Kind("copy-incomplete", "not-read")
-_ABSENT: Final = Kind("copy-incomplete", "partitions-absent")
-_SKEWED: Final = Kind("copy-skewed", "copied-while-running")
-_CHANGED: Final = Kind("copy-skewed", "evidence-changed")
-_WRONG_FATE: Final = Kind("wrong-fate", "foreign-marker")
-_TOPIC_IDS: Final = Kind("clusters-mixed", "topic-ids")
+_STOPPED: Final = KindWords("consumers-stopped", "other")
+_LOST: Final = KindWords("records-lost", "missing-offsets")
+_DAMAGE: Final = KindWords("records-unreadable", "damaged-bytes")
+_MALFORMED: Final = KindWords("records-unreadable", "malformed-batches")
+_FOREIGN: Final = KindWords("records-unreadable", "foreign-segment")
+_INDEXES: Final = KindWords("side-files-wrong", "indexes")
+_CHECKPOINTS: Final = KindWords("side-files-wrong", "checkpoints")
+_DIVERGED: Final = KindWords("replicas-diverged", "replicas-differ")
+_NOT_READ: Final = KindWords("copy-incomplete", "not-read")
+_ABSENT: Final = KindWords("copy-incomplete", "partitions-absent")
+_SKEWED: Final = KindWords("copy-skewed", "copied-while-running")
+_CHANGED: Final = KindWords("copy-skewed", "evidence-changed")
+_WRONG_FATE: Final = KindWords("wrong-fate", "foreign-marker")
+_TOPIC_IDS: Final = KindWords("clusters-mixed", "topic-ids")
 
-_BY_KIND: Final[dict[Kind, tuple[str, ...]]] = {
+_BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _STOPPED: ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided",
                "offsets-pending"),
     _LOST: ("offset-gap-lost", "offset-gap-unexplained", "offset-gap", "segment-missing", "sequence-broken",
             "state-transition-illegal", "records-missing"),
-    Kind("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead"),
+    KindWords("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead"),
     _DAMAGE: ("crc-mismatch", "batch-length-wrong", "magic-wrong", "batch-truncated", "bytes-unreadable", "bytes-zero",
               "message-crc-mismatch", "stretch-isolated", "search-over-budget", "decompression-failed",
               "codec-unknown"),
@@ -46,8 +46,8 @@ _BY_KIND: Final[dict[Kind, tuple[str, ...]]] = {
                  "leader-epoch-decreasing", "internal-record-malformed", "internal-record-odd", "key-undecodable",
                  "state-record-malformed"),
     _FOREIGN: ("segment-foreign", "segments-alike"),
-    Kind("transaction-torn", "administrator"): ("atomicity-broken",),
-    Kind("wrong-fate", "late-data"): ("late-data-adopted",),
+    KindWords("transaction-torn", "administrator"): ("atomicity-broken",),
+    KindWords("wrong-fate", "late-data"): ("late-data-adopted",),
     _WRONG_FATE: ("marker-epoch-wrong", "coordinator-epoch-decreasing"),
     _INDEXES: ("index-truncated", "index-mismatch", "time-index-mismatch", "index-entry-not-last-offset",
                "time-index-entry-unlike-batch", "index-insane", "sibling-missing", "version-unknown",
@@ -64,12 +64,12 @@ _BY_KIND: Final[dict[Kind, tuple[str, ...]]] = {
     _TOPIC_IDS: ("topic-id-differs", "clusters-mixed"),
 }  # fmt: skip
 
-KIND_OF: Final[dict[str, Kind]] = {
+KIND_OF: Final[dict[str, KindWords]] = {
     **{code: _MALFORMED for code, about in RECORDS.items() if about.severity > Severity.NOTE},
     **{code: kind for kind, codes in _BY_KIND.items() for code in codes},
 }
 
 
-def kind_of(code: str) -> Kind:
+def kind_of(code: str) -> KindWords:
     """Return the kind of incident that a code belongs to by itself; a code that is only a note has none of its own."""
     return KIND_OF.get(code, _SKEWED if CATALOGUE[code].severity is Severity.NOTE else _STOPPED)

@@ -39,7 +39,7 @@ from kafkalog.tables.space import (
     TRANSACTION_COSTS,
 )
 
-__all__ = ["Held", "Space", "SpaceOptions", "measure"]
+__all__ = ["Held", "Space", "SpaceOptions", "Weighed", "measure"]
 
 _BROKERS: Final = "the newest time that a broker wrote"
 _KINDS: Final = {
@@ -77,7 +77,7 @@ class Held(NamedTuple):
     found: Verdict
 
 
-class Judged(NamedTuple):
+class Weighed(NamedTuple):
     """A partition's directory and all that holds its bytes, the most first."""
 
     log: LogSpace
@@ -89,7 +89,7 @@ class Judged(NamedTuple):
 class ClusterSpace:
     """The directories of one cluster, for what is only asked for by name."""
 
-    logs: list[Judged]
+    logs: list[Weighed]
     metadata: Metadata | None
     limits: Limits
 
@@ -115,11 +115,13 @@ class ClusterSpace:
 class Space:
     """Partitions' directories with what holds their bytes, biggest first, and what could not be read."""
 
-    logs: list[Judged] = field(default_factory=list)
+    logs: list[Weighed] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     moments: list[tuple[int, str]] = field(default_factory=list)
     clusters: list[ClusterSpace] = field(default_factory=list)
+    paths: Sequence[str | os.PathLike[str]] = ()
+    options: SpaceOptions = field(default_factory=SpaceOptions)
 
     def items(self, tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
         """Yield the rows of these tables, and findings; what holds bytes is a note."""
@@ -154,7 +156,7 @@ def measure(paths: Sequence[str | os.PathLike[str]], options: SpaceOptions | Non
     """Say where the bytes of log directories are, and what holds them."""
     options = options or SpaceOptions()
     clusters, unreadable = open_clusters(paths)
-    space = Space(unreadable=unreadable)
+    space = Space(unreadable=unreadable, paths=paths, options=options)
     for cluster in clusters:
         _cluster(cluster, options, space)
     space.logs.sort(key=lambda one: -one.log.all_bytes)
@@ -181,7 +183,7 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     space.moments.append((now, source))
     for node in cluster.nodes:
         space.findings += node.findings
-    judged = [Judged(log, _judged(log, now, options, space, doubt), now) for log in logs]
+    judged = [Weighed(log, _judged(log, now, options, space, doubt), now) for log in logs]
     brokers: dict[str, list[tuple[LogSpace, list[Verdict]]]] = {}
     for log, verdicts, _ in judged:
         brokers.setdefault(log.node.node_id or log.node.home, []).append((log, verdicts))

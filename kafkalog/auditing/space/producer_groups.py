@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from kafkalog.txn.columns import NONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["producer_group_rows"]
+__all__ = ["group_row", "producer_group_rows", "producers_of_log"]
 
 _HOUR_MS: Final = 3_600_000
 _LAST_NUMBER: Final = re.compile(r"[-._]?[0-9]+$")
@@ -26,50 +27,57 @@ _COLUMNS: Final = ("producer_id", "records", "last_epoch", "first_timestamp", "l
 
 def producer_group_rows(logs: Sequence[LogSpace], state: StateTopic, now: int) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each group of producers, those with the most producer ids first; one replica of each log."""
-    parts = [
-        np.stack([*(log.facts.producers[name] for name in _COLUMNS), np.full(len(log.facts.producers), number)])
-        for number, log in enumerate(logs)
-    ]
-    expiry = np.array([log.broker.producer_expiration_ms for log in logs], np.int64)
-    rows = np.concatenate([np.empty((len(_COLUMNS) + 1, 0), np.int64), *parts], axis=1)
-    rows = rows[:, rows[0] >= 0]
-    prefixes = {name: _LAST_NUMBER.sub("", name) for name in state.ids}
-    numbered = {prefix: number for number, prefix in enumerate(dict.fromkeys(prefixes.values()))}
-    ids, inverse = np.unique(rows[0], return_inverse=True)
-    names = [state.name_of.get(one, -1) for one in ids.tolist()]
-    group = np.array([-1 if name < 0 else numbered[prefixes[state.ids[name]]] for name in names], np.int64)
-    name_of = np.array(names, np.int64)
-    first_seen = np.full(len(ids), 2**62, np.int64)
-    timed = rows[3] >= 0
-    np.minimum.at(first_seen, inverse[timed], rows[3][timed])
-    held = rows[4] >= now - expiry[rows[5]] if len(logs) else np.empty(0, np.bool_)
-    found: list[tuple[Any, ...]] = []
-    for number in np.unique(group).tolist():
-        members = group == number
-        mine = members[inverse]
-        prefix = None if number < 0 else list(numbered)[number]
-        entries = np.bincount(rows[5][mine & held], minlength=1)
-        busiest, most = _busiest(first_seen[members])
-        times = rows[3:5][:, mine]
-        known = times[times >= 0]
-        epochs = rows[2][mine]
-        found.append(
-            PRODUCER_GROUPS.of(
-                prefix=prefix,
-                transactional_ids=len(np.unique(name_of[members])) if number >= 0 else 0,
-                producer_ids=int(members.sum()),
-                new_per_hour=most,
-                busiest_hour_ms=busiest,
-                records=int(rows[1][mine].sum()),
-                partitions=len(np.unique(rows[5][mine])),
-                state_entries=int((mine & held).sum()),
-                most_state_entries=int(entries.max()),
-                highest_epoch=int(epochs[epochs != NONE].max(initial=-1)),
-                first_ms=int(known.min()) if len(known) else None,
-                last_ms=int(known.max()) if len(known) else None,
-            )
-        )
+    parts = defaultdict[str | None, list["NDArray[np.int64]"]](list)
+    for number, log in enumerate(logs):
+        for prefix, rows in producers_of_log(log, number, state, now):
+            parts[prefix].append(rows)
+    found = [group_row(prefix, np.concatenate(of_group, axis=1)) for prefix, of_group in parts.items()]
     yield from sorted(found, key=lambda row: int(row[_IDS]), reverse=True)
+
+
+def producers_of_log(
+    log: LogSpace, number: int, state: StateTopic, now: int
+) -> Iterator[tuple[str | None, NDArray[np.int64]]]:
+    """Yield a log's producers by the beginning of their transactional ids, as columns.
+
+    These are the producer id, records, last epoch, first and last timestamp, the log's number, the number of the
+    transactional id, and whether brokers hold its state.
+    """
+    producers = log.facts.producers
+    ids = producers["producer_id"]
+    names = np.array([state.name_of.get(one, -1) for one in ids.tolist()], np.int64)
+    held = producers["last_timestamp"] >= now - log.broker.producer_expiration_ms
+    rows = np.stack([*(producers[name] for name in _COLUMNS), np.full(len(ids), number), names, held])
+    prefixes = {one: _LAST_NUMBER.sub("", state.ids[one]) for one in np.unique(names).tolist() if one >= 0}
+    numbered = {prefix: at for at, prefix in enumerate(dict.fromkeys(prefixes.values()))}
+    group = np.array([numbered[prefixes[one]] if one >= 0 else -1 for one in names.tolist()], np.int64)
+    for at in np.unique(group[ids >= 0]).tolist():
+        yield None if at < 0 else list(numbered)[at], rows[:, (group == at) & (ids >= 0)]
+
+
+def group_row(prefix: str | None, rows: NDArray[np.int64]) -> tuple[Any, ...]:
+    """Make the row of a group of the columns of all its logs."""
+    producers, records, epochs, firsts, lasts, logs, names, held = rows
+    ids, inverse = np.unique(producers, return_inverse=True)
+    first_seen = np.full(len(ids), 2**62, np.int64)
+    np.minimum.at(first_seen, inverse[firsts >= 0], firsts[firsts >= 0])
+    entries = np.bincount(np.unique(logs, return_inverse=True)[1][held != 0], minlength=1)
+    busiest, most = _busiest(first_seen)
+    known = np.concatenate([firsts[firsts >= 0], lasts[lasts >= 0]])
+    return PRODUCER_GROUPS.of(
+        prefix=prefix,
+        transactional_ids=0 if prefix is None else len(np.unique(names)),
+        producer_ids=len(ids),
+        new_per_hour=most,
+        busiest_hour_ms=busiest,
+        records=int(records.sum()),
+        partitions=len(np.unique(logs)),
+        state_entries=int(held.sum()),
+        most_state_entries=int(entries.max()),
+        highest_epoch=int(epochs[epochs != NONE].max(initial=-1)),
+        first_ms=int(known.min()) if len(known) else None,
+        last_ms=int(known.max()) if len(known) else None,
+    )
 
 
 def _busiest(times: NDArray[np.int64]) -> tuple[int | None, int]:

@@ -43,6 +43,7 @@ def space_rows(log: LogSpace, verdicts: Sequence[Verdict], now: int) -> Iterator
         reclaimable_bytes=found.bytes,
         evidence=found.evidence,
         next_step=found.next_step,
+        incident=found.incident,
         settings_from=", ".join(log.settings.sources),
         now_ms=now,
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,15 +18,23 @@ from kafkalog.txn.columns import NONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["transaction_cost_rows"]
+__all__ = ["Cost", "Scope", "cost_row", "costs_of_log", "transaction_cost_rows"]
 
 _HOUR_MS: Final = 3_600_000
 _MARKER_BYTES: Final = 78  # of a batch with one marker
 
 
+class Scope(NamedTuple):
+    """What a row is about: a partition, a topic, or a transactional id by its number in the state topic."""
+
+    topic: str | None
+    partition: int | None = None
+    id: int | None = None
+
+
 @dataclass(slots=True)
-class _Cost:
-    """The sums of one row, and the durations of its transactions."""
+class Cost:
+    """The sums of one row, and the durations of its transactions: parts are joined in any order."""
 
     transactions: int = 0
     empty: int = 0
@@ -37,14 +46,24 @@ class _Cost:
     durations: list[NDArray[Any]] = field(default_factory=list)
     delays: list[NDArray[Any]] = field(default_factory=list)
 
-    def add(self, rows: dict[str, NDArray[Any]], chosen: NDArray[Any], index_bytes: int = 0) -> None:
+    def join(self, other: Cost) -> None:
+        """Add another part of the same row."""
+        self.transactions += other.transactions
+        self.empty += other.empty
+        self.records += other.records
+        self.data_bytes += other.data_bytes
+        self.index_bytes += other.index_bytes
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+        self.durations += other.durations
+        self.delays += other.delays
+
+    def add(self, rows: dict[str, NDArray[Any]], chosen: NDArray[Any]) -> None:
         """Add the chosen transactions."""
         has_data = chosen & (rows["batches"] > 0)
         self.transactions += int(chosen.sum())
         self.empty += int((chosen & (rows["batches"] == 0)).sum())
         self.records += int(rows["records"][has_data].sum())
         self.data_bytes += int(rows["size"][has_data].sum())
-        self.index_bytes += index_bytes
         if has_data.any():
             times = rows["marker_timestamp"][has_data]
             self.first, self.last = min(self.first, int(times.min())), max(self.last, int(times.max()))
@@ -52,8 +71,9 @@ class _Cost:
         decided = chosen & (rows["decision"] >= 0)
         self.delays.append(_narrow(np.maximum(rows["marker_timestamp"] - rows["decision"], 0)[decided]))
 
-    def row(self, scope: str, topic: str | None, partition: int | None, name: str | None = None,
-            state: tuple[int, int, int] | None = None) -> tuple[Any, ...]:  # fmt: skip
+    def row(
+        self, kind: str, scope: Scope, name: str | None = None, state: tuple[int, int, int] | None = None
+    ) -> tuple[Any, ...]:  # fmt: skip
         """Make the row; `state` is (records, bytes, partitions of a transaction) of the state topic."""
         with_data = self.transactions - self.empty
         markers = self.transactions * _MARKER_BYTES
@@ -61,9 +81,9 @@ class _Cost:
         offsets = self.records + self.transactions
         durations, delays = _percentiles(self.durations), _percentiles(self.delays)
         return TRANSACTION_COSTS.of(
-            scope=scope,
-            topic=topic,
-            partition=partition,
+            scope=kind,
+            topic=scope.topic,
+            partition=scope.partition,
             transactional_id=name,
             transactions=self.transactions,
             empty=self.empty,
@@ -88,34 +108,52 @@ class _Cost:
 
 def transaction_cost_rows(logs: Sequence[LogSpace], state: StateTopic) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each partition with transactions, each topic and each transactional id; one replica each."""
-    topics: dict[str, _Cost] = {}
-    names: dict[int, _Cost] = {}
-    for log in sorted(logs, key=lambda one: (one.directory.topic, one.directory.partition)):
-        if not log.facts.has_transactions or log.directory.topic in (STATE_TOPIC, METADATA_TOPIC):
-            continue
-        mine, topic = _Cost(), topics.setdefault(log.directory.topic, _Cost())
-        for rows in _transactions(log, state):
-            every = np.ones(len(rows["batches"]), np.bool_)
-            mine.add(rows, every)
-            topic.add(rows, every)
-            ids, inverse = np.unique(rows["producer_id"], return_inverse=True)
-            of_row = np.array([state.name_of.get(one, -1) for one in ids.tolist()], np.int64)[inverse]
-            for number in np.unique(of_row).tolist():
-                if number >= 0:
-                    names.setdefault(number, _Cost()).add(rows, of_row == number)
-        beside = _index_bytes(log, mine.data_bytes)
-        mine.index_bytes += beside
-        topic.index_bytes += beside
-        if mine.transactions:
-            yield mine.row("partition", log.directory.topic, log.directory.partition)
-    for name, cost in topics.items():
-        if cost.transactions:
-            yield cost.row("topic", name, None)
-    total = max(1, int(state.records.sum()))
-    for number, cost in sorted(names.items(), key=lambda item: state.ids[item[0]]):
-        records, decided = int(state.records[number]), int(state.decided[number])
-        about = (records, state.bytes * records // total, round(int(state.listed[number]) / max(1, decided)))
-        yield cost.row("transactional_id", None, None, state.ids[number], about)
+    every: dict[Scope, Cost] = {}
+    for log in logs:
+        for scope, cost in costs_of_log(log, state):
+            if scope in every:
+                every[scope].join(cost)
+            else:
+                every[scope] = cost
+    for scope in sorted(every, key=lambda scope: _order(scope, state)):
+        yield cost_row(scope, every[scope], state)
+
+
+def costs_of_log(log: LogSpace, state: StateTopic) -> Iterator[tuple[Scope, Cost]]:
+    """Yield what a log adds to the rows of its partition, of its topic, and of transactional ids."""
+    directory = log.directory
+    if not log.facts.has_transactions or directory.topic in (STATE_TOPIC, METADATA_TOPIC):
+        return
+    mine, names = Cost(), defaultdict[int, Cost](Cost)
+    for rows in _transactions(log, state):
+        mine.add(rows, np.ones(len(rows["batches"]), np.bool_))
+        ids, inverse = np.unique(rows["producer_id"], return_inverse=True)
+        of_row = np.array([state.name_of.get(one, -1) for one in ids.tolist()], np.int64)[inverse]
+        for number in np.unique(of_row).tolist():
+            if number >= 0:
+                names[number].add(rows, of_row == number)
+    mine.index_bytes = _index_bytes(log, mine.data_bytes)
+    if mine.transactions:
+        yield Scope(directory.topic, directory.partition), mine
+        yield Scope(directory.topic), replace(mine, durations=list(mine.durations), delays=list(mine.delays))
+    yield from ((Scope(None, None, number), cost) for number, cost in names.items())
+
+
+def cost_row(scope: Scope, cost: Cost, state: StateTopic) -> tuple[Any, ...]:
+    """Make a row of all parts of it."""
+    if scope.id is None:
+        return cost.row("topic" if scope.partition is None else "partition", scope)
+    records, decided = int(state.records[scope.id]), int(state.decided[scope.id])
+    share = state.bytes * records // max(1, int(state.records.sum()))
+    about = (records, share, round(int(state.listed[scope.id]) / max(1, decided)))
+    return cost.row("transactional_id", scope, state.ids[scope.id], about)
+
+
+def _order(scope: Scope, state: StateTopic) -> tuple[int, str, int]:
+    """Sort partitions, then topics, then transactional ids, each by name."""
+    if scope.id is not None:
+        return 2, state.ids[scope.id], 0
+    return (1, scope.topic or "", 0) if scope.partition is None else (0, scope.topic or "", scope.partition)
 
 
 def _transactions(log: LogSpace, state: StateTopic) -> Iterator[dict[str, NDArray[Any]]]:

@@ -13,7 +13,7 @@ class Verdict:
 
     `is_pending` says that nothing holds them: the broker would take them now. `is_damaged` that the cleaner can't read
     a batch there; `could_end_it` that such a batch could end the cleaner's thread. `since_cleanable` is when a pending
-    one became that (ms).
+    one became that (ms). `incident` is the id of its incident, once that is known.
     """
 
     cause: str
@@ -27,6 +27,7 @@ class Verdict:
     is_damaged: bool = False
     could_end_it: bool = False
     since_cleanable: int | None = None
+    incident: str | None = None
 
     @property
     def weight(self) -> int:

@@ -27,14 +27,14 @@ from kafkalog.txn.columns import Packed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Chosen", "GroupLog", "Item", "group_of", "read_groups"]
+__all__ = ["ChosenGroups", "GroupLog", "Item", "group_of", "read_groups"]
 
 _SHARE_PARTITIONS: Final = 15  # ShareGroupStatePartitionMetadata: the type that has topics' names by their ids
 
 Item = tuple[Table, tuple[Any, ...]] | Finding
 
 
-class Chosen(NamedTuple):
+class ChosenGroups(NamedTuple):
     """Which records count, and which tables are wanted."""
 
     moment: Moment
@@ -62,7 +62,7 @@ class Chosen(NamedTuple):
 class GroupLog:
     """The groups of one partition of ``__consumer_offsets``."""
 
-    def __init__(self, directory: PartitionDirectory, chosen: Chosen) -> None:
+    def __init__(self, directory: PartitionDirectory, chosen: ChosenGroups) -> None:
         self._directory = directory
         self._chosen = chosen
         self._names = Names()
@@ -145,7 +145,7 @@ class GroupLog:
             yield from ((COMMITTED, row) for row in self._committed.rows(log))
 
 
-def read_groups(log: TopicLog, chosen: Chosen, limits: Limits) -> tuple[GroupLog, list[Finding]]:
+def read_groups(log: TopicLog, chosen: ChosenGroups, limits: Limits) -> tuple[GroupLog, list[Finding]]:
     """Read a log of which no table has a row for each record; return its groups and what is wrong with records."""
     groups = GroupLog(log.partition.directory, chosen)
     findings = [item for item in groups.read(log.partition.transactions, limits) if isinstance(item, Finding)]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from kafkalog.auditing.topics.group_logs import Chosen, GroupLog, Item, read_groups
+from kafkalog.auditing.topics.group_logs import ChosenGroups, GroupLog, Item, read_groups
 from kafkalog.auditing.topics.internal import internal_row, of_directory, split
 from kafkalog.auditing.topics.share_offsets import ShareOffsets
 from kafkalog.auditing.topics.topic_logs import TopicLog, clusters_of, moment_among, places_of, topic_logs
@@ -42,7 +42,7 @@ def group_rows(
     with each_of(1 if is_streamed else job_count(jobs, size)) as each:
         offsets_logs = topic_logs(clusters, OFFSETS_TOPIC, limits, findings.append, each=each)
         share_logs = topic_logs(clusters, SHARE_TOPIC, limits, findings.append, optional=True)
-        chosen = Chosen(moment_among(moment, [*offsets_logs, *share_logs]), groups, tables)
+        chosen = ChosenGroups(moment_among(moment, [*offsets_logs, *share_logs]), groups, tables)
         yield from findings
         topics: dict[str, str] = {}
         seen: set[str] = set()
@@ -73,7 +73,9 @@ def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> 
     return group_rows([path], limits=limits, tables=(OFFSETS.name,))
 
 
-def _share_log(log: TopicLog, chosen: Chosen, limits: Limits, topics: dict[str, str], seen: set[str]) -> Iterator[Item]:
+def _share_log(
+    log: TopicLog, chosen: ChosenGroups, limits: Limits, topics: dict[str, str], seen: set[str]
+) -> Iterator[Item]:
     directory = log.partition.directory
     offsets = ShareOffsets()
     findings: list[Finding] = []

@@ -14,6 +14,7 @@ __all__ = [
     "leader_at",
     "leader_now",
     "leader_of_epoch",
+    "leader_spans",
     "leaderless",
     "policies",
     "policy_at",
@@ -98,6 +99,17 @@ def leader_of_epoch(metadata: Metadata, topic: str, partition: int, epoch: int) 
         if span.value.leader_epoch == epoch and span.value.leader >= 0:
             return int(span.value.leader)
     return None
+
+
+def leader_spans(metadata: Metadata, topic: str, partition: int) -> Iterator[Span]:
+    """Yield the spans of the newest topic of a name with which another leader or leader epoch began, oldest first."""
+    ids = metadata.ids.get(topic)
+    before: tuple[int, int] | None = None
+    for span in metadata.partitions.get((ids[-1], partition), ()) if ids else ():
+        led = (span.value.leader, span.value.leader_epoch)
+        if led != before:
+            yield span
+        before = led
 
 
 def _spans(metadata: Metadata, topic: str, partition: int) -> Iterator[Span]:

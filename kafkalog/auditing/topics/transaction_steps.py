@@ -22,7 +22,7 @@ from kafkalog.tables.column import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITIONS
 from kafkalog.txn.coordinator import Coordinator, StateRows
 
-__all__ = ["Entry", "Step", "steps", "transition_rows"]
+__all__ = ["Entry", "Transition", "steps", "transition_rows"]
 
 _S = TransactionState
 _NAMES: Final = {
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
     record: StateRecord
 
 
-class Step(NamedTuple):
+class Transition(NamedTuple):
     """A record of an id, and what the records before and after it show; see the table ``transitions``."""
 
     entry: Entry
@@ -98,12 +98,12 @@ def _entries(coordinator: Coordinator) -> Iterator[Entry]:
         yield from (Entry(*log, *one) for log, *one in about)
 
 
-def _chosen(entries: Iterable[Entry], moment: Moment | None) -> Iterator[Step]:
+def _chosen(entries: Iterable[Entry], moment: Moment | None) -> Iterator[Transition]:
     """Yield all steps, or the one that the id was in at a moment."""
     if moment is None:
         yield from steps(entries)
         return
-    last: Step | None = None
+    last: Transition | None = None
     for step in steps(entries):
         if moment.holds(step.entry.offset, step.entry.timestamp):
             last = step
@@ -112,7 +112,7 @@ def _chosen(entries: Iterable[Entry], moment: Moment | None) -> Iterator[Step]:
         yield last if not isinstance(until, int) else last._replace(duration=_between(_time_of(last.entry), until))
 
 
-def steps(entries: Iterable[Entry]) -> Iterator[Step]:
+def steps(entries: Iterable[Entry]) -> Iterator[Transition]:
     """Yield the step of each record of one transactional id, in log order."""
     entries = iter(entries)
     before: StateRecord | None = None
@@ -121,7 +121,7 @@ def steps(entries: Iterable[Entry]) -> Iterator[Step]:
         entry = ahead.popleft()
         record, after = entry.record, [later.record for later in ahead]
         decided_by = _decided_by(before, record, after)
-        yield Step(
+        yield Transition(
             entry,
             _name(before, record),
             _between(_time_of(entry), _time_of(ahead[0])) if ahead else None,
@@ -194,7 +194,7 @@ def _replaced(before: StateRecord | None, record: StateRecord) -> int | None:
     return None
 
 
-def _row(step: Step) -> tuple[Any, ...]:
+def _row(step: Transition) -> tuple[Any, ...]:
     entry, record = step.entry, step.entry.record
     is_there = record.state is not None
     partitions = None if record.partitions is None else [f"{topic}-{number}" for topic, number in record.partitions]

@@ -15,7 +15,7 @@ from kafkalog.auditing.topics import leaderless
 from kafkalog.auditing.transactions.context import Context
 from kafkalog.auditing.transactions.ended import EndedRows
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
-from kafkalog.auditing.transactions.moments import Known, Moments, Read
+from kafkalog.auditing.transactions.moments import KnownTimes, Moments, Read
 from kafkalog.auditing.transactions.unread import UnreadBytes
 from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE
 from kafkalog.format.records.transaction_state import TransactionState
@@ -215,11 +215,11 @@ class _Judge:
     def _known(
         self, rows: Columns, names: NDArray[np.int64], entry: NDArray[np.int64], decision: NDArray[np.int64],
         sent: NDArray[np.bool_],
-    ) -> Known:  # fmt: skip
+    ) -> KnownTimes:  # fmt: skip
         """Say how certain it is that no marker ends open transactions."""
         context, states = self.context, self.coordinator.states
         if context.one_moment:
-            return Known(np.ones(len(rows), bool), np.zeros(len(rows), bool), np.zeros(len(rows), bool))
+            return KnownTimes(np.ones(len(rows), bool), np.zeros(len(rows), bool), np.zeros(len(rows), bool))
         is_said, is_decided = entry >= 0, decision >= 0
         decided = np.where(is_decided, _cells(states.last_update_timestamp, decision), -1)
         times = (_cells(column, entry) for column in (states.timestamp, states.last_update_timestamp))

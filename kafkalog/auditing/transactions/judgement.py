@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kafkalog.auditing.partition import PartitionAudit, fork_of, located, log_findings, marker_findings, replica_forks
 from kafkalog.auditing.side_files import check_partition, explains_transactions, settle_copy
-from kafkalog.auditing.topics import policies, with_leader
+from kafkalog.auditing.topics import Led, leaders_of, policies, with_leader
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
 from kafkalog.auditing.transactions.context import Context
 from kafkalog.auditing.transactions.decisions import against_coordinator
@@ -40,6 +40,7 @@ class LogAudit:
     findings: Reported = field(default_factory=Reported)
     unidentified: int = 0
     fork: int | None = None
+    leaders: list[Led] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -112,4 +113,5 @@ def _judge(
     judged = against_coordinator(partition, own_markers, context, spoken_for=spoken_for)
     rest += judged.findings
     reported = Reported([finish(one) for one in findings], about, [finish(one) for one in rest])
-    return LogAudit(node, partition, verdicts, judged, reported, unidentified(judged))
+    leaders = leaders_of(partition, metadata) if share == 0 else []
+    return LogAudit(node, partition, verdicts, judged, reported, unidentified(judged), leaders=leaders)

@@ -21,7 +21,7 @@ from kafkalog.txn.columns import NONE, Columns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Bracket", "Known", "Moments", "Read"]
+__all__ = ["NEVER", "Bracket", "KnownTimes", "Moments", "Read"]
 
 NEVER: Final = 2**62  # later than any time, and times of any bytes are cut to it
 
@@ -30,7 +30,7 @@ def _time(times: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.clip(times, -NEVER, NEVER)
 
 
-class Known(NamedTuple):
+class KnownTimes(NamedTuple):
     """How certain it is that no marker ends each of some transactions.
 
     `proved` says so for certain, `too_early` that one of the logs ends too early to know, `recent` that a healthy
@@ -94,7 +94,7 @@ class Moments:
         around = np.concatenate([[-1], times, [NEVER]])
         return Bracket(around[at - 1], around[at])
 
-    def known(self, rows: Columns, read: Read) -> Known:
+    def known(self, rows: Columns, read: Read) -> KnownTimes:
         """Say what is known of open transactions in files that may be of different moments."""
         newest, log, said = min(read.newest, NEVER), self._audit.newest_broker, _time(read.said)
         begins, last = _time(rows["min_timestamp"]), _time(rows["max_timestamp"])
@@ -110,4 +110,4 @@ class Moments:
         goes_on = (self._audit.newest > point) & (read.state > point) & (newest - point > read.copy_ms)
         proved |= (bracket.after == NEVER) & goes_on
         early = (read.state < bracket.holds(begins)) | (log < read.due)
-        return Known(proved, early & recent & ~proved, recent)
+        return KnownTimes(proved, early & recent & ~proved, recent)

@@ -19,7 +19,7 @@ from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_rows
-from kafkalog.tables.audit import COORDINATOR, GAPS, PARTITIONS, PRODUCERS, TRANSACTIONS, VISIBLE
+from kafkalog.tables.audit import COORDINATOR, GAPS, LEADERS, PARTITIONS, PRODUCERS, TRANSACTIONS, VISIBLE
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator
@@ -252,10 +252,19 @@ def _findings(log: LogAudit) -> Iterator[Row]:
     return finding_rows(log.findings, log.node.node_id)
 
 
+def _leaders(log: LogAudit) -> Iterator[Row]:
+    for led in log.leaders:
+        yield LEADERS.of(
+            **_where(log), leader_epoch=led.leader_epoch, leader=led.leader, since_ms=led.since, change=led.change,
+            first_offset=led.first_offset,
+        )  # fmt: skip
+
+
 _OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
     "transactions": _transactions,
     "gaps": _gaps,
     "producers": _producers,
+    "leaders": _leaders,
     "visible": _visible,
     "findings": _findings,
 }

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from kafkalog.reports.page.page import page
+from kafkalog.reports.page.space_page import SpaceReport, space_page
 
-__all__ = ["page"]
+__all__ = ["SpaceReport", "page", "space_page"]

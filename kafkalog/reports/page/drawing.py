@@ -6,35 +6,47 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from kafkalog.format.times import iso
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Lane
 from kafkalog.reports.page.elements import Element, element
 
-__all__ = ["NAMES", "legend", "picture"]
+__all__ = ["NAMES", "leader_words", "legend", "picture"]
+
+ByLog = Mapping[str, Sequence[Mapping[str, Any]]]
 
 NAMES: Final = {rank: state for state, rank in STATE_RANKS.items()} | {GAP: "gap", LEGAL_GAP: "legal-gap"}
 _WORDS: Final = {"gap": "offsets missing", "legal-gap": "legal gap"}
+_UNCLEAN: Final = "unclean-election"
 _ROW: Final = 22  # px
 _BAR: Final = 14
 _LEFT: Final = 240
 _WIDTH: Final = 960
 
 
-def picture(lanes: Sequence[Lane], drawn: Mapping[str, Sequence[Mapping[str, Any]]]) -> Element:
-    """Draw lanes by offset; `drawn` has the transactions, by log, that are drawn one by one with their words."""
+def picture(lanes: Sequence[Lane], drawn: ByLog, changes: ByLog) -> Element:
+    """Draw lanes by offset; `drawn` has the transactions, by log, that are drawn one by one with their words.
+
+    `changes` are the logs' changes of leaders.
+    """
     height = _ROW * len(lanes) + 4
-    parts = [_lane(lane, number, drawn.get(lane.row["log"], ())) for number, lane in enumerate(lanes)]
+    parts = [
+        _lane(lane, number, drawn.get(lane.row["log"], ()), changes.get(lane.row["log"], ()))
+        for number, lane in enumerate(lanes)
+    ]
     return element(
         "svg", element("title", "Transactions by partition and offset"), parts, width=_LEFT + _WIDTH, height=height,
         viewBox=f"0 0 {_LEFT + _WIDTH} {height}", role="img", class_="lanes",
     )  # fmt: skip
 
 
-def _lane(lane: Lane, number: int, transactions: Sequence[Mapping[str, Any]]) -> Element:
+def _lane(
+    lane: Lane, number: int, transactions: Sequence[Mapping[str, Any]], changes: Sequence[Mapping[str, Any]]
+) -> Element:
     top = number * _ROW + 4
     name = element("text", lane.name, x=_LEFT - 8, y=top + _BAR - 3, text_anchor="end")
     ground = element("rect", x=_LEFT, y=top, width=_WIDTH, height=_BAR, class_="ground")
     bars = list(_bars(lane, transactions, top)) if transactions else list(_cells(lane, top))
-    return element("g", name, ground, bars, _stable(lane, top))
+    return element("g", name, ground, bars, list(_rules(lane, changes, top)), _stable(lane, top))
 
 
 def _cells(lane: Lane, top: int) -> Iterator[Element]:
@@ -68,6 +80,27 @@ def _bars(lane: Lane, transactions: Sequence[Mapping[str, Any]], top: int) -> It
             yield element("line", x1=at, x2=at, y1=top - 2, y2=top + _BAR + 2, class_=f"m-{row['state']}")
 
 
+def _rules(lane: Lane, changes: Sequence[Mapping[str, Any]], top: int) -> Iterator[Element]:
+    """Draw a rule where the log's leader changed: the offset of the first batch after it."""
+    span = max(lane.axis.last - lane.axis.first, 1)
+    for row in changes:
+        at = round(_LEFT + min(max((row["first_offset"] - lane.axis.first) / span, 0), 1) * _WIDTH, 1)
+        yield element(
+            "line", element("title", leader_words(row)), x1=at, x2=at, y1=top - 4, y2=top + _BAR + 4,
+            class_="unclean" if row["change"] == _UNCLEAN else "leader",
+        )  # fmt: skip
+
+
+def leader_words(row: Mapping[str, Any]) -> str:
+    """Say what a row of ``leaders`` says."""
+    leader = "leader unknown" if row["change"] is None else "no leader"
+    if row["leader"] is not None:
+        leader = f"broker {row['leader']} leads"
+    change = "" if row["change"] is None else f", {row['change']}"
+    since = "" if row["since_ms"] is None else f", {iso(row['since_ms'])}"
+    return f"leader epoch {row['leader_epoch']} from offset {row['first_offset']} on: {leader}{change}{since}"
+
+
 def _words(row: Mapping[str, Any]) -> str:
     who = f"producer {row['producer_id']}"
     if row["transactional_id"] is not None:
@@ -92,4 +125,7 @@ def legend(ranks: set[int]) -> Element:
         swatch = element("svg", element("rect", width=12, height=12, class_=f"s-{NAMES[rank]}"), width=12, height=12,
                          aria_hidden="true")  # fmt: skip
         items.append(element("li", swatch, " ", _WORDS.get(NAMES[rank], NAMES[rank])))
-    return element("ul", items, element("li", "│ marker"), element("li", "┃ last stable offset"), class_="legend")
+    return element(
+        "ul", items, element("li", "│ marker"), element("li", "┃ last stable offset"),
+        element("li", "┆ other leader"), element("li", "┇ unclean election"), class_="legend",
+    )  # fmt: skip

@@ -22,19 +22,18 @@ from kafkalog.txn.columns import NONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_COMMITTED", "Packed", "pack", "varints"]
+__all__ = ["MOST_COMMITTED", "PackedTimeline", "pack", "varints"]
 
 MOST_COMMITTED: Final = 250_000
 _NUMBERS: Final = (
     "first_offset", "last_offset", "marker_offset", "producer_id", "first_timestamp_ms", "last_timestamp_ms",
     "marker_timestamp_ms", "records",
 )  # fmt: skip
-_DECISIONS: Final = {"prepare_commit": 0, "prepare_abort": 1}
 _COMMITTED: Final = STATES.index("committed")
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedTimeline:
     """What the script gets: `data` is base64 of deflated columns, one after the other.
 
     First come those of the transactions, `rows` each: `drawn` of `committed` committed ones are in them. Then those of
@@ -49,7 +48,7 @@ class Packed:
     decisions: int
 
 
-def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITTED) -> Packed:
+def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITTED) -> PackedTimeline:
     """Pack the transactions of the logs in `lanes`, which numbers them."""
     every = _every(source, most)
     pieces: list[dict[str, NDArray[np.int64]]] = []
@@ -69,26 +68,19 @@ def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITT
     decisions = _decisions(source, ids, most)
     columns_of_both = [*_differences({name: joined[name][order] for name in names}), *decisions]
     data = zlib.compress(b"".join(map(varints, columns_of_both)), 9)
-    return Packed(base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]))
+    return PackedTimeline(base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]))
 
 
 def _decisions(source: AuditSource, ids: dict[str, int], most: int) -> list[NDArray[np.int64]]:
     """Return the coordinator's decisions as columns: times, transactional ids, 1 for an abort. At most `most`."""
-    found = np.fromiter(
-        (
-            number
-            for row in source.rows("coordinator")
-            if row["state"] in _DECISIONS and FIRST_MS <= row["last_update_timestamp_ms"] < LAST_MS
-            for number in (
-                row["last_update_timestamp_ms"],
-                ids.setdefault(row["transactional_id"], len(ids) + 1),
-                _DECISIONS[row["state"]],
-            )
-        ),
-        np.int64,
-    ).reshape(-1, 3)
-    found = found[np.argsort(found[:, 0], kind="stable")][:: max(1, -(-len(found) // most))]
-    return [np.diff(found[:, 0], prepend=0), found[:, 1], found[:, 2]]
+    found = list(source.decisions())
+    if not found:
+        return [np.zeros(0, np.int64)] * 3
+    times, names, aborts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    rows = np.flatnonzero((times >= FIRST_MS) & (times < LAST_MS))
+    rows = rows[np.argsort(times[rows], kind="stable")][:: max(1, -(-len(rows) // most))]
+    numbers = [ids.setdefault(name, len(ids) + 1) for name in names[rows].tolist()]
+    return [np.diff(times[rows], prepend=0), np.array(numbers, np.int64), aborts[rows].astype(np.int64)]
 
 
 def _every(source: AuditSource, most: int) -> int:

@@ -1,20 +1,18 @@
-"""The page: its parts in order, and a Content-Security-Policy that lets nothing else run or load."""
+"""The page of an audit or a verification: its parts in order."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from typing import Any, Final
 
 from kafkalog.escape import escape
 from kafkalog.reports.lanes import Lane, lanes_by_offset
 from kafkalog.reports.page.drawing import legend, picture
 from kafkalog.reports.page.elements import Content, Element, data, element, html
-from kafkalog.reports.page.packed import Packed, pack
+from kafkalog.reports.page.packed import PackedTimeline, pack
+from kafkalog.reports.page.policy import opening, resource
 from kafkalog.reports.page.sections import (
     INTERNAL,
     incident_sections,
@@ -22,7 +20,8 @@ from kafkalog.reports.page.sections import (
     partition_order,
     provenance_section,
 )
-from kafkalog.reports.source import AuditSource, transaction_rows
+from kafkalog.reports.page.treemap import Tile, bytes_table, treemap
+from kafkalog.reports.source import AuditSource, leader_changes, transaction_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import STATES
 
@@ -47,24 +46,17 @@ _PRODUCERS: Final = (
 )  # fmt: skip
 _LANES: Final = {"log": "partitions", "topic": "topics", "id": "transactional ids", "producer": "producers"}
 _FINDINGS: Final = ("severity", "code", "certainty", "topic", "partition", "file", "position", "offset", "message")
+_LEADERS: Final = ("topic", "partition", "leader_epoch", "leader", "since_ms", "change", "first_offset", "log")
 _OTHERS: Final[dict[str, tuple[str, ...]]] = {
-    "gaps": _GAPS, "producers": _PRODUCERS, "logs": (), "files": (), "replicas": (), "findings": _FINDINGS,
+    "gaps": _GAPS, "producers": _PRODUCERS, "leaders": _LEADERS, "logs": (), "files": (), "replicas": (),
+    "findings": _FINDINGS,
 }  # fmt: skip
 
 
 def page(source: AuditSource, provenance: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the page in pieces, in UTF-8; `provenance` is what ``provenance.json`` has."""
-    style, script = _resource("report.css"), _resource("report.js")
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src 'sha256-{_digest(style)}';"
-        " base-uri 'none'; form-action 'none'"
-    )
-    yield b'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'.encode()
-    yield b'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-    yield (
-        html(element("title", f"kafkalog: {source.verdict}")) + f"\n<style>{style}</style>\n</head>\n<body>\n"
-    ).encode()
+    script = resource("report.js")
+    yield opening(f"kafkalog: {source.verdict}", script)
     for number, part in enumerate(_body(source, provenance)):
         if number == 1:
             yield b"<main>\n"
@@ -83,12 +75,26 @@ def _body(source: AuditSource, provenance: Mapping[str, Any]) -> Iterator[Elemen
     yield element("section", element("h2", "Incidents"), sections, id="incidents")
     if "transactions" in source.tables:
         yield from _timeline(source, incidents)
+    if "partitions" in source.tables:
+        yield _bytes(source)
     yield element(
         "section", element("h2", "Tables"),
         element("p", element("label", "Filter rows: ", element("input", type="search", id="rows")), class_="scripted"),
         list(_tables(source)), id="tables",
     )  # fmt: skip
     yield provenance_section(source, provenance)
+
+
+def _bytes(source: AuditSource) -> Element:
+    """Draw the bytes of all logs; ``kafkalog space`` says of the same directories what holds them."""
+    tiles = [
+        Tile(
+            f"node {row['node_id']}" if row["node_id"] is not None else "", row["topic"],
+            f"{row['topic']}-{row['partition']}", row["size_bytes"],
+        )
+        for row in source.rows("partitions")
+    ]  # fmt: skip
+    return element("section", element("h2", "Bytes"), element("figure", treemap(tiles)), bytes_table(tiles), id="bytes")
 
 
 def _tables(source: AuditSource) -> Iterator[Element]:
@@ -103,7 +109,7 @@ def _tables(source: AuditSource) -> Iterator[Element]:
 
 
 def _contents() -> Element:
-    parts = ("Incidents", "Timeline", "Tables", "Provenance")
+    parts = ("Incidents", "Timeline", "Bytes", "Tables", "Provenance")
     links = [element("li", element("a", part, href=f"#{part.lower()}")) for part in parts]
     return element("nav", element("ul", links), aria_label="Contents")
 
@@ -131,7 +137,8 @@ def _timeline(source: AuditSource, incidents: Sequence[Mapping[str, Any]]) -> It
         said.append(f" Without a script, {len(lanes)} of {len(order)} logs are drawn.")
     yield element(
         "section", element("h2", "Timeline"), element("p", said) if said else None, _controls(),
-        element("figure", picture(lanes, _one_by_one(source, lanes)), id="picture"), legend(_ranks(lanes)),
+        element("figure", picture(lanes, _one_by_one(source, lanes), _changes(source, lanes)), id="picture"),
+        legend(_ranks(lanes)),
         id="timeline",
     )  # fmt: skip
     about = _about(order, packed, incidents, source)
@@ -167,12 +174,24 @@ def _one_by_one(source: AuditSource, lanes: Sequence[Lane]) -> dict[str, list[di
     return drawn
 
 
+def _changes(source: AuditSource, lanes: Sequence[Lane]) -> dict[str, list[dict[str, Any]]]:
+    logs = {lane.row["log"] for lane in lanes}
+    changes: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in leader_changes(source):
+        if row["log"] in logs:
+            changes[row["log"]].append(row)
+    return changes
+
+
 def _ranks(lanes: Sequence[Lane]) -> set[int]:
     return {rank for lane in lanes for rank in lane.cells.tolist()}
 
 
 def _about(
-    order: Sequence[Mapping[str, Any]], packed: Packed, incidents: Sequence[Mapping[str, Any]], source: AuditSource
+    order: Sequence[Mapping[str, Any]],
+    packed: PackedTimeline,
+    incidents: Sequence[Mapping[str, Any]],
+    source: AuditSource,
 ) -> dict[str, Any]:
     """Return what the script needs besides the transactions."""
     numbers = {row["log"]: number for number, row in enumerate(order)}
@@ -182,7 +201,12 @@ def _about(
         gaps[numbers[row["log"]]].append(
             [_safe(row["first_offset"]), _safe(row["last_offset"]), row["kind"] == "legal"]
         )
+    leaders: dict[int, list[list[Any]]] = defaultdict(list)
+    for row in leader_changes(source):
+        cells = [_safe(row[name]) for name in ("since_ms", "first_offset", "leader_epoch", "leader")]
+        leaders[numbers[row["log"]]].append([*cells, row["change"]])
     return {
+        "leaders": leaders,
         "lanes": [[_safe(row[name]) for name in columns] for row in order],
         "ids": [escape(name) for name in packed.ids],
         "rows": packed.rows,
@@ -206,11 +230,3 @@ def _safe(value: Any) -> Any:
     if isinstance(value, str):
         return escape(value)
     return min(max(value, -_SAFE), _SAFE) if isinstance(value, int) else value
-
-
-def _resource(name: str) -> str:
-    return (files("kafkalog.reports.page") / name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

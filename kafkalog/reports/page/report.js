@@ -8,14 +8,14 @@
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
     return made;
   };
-  const about = JSON.parse($("about").textContent);
+  const about = JSON.parse($("about")?.textContent ?? '{"states": []}'); // a verification has no timeline
   const NO_TIME = 1262304000000; // a transaction without a time that can be believed
-  const ROW = 22, BAR = 14, LEFT = 230, MANY = 40000, BINS = 4096, FOOT = 44, MOST_LANES = 200000;
-  const COMMITTED = about.states.indexOf("committed");
+  const ROW = 22, BAR = 14, LEFT = 230, MANY = 40000, BINS = 4096, FOOT = 44, MOST_LANES = 200000, FOLDED = 300; // more logs than that: those of a topic with nothing to see are one lane
+  const COMMITTED = about.states.indexOf("committed"), ABORTED = about.states.indexOf("aborted");
   const colors = {};
   const readColors = () => {
     const style = getComputedStyle(document.documentElement);
-    for (const name of [...about.states, "gap", "legal-gap", "stable", "text", "quiet", "lane", "ground", "line"])
+    for (const name of [...about.states, "gap", "legal-gap", "stable", "text", "quiet", "lane", "ground", "line", "error"])
       colors[name] = style.getPropertyValue("--" + name).trim();
   };
 
@@ -78,6 +78,13 @@
       return Number.isNaN(data.marker[row]) ? high : Math.max(data.ended[row] || data.end[row], data.begin[row]);
     };
     const idOf = (row) => (data.id[row] ? about.ids[data.id[row] - 1] : null);
+    const nodes = new Map(); // of partitions with several replicas, a lane's name says whose it is
+    for (const [topic, partition] of about.lanes) nodes.set(`${topic}-${partition}`, (nodes.get(`${topic}-${partition}`) ?? 0) + 1);
+    const lanesTitle = (number) => {
+      const name = laneName(number);
+      return nodes.get(name) > 1 && about.lanes[number][2] !== null ? `${name} (broker ${about.lanes[number][2]})` : name;
+    };
+    const unfolded = new Set(); // topics
     const laneName = (number) => `${about.lanes[number][0]}-${about.lanes[number][1]}`;
     const words = (row) => {
       const offset = (value) => (Math.abs(value) >= 2 ** 53 ? "2^53 or more" : String(value));
@@ -105,6 +112,13 @@
       timeHigh = Math.max(timeHigh, data.begin[row], data.end[row], data.ended[row] || 0);
     }
 
+    for (const changes of Object.values(about.leaders))
+      for (const [time] of changes)
+        if (time !== null && time > NO_TIME && timeLow !== Infinity) {
+          timeLow = Math.min(timeLow, time);
+          timeHigh = Math.max(timeHigh, time);
+        }
+
     function build() {
       const kind = $("lanes").value, state = $("state").value, search = $("search").value.toLowerCase();
       const byTime = axis() === "time";
@@ -129,7 +143,7 @@
         });
       const keys = [...groups.keys()];
       if (kind === "log") keys.sort((a, b) => a - b);
-      lanes = keys.slice(0, MOST_LANES).map((key) => ({ key, rows: groups.get(key), ready: null }));
+      lanes = keys.slice(0, MOST_LANES).map((key) => ({ key, rows: groups.get(key), ready: null, folded: 0 }));
       const special = (lane) => lane.rows.reduce((worst, row) => Math.max(worst, data.state[row]), 0);
       if (kind !== "log") lanes.sort((a, b) => special(b) - special(a));
       laneIncidents = new Map();
@@ -138,11 +152,42 @@
           if (!laneIncidents.has(partition)) laneIncidents.set(partition, []);
           laneIncidents.get(partition).push({ name, ...one });
         }
+      if (kind === "log" && state === "" && named === null && about.lanes.length > FOLDED) fold();
       chosen = Math.min(chosen, Math.max(lanes.length - 1, 0));
       spacer.style.height = `${Math.max(lanes.length * ROW + FOOT - canvas.clientHeight, 0)}px`;
-      const more = keys.length - lanes.length;
+      const more = Math.max(keys.length - MOST_LANES, 0);
       $("status").textContent = `${lanes.length} lanes${more ? `, ${more} more are not drawn` : ""}`;
       ask();
+    }
+
+    // One lane for all logs of a topic in which nothing is open, missing or part of an incident that is framed.
+    function fold() {
+      const quiet = (lane) =>
+        !unfolded.has(topicOf[lane.key]) &&
+        about.lanes[lane.key][5] >= about.lanes[lane.key][4] &&
+        lane.rows.every((row) => data.state[row] === COMMITTED || data.state[row] === ABORTED) &&
+        (about.gaps[lane.key] ?? []).every((gap) => gap[2]) &&
+        (laneIncidents.get(laneName(lane.key)) ?? []).every((one) => !one.framed && one.name !== incident);
+      const shown = [], folds = new Map();
+      for (const lane of lanes) {
+        if (!quiet(lane)) {
+          shown.push(lane);
+          continue;
+        }
+        const topic = topicOf[lane.key];
+        if (!folds.has(topic)) folds.set(topic, { key: topic, rows: [], ready: null, folded: 0, first: lane });
+        const one = folds.get(topic);
+        one.folded++;
+        one.rows.push(lane.rows.length);
+      }
+      for (const one of folds.values()) shown.push(one.folded > 1 ? one : one.first);
+      lanes = shown;
+    }
+    function unfold(number) {
+      if (!lanes[number]?.folded) return false;
+      unfolded.add(lanes[number].key);
+      build();
+      return true;
     }
 
     // What a lane needs to be drawn, made when it is first seen.
@@ -169,7 +214,7 @@
           bins[Math.min(Math.floor(((starts[number] - low) / (high - low)) * BINS), BINS - 1)]++;
         }
       });
-      const name = kind === "log" ? laneName(lane.key) : kind === "topic" ? topics[lane.key] : kind === "id" ? about.ids[lane.key - 1] : `producer ${lane.key}`;
+      const name = kind === "log" ? lanesTitle(lane.key) : kind === "topic" ? topics[lane.key] : kind === "id" ? about.ids[lane.key - 1] : `producer ${lane.key}`;
       return (lane.ready = { key, low, high, rows, starts, longest, special, bins, name });
     }
 
@@ -183,7 +228,25 @@
       return low;
     };
 
+    function drawFold(lane, top) {
+      paint.fillStyle = colors.text;
+      paint.fillText(foldName(lane, 32), LEFT - 8, top + BAR - 3);
+      paint.textAlign = "left";
+      paint.fillStyle = colors.quiet;
+      paint.fillText(foldWords(lane), LEFT, top + BAR - 3);
+      paint.textAlign = "right";
+    }
+    const foldName = (lane, most) => (topics[lane.key].length > most ? topics[lane.key].slice(0, most - 1) + "…" : topics[lane.key]);
+    const foldWords = (lane) => {
+      const count = lane.rows.reduce((sum, one) => sum + one, 0);
+      return `${lane.folded} more partitions, ${count} transactions drawn, nothing open or missing: click or Enter unfolds them`;
+    };
+
     function drawLane(lane, top, width) {
+      if (lane.folded) {
+        drawFold(lane, top);
+        return;
+      }
       const own = ready(lane), span = own.high - own.low, left = own.low + from * span, right = own.low + to * span;
       const x = (value) => LEFT + ((value - left) / (right - left)) * width;
       paint.fillStyle = colors.text;
@@ -234,13 +297,22 @@
       }
       if ($("lanes").value === "id")
         for (const number of decidedOf.get(lane.key) ?? []) decision(number, x(data.decided[number]), top - 4, 6);
+      if ($("lanes").value === "log")
+        for (const change of about.leaders[lane.key] ?? []) {
+          const value = change[offsets ? 1 : 0];
+          if (value === null) continue;
+          const unclean = change[4] === "unclean-election";
+          paint.fillStyle = colors[unclean ? "error" : "quiet"];
+          const at = x(value), step = unclean ? 7 : 5;
+          for (let y = top - 4; y < top + BAR + 4; y += step) paint.fillRect(at - 1, y, unclean ? 3 : 1.5, step - 2);
+        }
       if (offsets) {
         const stable = about.lanes[lane.key][5];
         if (stable < about.lanes[lane.key][4]) {
           paint.fillStyle = colors.stable;
           paint.fillRect(x(stable) - 1, top - 4, 3, ROW);
         }
-        for (const one of laneIncidents.get(own.name) ?? []) {
+        for (const one of laneIncidents.get(laneName(lane.key)) ?? []) {
           if (!one.framed && one.name !== incident) continue;
           paint.strokeStyle = colors.stable;
           paint.lineWidth = one.name === incident ? 3 : 1;
@@ -326,7 +398,7 @@
     }
     function under(number, at) {
       const lane = lanes[number];
-      if (!lane || at < 0 || at > 1) return null;
+      if (!lane || lane.folded || at < 0 || at > 1) return null;
       const own = ready(lane), span = own.high - own.low, value = own.low + (from + at * (to - from)) * span;
       const near = ((to - from) * span * 3) / Math.max(view.clientWidth - LEFT, 1);
       const hit = (row) => start(row) - near <= value && stop(row, own.high) + near >= value;
@@ -335,6 +407,20 @@
       for (let index = below(own.starts, value + near) - 1, tries = 0; index >= 0 && tries < 2000; index--, tries++)
         if (hit(own.rows[index])) return own.rows[index];
       return null;
+    }
+    function changeAt(number, at) {
+      const lane = lanes[number];
+      if (!lane || lane.folded || $("lanes").value !== "log" || at < 0 || at > 1) return undefined;
+      const own = ready(lane), span = own.high - own.low, value = own.low + (from + at * (to - from)) * span;
+      const near = ((to - from) * span * 4) / Math.max(view.clientWidth - LEFT, 1);
+      return (about.leaders[lane.key] ?? []).find((change) => {
+        const place = change[axis() === "offset" ? 1 : 0];
+        return place !== null && Math.abs(place - value) <= near;
+      });
+    }
+    function changeWords([since, first, epoch, leader, change]) {
+      const who = leader === null ? (change === null ? "leader unknown" : "no leader") : `broker ${leader} leads`;
+      return `leader epoch ${epoch} from offset ${first} on: ${who}${change ? `, ${change}` : ""}${since === null ? "" : `, ${new Date(since).toISOString()}`}`;
     }
     function list(rows, caption) {
       const table = make("table"), head = make("tr"), body = make("tbody");
@@ -351,7 +437,7 @@
     }
     function listLane(number) {
       const lane = lanes[number];
-      if (!lane) return;
+      if (!lane || unfold(number)) return;
       const own = ready(lane), span = own.high - own.low, left = own.low + from * span, right = own.low + to * span;
       const seen = [];
       for (const row of own.special) if (seen.length < 100 && start(row) < right && stop(row, own.high) >= left) seen.push(row);
@@ -368,7 +454,7 @@
       $("state").value = "";
       $("search").value = "";
       build();
-      const number = lanes.findIndex((lane) => one.partitions.includes(laneName(lane.key)));
+      const number = lanes.findIndex((lane) => !lane.folded && one.partitions.includes(laneName(lane.key)));
       whole();
       if (number >= 0) {
         chosen = number;
@@ -405,10 +491,12 @@
         }
         return;
       }
-      const { number, at } = spot(event), row = under(number, at);
-      tip.hidden = row === null;
-      if (row !== null) {
-        tip.textContent = words(row).map((text, index) => `${HEADS[index]}: ${text}`).join("\n");
+      const { number, at } = spot(event), row = under(number, at), change = changeAt(number, at);
+      tip.hidden = row === null && !change;
+      if (!tip.hidden) {
+        const said = change ? [changeWords(change)] : [];
+        if (row !== null) said.push(...words(row).map((text, index) => `${HEADS[index]}: ${text}`));
+        tip.textContent = said.join("\n");
         tip.style.left = `${Math.min(event.clientX + 12, innerWidth - 320)}px`;
         tip.style.top = `${event.clientY + 12}px`;
       }
@@ -422,7 +510,7 @@
       chosen = Math.min(number, lanes.length - 1);
       if (row !== null) list([row], "The chosen transaction");
       else listLane(number);
-      const framed = lanes[number] && axis() === "offset" ? laneIncidents.get(ready(lanes[number]).name) : undefined;
+      const framed = lanes[number] && !lanes[number].folded && axis() === "offset" ? laneIncidents.get(laneName(lanes[number].key)) : undefined;
       if (framed && (row === null || data.state[row] !== COMMITTED)) {
         document.querySelectorAll(".incident").forEach((made) => made.classList.toggle("chosen", framed.some((one) => made.id === `incident-${one.name}`)));
         $("status").textContent = `Incident: ${$(`incident-${framed[0].name}`)?.querySelector("h3")?.textContent ?? ""}`;
@@ -444,7 +532,7 @@
         const y = chosen * ROW;
         if (y < view.scrollTop) view.scrollTop = y;
         if (y + ROW > view.scrollTop + canvas.clientHeight - FOOT) view.scrollTop = y + ROW - canvas.clientHeight + FOOT;
-        $("status").textContent = ready(lanes[chosen]).name;
+        $("status").textContent = lanes[chosen].folded ? `${foldName(lanes[chosen], 200)}: ${foldWords(lanes[chosen])}` : ready(lanes[chosen]).name;
       }
       ask();
     });
@@ -468,5 +556,5 @@
     for (const row of document.querySelectorAll("#tables tbody tr")) row.hidden = !row.textContent.toLowerCase().includes(wanted);
   });
   document.body.classList.add("with-script");
-  unpack().then(timeline).then(() => document.body.classList.add("ready"));
+  ($("about") ? unpack().then(timeline) : Promise.resolve()).then(() => document.body.classList.add("ready"));
 })();

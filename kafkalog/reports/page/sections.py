@@ -18,8 +18,8 @@ _SEVERITIES: Final = {"error": 0, "warning": 1, "note": 2}
 _CONSUMERS: Final = {"read_committed": "With read_committed", "read_uncommitted": "With read_uncommitted"}
 
 
-def incident_sections(rows: Sequence[Mapping[str, Any]]) -> Iterator[Element]:
-    """Yield a section for each incident, the worst first."""
+def incident_sections(rows: Sequence[Mapping[str, Any]], *, timeline: bool = True) -> Iterator[Element]:
+    """Yield a section for each incident, the worst first, each with a link to the `timeline` of a page that has one."""
     for row in sorted(rows, key=lambda row: _SEVERITIES[row["severity"]]):
         yield element(
             "section",
@@ -28,7 +28,9 @@ def incident_sections(rows: Sequence[Mapping[str, Any]]) -> Iterator[Element]:
             _events(row["events"] or ()),
             _consumers(row["consumers"] or {}),
             _steps(row["next_steps"] or ()),
-            element("p", element("a", "Show in the timeline", href="#timeline", data_incident=row["id"])),
+            element("p", element("a", "Show in the timeline", href="#timeline", data_incident=row["id"]))
+            if timeline
+            else None,
             id=f"incident-{row['id']}", class_="incident",
         )  # fmt: skip
 
@@ -125,7 +127,7 @@ def limited_table(
 
 
 def _cell(name: str, value: Any) -> Content:
-    return moment(value) if name.endswith("_timestamp_ms") or name == "time_ms" else text_of(value)
+    return moment(value) if name.endswith("_timestamp_ms") or name in ("time_ms", "since_ms") else text_of(value)
 
 
 def partition_order(rows: Iterable[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
