@@ -44,6 +44,7 @@ from groups import groups
 from kafka_tool import NoJarsError, dump_command, same_output
 from measure import CandidateError, Sample, Samples, command, library, per_round, rounds
 from offsets import offsets
+from pages import pages
 from report import Result, facts, page
 from shapes import CODECS, Layout, parse_size, size_text
 from transaction_rows import transactions
@@ -292,7 +293,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
     only = (
         "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets, groups, formats,"
-        " transactions"
+        " transactions, pages"
     )
     parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
@@ -339,6 +340,7 @@ def main() -> None:
             "offsets": bench.offsets,
             "groups": bench.groups,
             "transactions": bench.transactions,
+            "pages": pages,
         }
         others = [result for name, measure in parts.items() if wanted(name) for result in measure()]
         outputs = bench.outputs() if wanted("output") else []

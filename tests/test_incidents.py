@@ -73,6 +73,18 @@ def complaints(findings: list[Row], found: list[Row]) -> list[str]:
     return told
 
 
+def _not_proved(row: Row) -> list[str]:
+    """Say what is wrong with an incident that its inputs do not prove."""
+    told = []
+    if " may " not in row["title"]:
+        told.append(f"not proved, but not said so: {row['title']}")
+    if any("abort" in (step["command"] or "") for step in row["next_steps"]):
+        told.append(f"{row['title']}: not proved, but aborted")
+    if row["cause"] != "state-partition-missing" and not row["next_steps"][0]["text"].startswith("Copy the directory"):
+        told.append(f"{row['title']}: the first step is no new copy: {row['next_steps'][0]['text']}")
+    return told
+
+
 def _of_row(row: Row, severities: list[str]) -> list[str]:
     """Say what is wrong with one incident."""
     json.dumps(row)
@@ -92,8 +104,8 @@ def _of_row(row: Row, severities: list[str]) -> list[str]:
     times = [event["time_ms"] for event in row["events"] if event["time_ms"] is not None]
     if times != sorted(times):
         told.append(f"{row['title']}: events out of order")
-    if row["certainty"] != "proved" and any("abort" in (step["command"] or "") for step in row["next_steps"]):
-        told.append(f"{row['title']}: not proved, but aborted")
+    if row["certainty"] != "proved" and row["kind"] not in ("writer-fenced", "transactions-aborted"):
+        told += _not_proved(row)
     if (row["since_ms"] is None) != (row["since_clock"] is None):
         told.append(f"{row['title']}: a time without a clock")
     for column, total in (("partitions", "partitions_total"), ("findings", "findings_total")):

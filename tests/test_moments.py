@@ -10,6 +10,7 @@ import pytest
 
 from kafkalog.auditing.transactions.moments import Moments, Read
 from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.fold import MARKER_COLUMNS
 
 T = 1_700_000_000_000
 COPY, TIMEOUT = 600_000, 900_000
@@ -20,7 +21,8 @@ def moments(*markers: tuple[int, int], newest_broker: int = -1, newest: int = -1
     """A log with markers at (offset, time), and an open transaction, which has none."""
     offsets, times = zip(*markers, (NONE, NONE), strict=True)
     columns = {"marker_offset": np.array(offsets), "marker_timestamp": np.array(times)}
-    audit: Any = SimpleNamespace(transactions=columns, newest_broker=newest_broker, newest=newest)
+    others = Columns.empty(MARKER_COLUMNS)
+    audit: Any = SimpleNamespace(transactions=columns, others=others, newest_broker=newest_broker, newest=newest)
     return Moments(audit)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, Summary, transaction_columns
 from kafkalog.auditing.verification import Verification
 from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.times import iso
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import AUDIT_TABLES
 from kafkalog.tables.verify import VERIFY_TABLES
@@ -24,6 +25,7 @@ __all__ = [
     "AuditSource",
     "Decisions",
     "leader_changes",
+    "leader_words",
     "source_of",
     "source_of_verification",
     "transaction_rows",
@@ -165,6 +167,16 @@ def leader_changes(source: AuditSource) -> Iterator[Row]:
         if row["log"] in known:
             yield row
         known.add(row["log"])
+
+
+def leader_words(row: Mapping[str, Any]) -> str:
+    """Say what a row of ``leaders`` says."""
+    leader = "leader unknown" if row["change"] is None else "no leader"
+    if row["leader"] is not None:
+        leader = f"broker {row['leader']} leads"
+    change = "" if row["change"] is None else f", {row['change']}"
+    since = "" if row["since_ms"] is None else f", {iso(row['since_ms'])}"
+    return f"leader epoch {row['leader_epoch']} from offset {row['first_offset']} on: {leader}{change}{since}"
 
 
 def transaction_rows(source: AuditSource) -> Iterator[Row]:

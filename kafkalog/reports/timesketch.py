@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kafkalog.format.times import iso
 from kafkalog.reports.moments import is_time
-from kafkalog.reports.source import AuditSource, transaction_rows
+from kafkalog.reports.source import AuditSource, leader_changes, leader_words, transaction_rows
 
 __all__ = ["timesketch"]
 
@@ -19,7 +19,7 @@ _US: Final = 1000  # in a ms
 
 
 def timesketch(source: AuditSource) -> Iterator[bytes]:
-    """Yield a line for each moment: of transactions, of the coordinator's transitions, and of incidents."""
+    """Yield a line for each moment: of transactions, transitions, changes of leaders, and incidents' events."""
     for row in transaction_rows(source):
         yield from _of_transaction(row)
     for row in source.rows("coordinator"):
@@ -27,6 +27,14 @@ def timesketch(source: AuditSource) -> Iterator[bytes]:
             row["last_update_timestamp_ms"], "Coordinator Transition",
             f"The coordinator moved transactional id {row['transactional_id']} to {row['state']}.", row,
         )  # fmt: skip
+    for row in leader_changes(source):
+        log = f"{row['topic']}-{row['partition']}"
+        yield from _event(row["since_ms"], "Leader Changed", f"In {log}: {leader_words(row)}.", row)
+    for row in source.rows("incidents"):
+        for event in row["events"] or ():
+            about = {"incident": row["id"], "kind": row["kind"], "severity": row["severity"], "title": row["title"]}
+            about |= {"time_source": event["time_source"], "file": event["file"], "offset": event["offset"]}
+            yield from _event(event["time_ms"], "Incident Event", event["what"], about)
 
 
 def _of_transaction(row: Mapping[str, Any]) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """An audit as a trace for Perfetto: a track for each producer in a log and for each transactional id.
 
-Transactions are slices from their first record to their marker, the coordinator's transitions are instants, and a flow
-leads from a decision to the markers that it brought about. Times are as in the files, in UTC.
+Transactions are slices from their first record to their marker, the coordinator's transitions and changes of leaders
+are instants, and a flow leads from a decision to the markers that it brought about. Times are as in the files, in UTC.
 Source: perfetto's ``trace_packet.proto``, ``track_event.proto``, ``track_descriptor.proto``.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.reports.moments import is_time, span_of
 from kafkalog.reports.protobuf import fixed64, number, part, text
-from kafkalog.reports.source import AuditSource, transaction_rows
+from kafkalog.reports.source import AuditSource, leader_changes, transaction_rows
 
 __all__ = ["trace"]
 
@@ -39,6 +39,8 @@ def trace(source: AuditSource) -> Iterator[bytes]:
     decisions.sort()
     root = tracks.root("partitions", 0)
     yield root.packet
+    for row in leader_changes(source):
+        yield from _of_leader(row, tracks, root.uuid)
     for row in transaction_rows(source):
         yield from _of_transaction(row, tracks, decisions, root.uuid)
 
@@ -108,6 +110,14 @@ def _of_coordinator(row: Mapping[str, Any], tracks: _Tracks, decisions: _Decisio
     yield track.packet + _event(
         _INSTANT, track.uuid, row["last_update_timestamp_ms"], row["state"], about, "coordinator", flow=flow
     )
+
+
+def _of_leader(row: Mapping[str, Any], tracks: _Tracks, root: int) -> Iterator[bytes]:
+    if row["since_ms"] is None or not is_time(row["since_ms"]):
+        return
+    log = tracks.of(f"{row['topic']}-{row['partition']}", ("log", row["log"]), root)
+    about = {name: row[name] for name in ("leader_epoch", "leader", "first_offset", "log")}
+    yield log.packet + _event(_INSTANT, log.uuid, row["since_ms"], row["change"], about, "leader")
 
 
 def _of_transaction(row: Mapping[str, Any], tracks: _Tracks, decisions: _Decisions, root: int) -> Iterator[bytes]:

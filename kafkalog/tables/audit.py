@@ -86,6 +86,17 @@ TRANSACTIONS: Final = Table(
         Column("certainty", "string", "how certain `state` is", words=CERTAINTIES),
         Column("cause", "string", "what is special about it, or why it hangs; otherwise null", words=CAUSES),
     ),
+    answers=(
+        "state",
+        "first_offset",
+        "records",
+        "topic",
+        "partition",
+        "cause",
+        "last_offset",
+        "transactional_id",
+        "producer_id",
+    ),
 )
 PARTITIONS: Final = Table(
     "partitions",
@@ -111,6 +122,7 @@ PARTITIONS: Final = Table(
         Column("gaps", "int64", "ranges of missing offsets, legal ones included"),
         Column("findings", "int64", "findings above note"),
     ),
+    answers=("topic", "partition", "log_end_offset", "last_stable_offset", "hanging", "findings", "open"),
 )
 GAPS: Final = Table(
     "gaps",
@@ -125,6 +137,7 @@ GAPS: Final = Table(
         Column("file", "string", "the segment after the gap"),
         Column("position", "int64", "where the batch after the gap begins", "bytes"),
     ),
+    answers=("topic", "partition", "first_offset", "last_offset", "kind", "cause"),
 )
 PRODUCERS: Final = Table(
     "producers",
@@ -146,6 +159,7 @@ PRODUCERS: Final = Table(
         Column("first_timestamp_ms", "int64", "the earliest of its batches' newest timestamps", "ms"),
         Column("last_timestamp_ms", "int64", "the latest of its batches' newest timestamps", "ms"),
     ),
+    answers=("topic", "partition", "producer_id", "transactional_id", "transactions", "committed", "aborted"),
 )
 SEGMENTS: Final = Table(
     "segments",
@@ -202,6 +216,7 @@ COORDINATOR: Final = Table(
         Column("offset", "int64", "the offset of the record"),
         _LOG,
     ),
+    answers=("transactional_id", "state", "last_update_timestamp_ms", "producer_id", "producer_epoch", "offset"),
 )
 LEADERS: Final = Table(
     "leaders",
@@ -249,6 +264,7 @@ FINDINGS: Final = Table(
             "leader", "int32", "the broker that led the partition at `offset`, if the metadata log shows it, or null"
         ),
     ),
+    answers=("message", "code", "offset", "severity", "topic", "partition", "file"),
 )
 SUMMARY: Final = Table(
     "summary",

@@ -24,14 +24,27 @@ class Column(NamedTuple):
     unit: str = ""
     words: tuple[str, ...] = ()
 
+    @property
+    def is_time(self) -> bool:
+        """Say whether it is a moment, in ms since 1970, and no duration."""
+        return self.unit == "ms" and not self.name.startswith(_DURATIONS)
+
+
+_DURATIONS: Final = ("ahead_", "duration_", "marker_max_", "marker_p", "timeout_")
+
 
 @dataclass(frozen=True)
 class Table:
-    """A table: what one row is, and its columns in order."""
+    """A table: what one row is, and its columns in order.
+
+    `answers` are the columns that people read first, the most important one first: where there is no room for all, they
+    stay longest.
+    """
 
     name: str
     row: str
     columns: tuple[Column, ...]
+    answers: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -120,4 +120,5 @@ INCIDENTS: Final = Table(
         Column("findings", "json", "the ids of the findings that it explains; the first 1,000"),
         Column("findings_total", "int64", "how many findings it explains"),
     ),
+    answers=("title", "kind", "severity", "since_ms", "lost_records"),
 )  # fmt: skip

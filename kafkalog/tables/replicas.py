@@ -52,4 +52,5 @@ REPLICAS: Final = Table(
         ),
         Column("damaged_batches", "int64", "batches whose CRC matches in only one replica"),
     ),
+    answers=("topic", "partition", "state", "identical_up_to_offset", "diverged_offset", "node_id", "other_node_id"),
 )

@@ -77,6 +77,7 @@ FILES: Final = Table(
         Column("first_offset", "int64", "the first offset of its first batch; null if there is none"),
         Column("last_offset", "int64", "the last offset of its last batch; null if there is none"),
     ),
+    answers=("name", "state", "kind", "damaged_bytes", "good_bytes", "size_bytes"),
 )
 LOGS: Final = Table(
     "logs",
@@ -97,6 +98,7 @@ LOGS: Final = Table(
         Column("damaged_bytes", "int64", "damaged bytes of all segments", "bytes"),
         Column("findings", "int64", "findings above note"),
     ),
+    answers=("topic", "partition", "damaged_bytes", "findings", "log_end_offset"),
 )
 EXTENTS: Final = Table(
     "extents",
@@ -110,5 +112,6 @@ EXTENTS: Final = Table(
         Column("position", "int64", "the first damaged byte in the file", "bytes"),
         Column("length", "int64", "the number of damaged bytes", "bytes"),
     ),
+    answers=("code", "topic", "partition", "position", "length"),
 )
 VERIFY_TABLES: Final = (LOGS, FILES, EXTENTS, REPLICAS, FINDINGS, INCIDENTS)

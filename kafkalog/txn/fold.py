@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from kafkalog.format.narrow import one_cell
 from kafkalog.txn import loops
 from kafkalog.txn.columns import NONE, Columns, Packed
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS, STATE_SIZE
+from kafkalog.txn.shares import Share
 from kafkalog.txn.slots import lengthen
 
 if TYPE_CHECKING:
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 
     from kafkalog.format.batch import CellTable
 
-__all__ = ["GAP_COLUMNS", "Break", "Fold", "FoldedLog"]
+__all__ = ["GAP_COLUMNS", "MARKER_COLUMNS", "Break", "Fold", "FoldedLog"]
 
 GAP_COLUMNS: Final = ("first_offset", "last_offset", "position")
+MARKER_COLUMNS: Final = ("marker_offset", "marker_timestamp")
 
 _ROOM: Final = 264  # finished rows until they are packed, at first
 _MOST_ROOM: Final = 4104
@@ -76,8 +78,9 @@ class FoldedLog:
 
     `finished` are its ended transactions by ``EXTENT_COLUMNS``, each log's and producer's in log order, `opened` those
     still open. `producers` are rows by ``PRODUCER_COLUMNS``, sorted, `gaps` by ``GAP_COLUMNS``, `leader_epochs`
-    (epoch, first offset) where it changes, `unreadable_markers` (offset, position, size). Offsets are None without a
-    batch; times are in ms, -1 for none.
+    (epoch, first offset) where it changes, `unreadable_markers` (offset, position, size). Of a share of the producers
+    `others` are the markers of all producers that are the first, the last, or next to an open transaction's begin, by
+    ``MARKER_COLUMNS``. Offsets are None without a batch; times are in ms, -1 for none.
     """
 
     finished: Packed
@@ -96,24 +99,62 @@ class FoldedLog:
     newest: int
     newest_broker: int
     cleaned: bool
+    others: Columns = field(default_factory=lambda: Columns.empty(MARKER_COLUMNS))
 
     @property
     def extents(self) -> Packed:
         """Return the transactions, open ones last."""
         return self.finished.with_rows(self.opened)
 
-    def share(self, number: int, of: int) -> FoldedLog:
-        """Return the stretch with the transactions, producers and breaks of every `of`-th producer id alone."""
+    def share(self, share: Share) -> FoldedLog:
+        """Return the stretch with the transactions, producers and breaks of a share of the producers alone.
+
+        For the log as a whole it has all but the ended transactions that nothing about other ones depends on.
+        """
+        if share.is_all:
+            return self
+        if share.of_log:
+            return replace(self, finished=_entangled(self.finished))
         finished = Packed(EXTENT_COLUMNS)
         for rows in self.finished.blocks():
-            finished.append(rows.take(rows["producer_id"] % of == number))
+            finished.append(rows.take(share.has(rows["producer_id"])))
         return replace(
             self,
             finished=finished,
-            opened=self.opened.take(self.opened["producer_id"] % of == number),
-            producers=self.producers.take(self.producers["producer_id"] % of == number),
-            breaks=[found for found in self.breaks if found.producer_id % of == number],
+            opened=self.opened.take(share.has(self.opened["producer_id"])),
+            producers=self.producers.take(share.has(self.producers["producer_id"])),
+            others=self._markers_around(),
+            breaks=[found for found in self.breaks if found.producer_id % share.of == share.number],
         )
+
+    def _markers_around(self) -> Columns:
+        """Return the first and the last marker, and those next to the begins of open transactions."""
+        rows = self.finished.columns(*MARKER_COLUMNS)
+        order = np.argsort(rows["marker_offset"], kind="stable")
+        if not len(order):
+            return Columns.empty(MARKER_COLUMNS)
+        at = np.searchsorted(rows["marker_offset"][order], self.opened["first_offset"])
+        wanted = np.unique(np.clip(np.concatenate([[0, len(order) - 1], at - 1, at]), 0, len(order) - 1))
+        return rows.chosen(order[wanted], MARKER_COLUMNS)
+
+
+def _entangled(finished: Packed) -> Packed:
+    """Return the aborted transactions, those that were open when one was aborted, and each producer's first.
+
+    A producer's first row may continue a transaction from before this stretch; all others begin and end in it. Which
+    offset was the last stable one after an ABORT marker depends on no other transaction.
+    """
+    about = finished.columns("producer_id", "first_offset", "marker_type", "marker_offset")
+    aborted = about["marker_type"] == loops.ABORT
+    markers = np.sort(about["marker_offset"][aborted])
+    begun = np.searchsorted(markers, about["first_offset"], "right")
+    kept = aborted | ((about["first_offset"] != NONE) & (begun < np.searchsorted(markers, about["marker_offset"])))
+    kept[np.unique(about["producer_id"], return_index=True)[1]] = True
+    some, at = Packed(EXTENT_COLUMNS), 0
+    for rows in finished.blocks():
+        some.append(rows.take(kept[at : at + len(rows)]))
+        at += len(rows)
+    return some
 
 
 class Fold:

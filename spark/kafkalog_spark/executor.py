@@ -33,6 +33,7 @@ from kafkalog.auditing.transactions import LogSummary, Surroundings, conflict_fi
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.chunk import Limits
 from kafkalog.log.storage_options import StorageOptions
+from kafkalog.txn.shares import shares_of
 from kafkalog_spark import tasks
 
 __all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]
@@ -127,10 +128,10 @@ class SparkExecutor:
         where = [
             (log.group, share, log.number, -1, -1, "log", 0, -1, -1, 0, None, write_place(log))
             for log in logs
-            for share in range(log.shares)
+            for share, _ in shares_of(log.shares)
         ]
         rows = scanned.frame.unionByName(self._frame(where, tasks.SCANNED))
-        groups = len({(log.group, share) for log in logs for share in range(log.shares)})
+        groups = len({(log.group, share) for log in logs for share in shares_of(log.shares)})
         size = sum(log.directory.size for log in logs)
         number = max(1, min(groups, max(8, size // _JUDGE_BYTES)))
         keys = ("group", "share", "log", "split_no", "row_no")

@@ -51,6 +51,7 @@ from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit import FINDINGS, GAPS
 from kafkalog.tables.notable import NOTABLE
 from kafkalog.txn.columns import Columns, Packed
+from kafkalog.txn.shares import Share, shares_of
 
 __all__ = [
     "CONFLICTS",
@@ -138,10 +139,10 @@ def _scanned(place: SegmentPlace, limits: Limits, *, hashed: bool) -> Iterator[R
         assert not len(whole.states)  # only the state topic's are read
     first = (place.segment.size, stretch.newest, stretch.newest_broker, len(whole.findings))
     checksum = sha256_of(place.segment) if hashed else None
-    for share in range(place.shares):
-        about: Row = (*first, checksum) if share == 0 else _NOTHING
-        where = (place.group, share, place.log_number, place.split_no)
-        for number, message in enumerate(scan_messages(whole.share(share, place.shares), _MESSAGE_ROWS)):
+    for share in shares_of(place.shares):
+        about: Row = (*first, checksum) if share.number == 0 else _NOTHING
+        where = (place.group, share.number, place.log_number, place.split_no)
+        for number, message in enumerate(scan_messages(whole.share(share), _MESSAGE_ROWS)):
             yield (*where, number, "rows" if number else "scan", *(_NOTHING if number else about), message)
 
 
@@ -191,8 +192,10 @@ class Judge:
                 scans[number] = joined(content[1:])
             yield from rows_of(self.judged(share, logs, scans), JUDGED)
 
-    def judged(self, share: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]]) -> Iterator[Row]:
-        cluster = logs[0].cluster
+    def judged(
+        self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]]
+    ) -> Iterator[Row]:
+        cluster, share = logs[0].cluster, Share(number, logs[0].shares)
         found = judge_partition(logs, scans, self.around[cluster], share)
         numbers = [log.number for log in logs]
         sizes: Counter[str] = Counter()
@@ -200,11 +203,11 @@ class Judge:
             for batch in self._batches(table, share, found):
                 content = _ipc(batch)
                 sizes[table] += len(content)
-                yield (table, cluster, share, batch.num_rows, content)
+                yield (table, cluster, number, batch.num_rows, content)
         for row in self._keys(cluster, numbers, found):
             sizes["keys"] += len(row[-1])
             yield row
-        yield from self._summaries(cluster, share, numbers, found, sizes)
+        yield from self._summaries(cluster, number, numbers, found, sizes)
 
     def _keys(self, cluster: int, numbers: list[int], found: Judgement) -> Iterator[Row]:
         for log, number in zip(found.logs, numbers, strict=True):
@@ -227,14 +230,14 @@ class Judge:
             codes.update(log.findings.counts())
         yield ("counts", cluster, share, 0, write_counts(codes, sizes))
 
-    def _batches(self, table: str, share: int, found: Judgement) -> Iterator[pa.RecordBatch]:
+    def _batches(self, table: str, share: Share, found: Judgement) -> Iterator[pa.RecordBatch]:
         if table == EXPLAINED:
             of_logs = (row for log in found.logs for row in finding_rows(log.findings, log.node.node_id))
             rows = filter(needed, chain(finding_rows(found.findings), of_logs))
             yield from arrow_batches(rows, arrow_schema(FINDINGS))
             return
         if table == LOST:
-            gaps = () if share else chain.from_iterable(gap_rows(log.partition) for log in found.logs)
+            gaps = chain.from_iterable(gap_rows(log.partition) for log in found.logs if share.of_log)
             yield from arrow_batches(filter(is_lost, gaps), arrow_schema(GAPS))
             return
         if table == NOTABLE.name:
@@ -242,8 +245,8 @@ class Judge:
             return
         if table == "findings":
             yield from arrow_batches(finding_rows(found.findings), arrow_schema(TABLES[table]))
-        if table == "gaps" and share:
-            return  # they are the log's, whoever wrote in it
+        if table == "gaps" and not share.of_log:
+            return  # whoever wrote in the log
         for log in found.logs:
             yield from log_batches(log, table)
 

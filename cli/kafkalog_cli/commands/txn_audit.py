@@ -16,6 +16,7 @@ from kafkalog.narrowing import Narrowing
 from kafkalog.quantities import Ago
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
+from kafkalog.tables.incidents import INCIDENTS
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
@@ -102,6 +103,7 @@ def txn_audit(
     if form in REPORT_FORMS and (tables or columns or state):
         raise click.UsageError(f"--format {form} has all tables: choose partitions and ids, not tables or rows.")
     folder = target.is_folder(form)
+    told = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
     if folder and columns:
         raise click.UsageError("--columns works only with rows as text; readers of Parquet choose columns themselves.")
     if _PRODUCERLESS in tables and narrowing.of_producers:
@@ -146,7 +148,7 @@ def txn_audit(
             paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
         )  # fmt: skip
         print(summary.verdict())
-    elif form in REPORT_FORMS or (form == "table" and not tables and not everything and not state):
+    elif form in REPORT_FORMS or (form == "table" and not everything and not state and (not tables or told)):
         from kafkalog.reports import source_of
         from kafkalog_cli.render.parquet import files_of
         from kafkalog_cli.render.reports import write_form
@@ -158,14 +160,14 @@ def txn_audit(
         with target.stream(paths) as stream:
             write_form(
                 form, source_of(found, summary), origin, stream, zone=zone, style=style(target.on_terminal),
-                findings=findings,
+                findings=findings, every=told,
             )  # fmt: skip
     else:
         with target.stream(paths) as stream:
             if form == "table" and not tables and not everything:
                 stream.write(f"{summary.verdict()}\n\n".encode("utf-8", "surrogateescape"))
                 tables = ("transactions",)  # --state chooses some of them
-            _write(found, summary, form, stream, tables, columns, chosen, target=target)
+            _write(found, summary, form, stream, tables, columns, chosen, target=target, zone=zone)
     if target.path is not None and not folder:
         print(summary.verdict())
     return status
@@ -173,13 +175,15 @@ def txn_audit(
 
 def _write(
     found: Audit, summary: Summary, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...],
-    chosen: _Filter, *, target: Target,
+    chosen: _Filter, *, target: Target, zone: Zone,
 ) -> None:  # fmt: skip
     from kafkalog.auditing.incidents import rows_of_audit
     from kafkalog_cli.render.sinks import sink_of, write_summary
 
     wanted = tables or SHOWN
-    sink = sink_of(form, stream, columns, wanted, terminal=target.on_terminal, csv_safe=target.csv_safe)
+    sink = sink_of(
+        form, stream, columns, wanted, terminal=target.on_terminal, csv_safe=target.csv_safe, zone=zone
+    )  # fmt: skip
     if not tables:
         write_summary(sink, summary.row())
     for table in AUDIT_TABLES:

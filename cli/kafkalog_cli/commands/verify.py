@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from kafkalog import Limits, Severity
+from kafkalog.tables.incidents import INCIDENTS
 from kafkalog.tables.replicas import REPLICAS
 from kafkalog.tables.verify import VERIFY_TABLES
 from kafkalog_cli.help import GroupedCommand
@@ -111,10 +112,11 @@ def verify(
         print(summary.verdict())
         return status
     with target.stream(paths) as stream:
-        if form in _REPORTS or (form == "table" and not tables and not everything):
+        told = tables == (INCIDENTS.name,) and not columns  # a table of them has no room for what happened
+        if form in _REPORTS or (form == "table" and not everything and (not tables or told)):
             _write_report(found, form, target, stream, paths, started, zone=zone, findings=findings)
         else:
-            _write(found, form, stream, tables, columns, target=target)
+            _write(found, form, stream, tables, columns, target=target, zone=zone)
     if target.path is not None:
         print(summary.verdict())
     return status
@@ -150,12 +152,14 @@ def _write_report(
 
 def _write(
     found: Verification, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...], *,
-    target: Target,
+    target: Target, zone: Zone,
 ) -> None:  # fmt: skip
     from kafkalog_cli.render.sinks import sink_of, write_summary
 
     wanted = tables or _NAMES
-    sink = sink_of(form, stream, columns, wanted, terminal=target.on_terminal, csv_safe=target.csv_safe)
+    sink = sink_of(
+        form, stream, columns, wanted, terminal=target.on_terminal, csv_safe=target.csv_safe, zone=zone
+    )  # fmt: skip
     if not tables:
         write_summary(sink, found.summary().row())
     for table, rows in _rows(found, wanted):

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kafkalog.escape import escape
 from kafkalog_cli.render.zone import Zone
 
-__all__ = ["INFORMATIVE", "by_severity", "incident_lines", "incident_markdown", "informative_words"]
+__all__ = ["INFORMATIVE", "by_severity", "incident_lines", "incident_markdown", "informative_words", "wrapped"]
 
 Row = Mapping[str, Any]
 
@@ -33,19 +33,20 @@ def incident_lines(row: Row, *, zone: Zone, width: int | None, color: bool) -> I
     """Yield an incident's lines, at most a screen of them; a command is never wrapped, so that it can be copied."""
     head = f"{row['severity'].upper()}: {zone.prose(escape(row['title']))}"
     begin, end = (_COLORS[row["severity"]], "\x1b[0m") if color else ("", "")
-    yield from (f"{begin}{line}{end}" for line in _wrapped(head, "", "  ", width))
+    yield from (f"{begin}{line}{end}" for line in wrapped(head, "", "  ", width))
     for label, text in _facts(row, zone):
-        yield from _wrapped(zone.prose(escape(text)), f"  {label:<{_LABEL}}", " " * (_LABEL + 2), width)
+        yield from wrapped(zone.prose(escape(text)), f"  {label:<{_LABEL}}", " " * (_LABEL + 2), width)
     for event in _some(row["events"] or ()):
         if isinstance(event, str):
             yield f"    {event}"
             continue
         when = "" if event["time_ms"] is None else f"{zone.time(event['time_ms'])}  "
-        yield from _wrapped(when + zone.prose(escape(f"{event['what']}{_place(event)}")), "    ", "      ", width)
-    for name, said in (row["consumers"] or {}).items():
-        yield from _wrapped(zone.prose(escape(said)), f"  {name}: ", "    ", width)
+        said = _place(event).lstrip() if event["what"] in row["title"] else f"{event['what']}{_place(event)}"
+        yield from wrapped(when + zone.prose(escape(said)), "    ", "      ", width)
+    for name, said in _consumers(row):
+        yield from wrapped(zone.prose(escape(said)), f"  {name}: ", "    ", width)
     for number, step in enumerate(row["next_steps"] or (), 1):
-        yield from _wrapped(zone.prose(escape(step["text"])), f"  {number}. ", "     ", width)
+        yield from wrapped(zone.prose(escape(step["text"])), f"  {number}. ", "     ", width)
         if step["command"]:
             yield f"     {escape(step['command'])}"
 
@@ -53,7 +54,7 @@ def incident_lines(row: Row, *, zone: Zone, width: int | None, color: bool) -> I
 def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
     yield "kind", ", ".join(word for word in (row["kind"], row["cause"], row["certainty"]) if word)
     if row["since_ms"] is not None:
-        until = "" if row["until_ms"] is None else f" until {zone.time(row['until_ms'])}"
+        until = "" if row["until_ms"] in (None, row["since_ms"]) else f" until {zone.time(row['until_ms'])}"
         clock = " (the producer's own clock)" if row["since_clock"] == "producer" else ""
         yield "since", f"{zone.time(row['since_ms'])}{clock}{until}"
     where = _listed(row["partitions"], row["partitions_total"])
@@ -65,12 +66,22 @@ def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
         yield "where", where
     who = [_listed(row["transactional_ids"], row["transactional_ids_total"])]
     producers = _listed(row["producer_ids"], row["producer_ids_total"])
-    who.append(producers and f"producer {producers}")
+    who.append(producers and f"producer{'s' * (len(row['producer_ids']) > 1)} {producers}")
     if any(who):
         yield "who", "; ".join(filter(None, who))
     if row["lost_records"] is not None:
         kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
-        yield "lost", f"{row['lost_records']} records" + (f"; copies: {', '.join(kept)}" if kept else "")
+        lost = f"{row['lost_records']} record{'s' * (row['lost_records'] != 1)}"
+        yield "lost", lost + (f"; copies: {', '.join(kept)}" if kept else "")
+
+
+def _consumers(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield what consumers get, once where the isolation level makes no difference."""
+    by_level = row["consumers"] or {}
+    if len(by_level) > 1 and len(set(by_level.values())) == 1:
+        yield "consumers", next(iter(by_level.values()))
+    else:
+        yield from by_level.items()
 
 
 def _offsets(first: int, last: int | None) -> str:
@@ -99,7 +110,8 @@ def _place(event: Row) -> str:
     return f" [{'/'.join(event['file'].rsplit('/', _PARTS)[-_PARTS:])}{offset}]"
 
 
-def _wrapped(text: str, first: str, others: str, width: int | None) -> list[str]:
+def wrapped(text: str, first: str, others: str, width: int | None) -> list[str]:
+    """Wrap a text at its words, without a width not at all."""
     if width is None:
         return [first + text]
     return textwrap.wrap(
@@ -126,7 +138,7 @@ def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
     yield ""
     for label, text in _facts(row, zone):
         yield f"- **{label}**: {_literal(text)}"
-    for name, said in (row["consumers"] or {}).items():
+    for name, said in _consumers(row):
         yield f"- **{name}**: {_literal(said)}"
     if row["events"]:
         yield ""

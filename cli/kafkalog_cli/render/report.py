@@ -13,12 +13,14 @@ from kafkalog_cli.render.incidents import (
     incident_lines,
     incident_markdown,
     informative_words,
+    wrapped,
 )
 from kafkalog_cli.render.zone import Zone
 
 __all__ = ["MORE", "Report", "write_findings", "write_markdown", "write_report"]
 
 MORE: Final = "All rows: --all, or --format ndjson. What a word means: kafkalog explain WORD."
+MORE_COUNTED: Final = "One by one: --table incidents. All rows: --all. A word: kafkalog explain WORD."
 _VERDICTS: Final = {"OK": "\x1b[1;32m", "SUSPICIOUS": "\x1b[1;33m", "WRONG": "\x1b[1;31m", "INCOMPLETE": "\x1b[1;31m"}
 
 Row = Mapping[str, Any]
@@ -26,17 +28,21 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a report says; `findings` are those that it prints besides the incidents."""
+    """What a report says; `findings` are those that it prints besides the incidents.
+
+    With `every` no incident is only counted.
+    """
 
     verdict: str
     totals: str
     incidents: Sequence[Row]
     findings: Iterable[Row]
+    every: bool = False
 
     @property
     def drawn(self) -> list[Row]:
         """Return the incidents that are drawn, worst first; what happens all day in a healthy cluster is counted."""
-        return by_severity(row for row in self.incidents if row["kind"] not in INFORMATIVE)
+        return by_severity(row for row in self.incidents if self.every or row["kind"] not in INFORMATIVE)
 
     @property
     def counted(self) -> str:
@@ -52,14 +58,15 @@ def write_report(
     """Write the report as text; `more` writes what comes before the totals."""
     word, colon, rest = report.verdict.partition(":")
     verdict = f"{_VERDICTS.get(word, '')}{word}\x1b[0m{colon}{rest}" if color else report.verdict
-    _write(stream, [verdict])
+    _write(stream, wrapped(verdict, "", "  ", width))
     for row in report.drawn:
         _write(stream, ["", *incident_lines(row, zone=zone, width=width, color=color)])
     _write(stream, [""] * bool(report.drawn))
     write_findings(report.findings, stream, zone)
     if more is not None:
         more(stream)
-    _write(stream, [report.counted, MORE])
+    _write(stream, wrapped(report.counted, "", "  ", width))
+    _write(stream, [MORE_COUNTED if len(report.drawn) < len(report.incidents) else MORE])
 
 
 def write_markdown(report: Report, stream: BinaryIO, *, zone: Zone) -> None:

@@ -17,27 +17,28 @@ _FORMS: Final[Mapping[str, Callable[[AuditSource], Iterable[bytes]]]] = {
 }  # fmt: skip
 
 
-def report_of(source: AuditSource, *, findings: bool = False) -> Report:
+def report_of(source: AuditSource, *, findings: bool = False, every: bool = False) -> Report:
     """Return what a report of an audit says; with `findings` also each of them that is above a note.
 
     Without, nothing is missing: each finding above a note is in an incident.
     """
     incidents = list(source.rows("incidents"))
-    every = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
-    return Report(source.verdict, source.totals, incidents, every)
+    rows = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
+    return Report(source.verdict, source.totals, incidents, rows, every)
 
 
 def write_form(
     form: str, source: AuditSource, origin: Callable[[], Mapping[str, Any]], stream: BinaryIO, *, zone: Zone,
-    style: Style, findings: bool = False, more: Callable[[BinaryIO], None] | None = None,
+    style: Style, findings: bool = False, every: bool = False, more: Callable[[BinaryIO], None] | None = None,
 ) -> None:  # fmt: skip
     """Write an audit as a report for people (``table``, ``markdown``, ``html``) or for another program.
 
-    `origin` gives what ``provenance.json`` has, and is called only for what shows it; `more` writes what a text has
+    With `every` a report draws also what happens in healthy clusters. `origin` gives what ``provenance.json`` has, and
+    is called only for what shows it; `more` writes what a text has
     before its totals.
     """
     if form == "table":
-        write_report(report_of(source, findings=findings), stream, zone=zone, more=more, **style)
+        write_report(report_of(source, findings=findings, every=every), stream, zone=zone, more=more, **style)
     elif form == "markdown":
         write_markdown(report_of(source, findings=findings), stream, zone=zone)
     else:

@@ -11,6 +11,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.audit import SUMMARY
 from kafkalog_cli.render.rows import BlockSink, CsvSink, JsonSink, NdjsonSink
 from kafkalog_cli.render.table import TableSink
+from kafkalog_cli.render.zone import UTC, Zone
 
 __all__ = ["Style", "sink_of", "style", "write_summary"]
 
@@ -44,6 +45,7 @@ def sink_of(
     *,
     terminal: bool,
     csv_safe: bool = False,
+    zone: Zone = UTC,
 ) -> BlockSink:
     """Return the sink for `form` of a command that has these tables; csv, Arrow and Parquet have the first."""
     if form == "ndjson":
@@ -56,4 +58,4 @@ def sink_of(
         return arrow_stream(form, stream, columns, tables[0], ())
     if form == "csv":
         return CsvSink(stream, columns, TABLES[tables[0]], escaped=terminal, safe=csv_safe)
-    return TableSink(stream, columns, **style(terminal))
+    return TableSink(stream, columns, zone=zone, **style(terminal))

@@ -1,7 +1,8 @@
 """Tables for people: text in columns, as wide as needed in a file, at most as wide as the terminal on one.
 
 A column with the same value in every row is shown once above the table. On a terminal that is too narrow, texts are
-shortened first, then columns are left out and named; a number is shown whole or not at all.
+shortened first, then columns are left out and named: those that a table's `answers` do not name, the last one first,
+then these from their end. A number, a time or one of a column's words is shown whole or not at all. Times are ISO-8601.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Any, BinaryIO, Final
 from kafkalog.escape import escape
 from kafkalog.log.blocks import Rows
 from kafkalog.log.records import ROOM
-from kafkalog.tables import TABLES, Table
+from kafkalog.tables import TABLES, Column, Table
 from kafkalog_cli.render.cells import as_json
 from kafkalog_cli.render.rows import ChosenColumns
+from kafkalog_cli.render.zone import UTC, Zone
 
 __all__ = ["TableSink"]
 
@@ -37,8 +39,11 @@ class TableSink:
     spaced = False
     _ROWS = 10_000  # of a part
 
-    def __init__(self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None) -> None:
+    def __init__(
+        self, stream: BinaryIO, columns: Sequence[str], *, color: bool, width: int | None, zone: Zone = UTC,
+    ) -> None:  # fmt: skip
         self._stream = stream
+        self._zone = zone
         self._columns = ChosenColumns(columns)
         self._color = color
         self._width = width
@@ -83,13 +88,15 @@ class TableSink:
         lines = [self._strong(heading)]
         same, columns = [], []
         for i in self._columns.of(table):
-            if len(rows) > 1 and all(row[i] == rows[0][i] for row in rows):
-                same.append(f"{table.names[i]} {_cell(rows[0][i])}")
+            column = table.columns[i]
+            answers = column.name in table.answers  # it is where people look for it, whatever the rows are
+            if len(rows) > 1 and not answers and all(row[i] == rows[0][i] for row in rows):
+                same.append(f"{column.name} {_time(rows[0][i], self._zone) if column.is_time else _cell(rows[0][i])}")
             else:
-                columns.append(_Column(table.names[i], table.columns[i].type, [row[i] for row in rows]))
+                columns.append(_Column(column, [row[i] for row in rows], self._zone))
         if same:
             lines += self._folded(f"in every row{' of this part' * (table.name in self._drawn)}: {', '.join(same)}")
-        left_out = [] if self._width is None else _fit(columns, self._width)
+        left_out = [] if self._width is None else _fit(columns, self._width, table.answers)
         if left_out:
             lines += self._folded(
                 f"left out, as the terminal is too narrow: {', '.join(left_out)};"
@@ -117,10 +124,13 @@ class TableSink:
 class _Column:
     """A column's cells as text, the heading first, and its widths: largest, smallest and current."""
 
-    def __init__(self, name: str, kind: str, values: list[Any]) -> None:
-        self.name = name
-        self.is_number = kind.startswith("int")
-        if self.is_number:
+    def __init__(self, column: Column, values: list[Any], zone: Zone) -> None:
+        self.name = name = column.name
+        self.is_number = column.type.startswith("int")
+        if column.is_time:
+            self.cells = [name, *(_time(value, zone) for value in values)]
+            self.widest = self.width = max(map(len, self.cells))
+        elif self.is_number:
             self.cells = [name, *("-" if value is None else str(value) for value in values)]
             self.widest = self.width = max(map(len, self.cells))
         else:
@@ -128,7 +138,7 @@ class _Column:
             self.cells = [name, *(_text(value, texts) for value in values)]
             self.widest = self.width = max(map(_width, {*self.cells}))
         self.narrowest = self.widest
-        if not self.is_number and self.widest > _SHORT:
+        if not self.is_number and not column.words and self.widest > _SHORT:
             self.narrowest = max(
                 _SHORT, len(name), max((len(cell) for cell in self.cells if _NUMBER.fullmatch(cell)), default=0)
             )
@@ -141,7 +151,7 @@ class _Column:
         return [padded[cell] for cell in self.cells]
 
 
-def _fit(columns: list[_Column], width: int) -> list[str]:
+def _fit(columns: list[_Column], width: int, answers: Sequence[str]) -> list[str]:
     """Make columns narrow enough for `width`; returns the names of those that it removes."""
     left_out = []
 
@@ -149,7 +159,7 @@ def _fit(columns: list[_Column], width: int) -> list[str]:
         return 1 + sum(column.narrowest + len(_BETWEEN) for column in columns) - len(_BETWEEN)
 
     while len(columns) > 1 and needed() > width:
-        goes = next((column for column in reversed(columns) if column.name not in _LAST_TO_GO), columns[-1])
+        goes = max(enumerate(columns), key=lambda one: _rank(one[1].name, one[0], answers))[1]
         columns.remove(goes)
         left_out.append(goes.name)
     room = max(width - needed(), 0)
@@ -157,6 +167,21 @@ def _fit(columns: list[_Column], width: int) -> list[str]:
         column.width = min(column.widest, column.narrowest + room // (len(columns) - number))
         room -= column.width - column.narrowest
     return left_out[::-1]
+
+
+def _rank(name: str, number: int, answers: Sequence[str]) -> tuple[int, int]:
+    """Return how early a column goes, the largest first."""
+    if name in answers:
+        return 0, answers.index(name)
+    return (1 if name in _LAST_TO_GO else 2), number
+
+
+def _time(value: Any, zone: Zone) -> str:
+    """Return a time in ISO-8601; a number that no calendar has stays one."""
+    if not isinstance(value, int):
+        return "-"
+    written = zone.time(value)
+    return str(value) if written.startswith("@") else written
 
 
 def _total(name: str, count: int) -> str:

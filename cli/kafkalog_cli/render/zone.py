@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC as _UTC
+from datetime import datetime, tzinfo
 from typing import Final
 
 from kafkalog.format.times import iso
 
-__all__ = ["Zone"]
+__all__ = ["UTC", "Zone"]
 
 _TIME: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -39,4 +40,7 @@ class Zone:
             moment = datetime.fromisoformat(written)
         except ValueError:  # an id that only looks like a time
             return written
-        return moment.replace(tzinfo=UTC).astimezone(self.zone).isoformat(timespec="milliseconds")
+        return moment.replace(tzinfo=_UTC).astimezone(self.zone).isoformat(timespec="milliseconds")
+
+
+UTC: Final = Zone()

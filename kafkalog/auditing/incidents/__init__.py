@@ -5,7 +5,7 @@ It answers: which findings have one cause, and what is the story across logs, co
 
 from __future__ import annotations
 
-from kafkalog.auditing.incidents.held import items_of_space, join_incidents
+from kafkalog.auditing.incidents.held import items_of_judged, items_of_space, join_incidents
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import Known, is_lost, known_of_audit, known_of_files, known_of_tables, needed
 from kafkalog.auditing.incidents.rows import (
@@ -25,6 +25,7 @@ __all__ = [
     "incidents_of_audit",
     "incidents_of_verification",
     "is_lost",
+    "items_of_judged",
     "items_of_space",
     "join_incidents",
     "known_of_audit",

@@ -9,10 +9,10 @@ from shlex import quote
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Kept, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
-from kafkalog.auditing.incidents.opened import Open, open_transactions
+from kafkalog.auditing.incidents.opened import Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
-from kafkalog.auditing.incidents.stopped import abort_steps, describe
+from kafkalog.auditing.incidents.stopped import describe
 from kafkalog.auditing.incidents.words import capital, many, offsets
 from kafkalog.format.times import iso
 
@@ -140,7 +140,9 @@ def _incident(known: Known, key: tuple[object, ...], together: Sequence[_Loss]) 
     _offsets_of(incident)
     incident.consumers = _consumers(incident, hanging=bool(hanging))
     incident.title = _title(incident, together, told)
-    incident.steps = _steps(incident, together, hanging)
+    if incident.certainty != "proved":
+        incident.title += " Transactions that it left open may have ended after this copy."
+    incident.steps = _steps(known, incident, together, hanging)
     return incident
 
 
@@ -174,10 +176,10 @@ def _elected(place: str, election: Unclean) -> Iterator[Event]:
         f"Broker {election.leader} became leader of {place} (leader epoch {row['leader_epoch']}) without being in"
         f" sync.{was}"
     )
-    yield Event(row["since_ms"], "broker", row["log"], row["offset"], what)
     lost = next((one for one in election.before if one["change"] == "leader-lost"), None)
     if lost is not None:
         yield Event(lost["since_ms"], "broker", lost["log"], lost["offset"], f"{place} lost its leader.")
+    yield Event(row["since_ms"], "broker", row["log"], row["offset"], what)
 
 
 def _tell_fork(known: Known, incident: Incident, loss: _Loss, fork: Row, rows: Sequence[Row], told: list[str]) -> int:
@@ -257,7 +259,12 @@ def _title(incident: Incident, together: Sequence[_Loss], told: Sequence[str]) -
     return f"{title}: what the old leader had not replicated is lost."
 
 
-def _steps(incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
+def _is_given(known: Known, together: Sequence[_Loss], broker: int) -> bool:
+    """Say whether a broker's copies of the partitions are among the inputs."""
+    return all(any(log["node_id"] == str(broker) for log in known.replicas.get(loss.place, ())) for loss in together)
+
+
+def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
     steps = []
     for kept in incident.kept[:_EVENTS]:
         text = (
@@ -274,7 +281,13 @@ def _steps(incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -
         )
     if not incident.kept:
         before = next((one.last_in_sync for loss in together for one in loss.elections if one.last_in_sync), None)
-        if before is not None:
+        if before is not None and _is_given(known, together, before["leader"]):
+            steps.append(
+                Step(f"Look for a copy or a backup of broker {before['leader']}'s directory from before it followed the"
+                     " new leader: it led before, and what is given of it has been truncated since. Write again what is"
+                     " still wanted: no command puts it back.")
+            )  # fmt: skip
+        elif before is not None:
             steps.append(
                 Step(f"Read the directory of broker {before['leader']}, which led before, together with these: it may"
                      " hold what was lost. Copy it before that broker starts.", "kafkalog txn-audit DIR OLD_LEADER_DIR")

@@ -8,6 +8,7 @@ from shlex import quote
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.leaders import leaderless_at
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.words import many, offsets
@@ -118,13 +119,15 @@ def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
         incident.transactional_ids.add(decision["transactional_id"])
         who = f"{decision['transactional_id']} (producer {finding['producer_id']})"
         incident.events.append(_decided(incident, finding, decision, who))
+        incident.events += _without_leader(known, finding, decision)
     for one, its in some[:_MOST]:
         time = None if its is None else its["marker_timestamp_ms"]
         incident.events.append(Event(time, "broker", one["file"], one["offset"], one["message"]))
     where, when = incident.where(), "" if incident.since is None else f" at {iso(incident.since.time)}"
     if lost:
         incident.first_offset = incident.last_offset = None
-        incident.title = f"A committed transaction of {who} is missing in {where}: the log has no marker of it."
+        gone = "is missing" if incident.certainty == "proved" else "may be missing"
+        incident.title = f"A committed transaction of {who} {gone} in {where}: the log has no marker of it."
         gone = "They get the transaction's records in its other partitions, but none here."
         incident.consumers = Consumers(gone, gone)
         incident.steps = [
@@ -138,6 +141,8 @@ def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     how = "committed" if finding["needed"] == "committed" else "aborted"
     but = f"it was {how} in another partition" if decision is None else f"the coordinator {how} their transaction"
     verb = "was" if incident.records == 1 else "were"
+    if incident.certainty != "proved":
+        verb = "may have been"
     incident.title = f"{records} of {who} in {where}{place} {verb} {finding['found']}{when}, although {but}."
     if aborted:
         incident.consumers = Consumers(
@@ -165,6 +170,26 @@ def _decided(incident: Incident, finding: Row, decision: Row, who: str) -> Event
     return Event(decision["last_update_timestamp_ms"], "broker", decision["log"], decision["offset"], what)
 
 
+def _decisions_before(known: Known, finding: Row, time: int) -> Iterator[Row]:
+    """Yield a producer's newest decisions on transactions of a partition before a time (ms)."""
+    place = f"{finding['topic']}-{finding['partition']}"
+    for state in ("prepare_commit", "prepare_abort"):
+        steps = known.decisions.get((finding["producer_id"], state, place), [])
+        at = bisect_left(steps, time, key=lambda step: step["last_update_timestamp_ms"])
+        yield from steps[max(0, at - 2) : at]
+
+
+def _without_leader(known: Known, finding: Row, *decisions: Row) -> Iterator[Event]:
+    """Say which times without a leader kept the markers of decisions away."""
+    rows = known.leadership.get((finding["topic"], finding["partition"]), ())
+    for decision in decisions:
+        decided = decision["last_update_timestamp_ms"]
+        without = leaderless_at(rows, decided)
+        if without is not None:
+            event, who = without.event(), decision["transactional_id"]
+            yield event._replace(what=f"{event.what} A decision for {who} came {decided - without.since} ms later.")
+
+
 def _read(finding: Row, row: Row | None, why: str) -> Step:
     command = (
         f"kafkalog dump --format ndjson --table records --producer-id {finding['producer_id']}"
@@ -184,6 +209,7 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
             Event(row["first_timestamp_ms"], "producer", finding["file"], row["first_offset"], begin)
         )
         incident.events.append(Event(time, "broker", finding["file"], row["marker_offset"], finding["message"]))
+        incident.events += _without_leader(known, finding, *_decisions_before(known, finding, time))
     else:
         incident.events += (
             Event(None, "broker", one["file"], one["offset"], one["message"]) for one, _ in some[:_MOST]
@@ -193,12 +219,12 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     where = incident.where()
     place = f" at {offsets(incident.first_offset, incident.last_offset)}" if incident.first_offset is not None else ""
     when = "" if incident.since is None else f" at {iso(incident.since.time)}"
+    verb = "were" if incident.certainty == "proved" else "may have been"
     incident.title = (
-        f"Late records of {who} in {where}{place} were {fate}{when} by the marker of the producer's next transaction."
+        f"Records of an older epoch of {who} in {where}{place} {verb} {fate}{when} by the marker of the producer's next"
+        " transaction."
     )
     gets = "They get them" if fate == "committed" else "They skip them"
-    incident.consumers = Consumers(
-        f"{gets}: the late records were {fate} with the next transaction.", "They get all records."
-    )
+    incident.consumers = Consumers(f"{gets}: they were {fate} with the next transaction.", "They get all records.")
     incident.steps = [_read(finding, row, "Check whether the records of the older epoch should be there")]
     return incident

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step
 from kafkalog.auditing.incidents.rows import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
-from kafkalog.auditing.space import Space, Weighed
+from kafkalog.auditing.space import Space, Weighed, judged_items
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incidents import INCIDENT_KINDS
 from kafkalog.findings import Finding, Severity
@@ -17,7 +17,7 @@ from kafkalog.tables import Table
 from kafkalog.tables.incidents import INCIDENTS
 from kafkalog.tables.space import SPACE
 
-__all__ = ["items_of_space", "join_incidents"]
+__all__ = ["items_of_judged", "items_of_space", "join_incidents"]
 
 _KIND_OF: Final = {
     "cleaner-stopped": "cleaner-stopped",
@@ -48,13 +48,31 @@ def items_of_space(found: Space, tables: Collection[str]) -> Iterator[tuple[Tabl
         yield from ((INCIDENTS, one.row()) for one in incidents)
 
 
+def items_of_judged(
+    logs: Sequence[Weighed], tables: Collection[str]
+) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
+    """Yield the same of directories that were judged elsewhere, of the tables about single directories.
+
+    An open transaction's incident is not looked up.
+    """
+    incidents = _of_causes(logs)
+    yield from judged_items(logs, tables)
+    if INCIDENTS.name in tables:
+        yield from ((INCIDENTS, one.row()) for one in incidents)
+
+
 def join_incidents(found: Space) -> list[Incident]:
-    """Return the incidents of what holds bytes, and set each directory's; settings and what will go by itself are none.
+    """Return the incidents of what holds bytes, and set each directory's; a setting is none."""
+    return _of_causes(found.logs) + _of_transactions(found)
+
+
+def _of_causes(logs: Sequence[Weighed]) -> list[Incident]:
+    """Return an incident for each directory, or for all of one cause if they are many.
 
     A broker whose cleaner stopped is one incident, whatever number of partitions wait.
     """
     groups: dict[tuple[object, ...], list[Weighed]] = {}
-    for one in found.logs:
+    for one in logs:
         cause, directory = one.verdicts[0].cause, one.log.directory
         if cause in _KIND_OF:
             whole = cause == "cleaner-stopped"
@@ -69,7 +87,7 @@ def join_incidents(found: Space) -> list[Incident]:
             incidents.append(_incident(about, (None,), [one for key in keys for one in groups[key]]))
         else:
             incidents += [_incident(about, key[2:], groups[key]) for key in keys]
-    return incidents + _of_transactions(found)
+    return incidents
 
 
 def _of_transactions(found: Space) -> list[Incident]:

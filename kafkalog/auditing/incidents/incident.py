@@ -130,7 +130,7 @@ class Incident:
             records=self.records,
             lost_records=self.lost_records,
             kept_in=[one._asdict() for one in self.kept[:LISTED]],
-            events=[_event(one) for one in sorted(self.events, key=_moment)[:LISTED]],
+            events=[_event(one) for one in sorted(dict.fromkeys(self.events), key=_moment)[:LISTED]],
             consumers=self.consumers._asdict(),
             next_steps=[{"text": step.text[:_TEXT], "command": step.command} for step in self.steps],
             findings=self.findings[:_FINDINGS],
@@ -156,8 +156,10 @@ def _sentence(text: str) -> str:
 
 
 def _moment(event: Event) -> tuple[bool, int, int]:
-    """Order events by time; those without a time come first, as what was there before."""
-    return event.time is not None, event.time or 0, -1 if event.offset is None else event.offset
+    """Order events by time, at one time as the story has them; those without a time come first, by offset."""
+    if event.time is not None:
+        return True, event.time, 0
+    return False, 0, -1 if event.offset is None else event.offset
 
 
 def _event(event: Event) -> dict[str, Any]:

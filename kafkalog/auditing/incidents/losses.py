@@ -14,10 +14,10 @@ from typing import Final
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Kept, Step, listed
 from kafkalog.auditing.incidents.kinds import KIND_OF
 from kafkalog.auditing.incidents.known import Known, Place, Row
-from kafkalog.auditing.incidents.opened import Open, open_transactions
+from kafkalog.auditing.incidents.opened import Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
-from kafkalog.auditing.incidents.stopped import abort_steps, describe
+from kafkalog.auditing.incidents.stopped import describe
 from kafkalog.auditing.incidents.words import many, offsets
 
 __all__ = ["losses"]
@@ -39,7 +39,7 @@ _MISSING: Final = frozenset(
     }
 )
 _CUT: Final = frozenset({"log-cut-short", "checkpoint-ahead"})
-_NOT_SURE: Final = frozenset({"checkpoint-ahead", "offset-gap-unexplained", "sequence-broken"})
+_NOT_SURE: Final = frozenset({"checkpoint-ahead", "offset-gap-unexplained", "segments-alike", "sequence-broken"})
 
 
 # The fields of their batches are damaged, the offset among them.
@@ -179,6 +179,9 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     incident.producer_ids |= {row["producer_id"] for row in findings} - {None}
     _fill(known, incident, together)
     incident.title = _title(incident, together)
+    if hanging:
+        of = many(len(hanging), "transaction")
+        incident.title = f"{incident.title.rstrip('.')}. read_committed consumers wait for the markers of {of}."
     incident.consumers = _consumers(incident, first, waits=incident.consumers.read_committed if hanging else "")
     incident.steps = _steps(incident, first, hanging)
     return incident
@@ -230,12 +233,15 @@ def _title(incident: Incident, together: Sequence[_Loss]) -> str:
     if incident.kept:
         kept = f" A whole copy is on {listed(sorted({_node(one) for one in incident.kept}))}."
     if first.cause == "foreign-segment":
+        if first.certainty != "proved":
+            return f"Segments of {where} have the records of another partition: one of the two may be a copy.{kept}"
         return f"A segment of {where} is another partition's: its own records are missing there.{kept}"
     if first.unreadable:
         following = (
             f"; the next readable offset is {incident.last_offset + 1}" if incident.last_offset is not None else ""
         )
-        return f"{what} can't be read: bytes are damaged{following}.{kept}"
+        cannot = "can't be read" if first.certainty == "proved" else "may be unreadable"
+        return f"{what} {cannot}: bytes are damaged{following}.{kept}"
     may = "may be" if first.certainty != "proved" else verb
     if first.cause == "log-cut-short":
         return f"{what} {may} lost: the end of the log was cut off, other files know it.{kept}"
@@ -244,7 +250,7 @@ def _title(incident: Incident, together: Sequence[_Loss]) -> str:
 
 def _short(first: _Loss) -> str:
     if first.unreadable:
-        return "can't be read"
+        return "can't be read" if first.certainty == "proved" else "may be unreadable"
     return "may be missing" if first.certainty != "proved" else "are missing"
 
 

@@ -1,21 +1,25 @@
-"""Open transactions that findings report, and how many they are: some are shown, those like them only counted."""
+"""Transactions that are open: each with its row and the coordinator's records, and the steps that end hanging ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from collections.abc import Iterable
+from shlex import quote
+from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.decided import Decided, decided, since
-from kafkalog.auditing.incidents.incident import LISTED, Incident, More, Since
+from kafkalog.auditing.incidents.incident import Since, Step
 from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.auditing.incidents.words import many, offsets
 from kafkalog.auditing.transactions import Crowd
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+__all__ = ["COPY_AGAIN", "SHOWN", "Open", "abort_steps", "open_transactions"]
 
-__all__ = ["Open", "count", "open_transactions", "producers_of"]
+COPY_AGAIN: Final = Step(
+    "Copy the directory again, or read the directory of a stopped broker or of a snapshot of the file system: this copy"
+    " does not prove it.",
+    "kafkalog txn-audit --snapshot DIR",
+)
+SHOWN: Final = 20  # transactions of an incident that steps and events name
 
 
 class Open(NamedTuple):
@@ -62,42 +66,23 @@ def _row_of(finding: Row) -> Row:
     return {**empty, "state": "undecided", "first_offset": finding["offset"], **finding}
 
 
-def count(known: Known, incident: Incident, every: Sequence[Open]) -> None:
-    """Fill in whose and how many transactions and records there are; the partitions are filled in."""
-    crowds = [one.crowd for one in every if one.crowd is not None]
-    names = {one.row["transactional_id"] for one in every} - {None}
-    producers = producers_of(every)
-    incident.producer_ids |= set(producers[:LISTED].tolist())
-    incident.transactions = _pairs(every, crowds)
-    more = max(len(names) - LISTED, 0)
-    if crowds:
-        numbers = np.unique(np.concatenate([crowd.ids for crowd in crowds]))
-        others = list(map(known.ids.__getitem__, numbers[numbers >= 0].tolist()))
-        more = len(names) + len(others) - len(names.intersection(others)) - LISTED
-        names |= set(sorted(others)[:LISTED])
-    incident.transactional_ids |= set(sorted(names)[:LISTED])
-    incident.more = More(max(more, 0), max(len(producers) - LISTED, 0), incident.more.findings + sum(map(len, crowds)))
-    if len(incident.partitions) == 1:
-        incident.first_offset = min([one.row["first_offset"] for one in every] + [one.first_offset for one in crowds])
-        incident.last_offset = max([one.row["last_offset"] for one in every] + [one.last_offset for one in crowds])
-    incident.records = sum(one.row["records"] or 0 for one in every) + sum(one.records for one in crowds)
-
-
-def producers_of(every: Iterable[Open]) -> NDArray[np.int64]:
-    """Return the producer ids of some open transactions and of those like them, in order."""
-    parts = [np.array([one.row["producer_id"] for one in every], np.int64)]
-    parts += [one.crowd.producers for one in every if one.crowd is not None]
-    producers: NDArray[np.int64] = np.unique(np.concatenate(parts))
-    return producers
-
-
-def _pairs(every: Sequence[Open], crowds: Sequence[Crowd]) -> int:
-    """Count the transactions: an epoch of a producer is one, in however many partitions."""
-    shown = {(one.row["producer_id"], one.row.get("producer_epoch")) for one in every}
-    if not crowds:
-        return len(shown)
-    pairs = [np.array([(who, -1 if epoch is None else epoch) for who, epoch in shown], np.int64).reshape(-1, 2)]
-    pairs += [np.stack([crowd.producers, crowd.epochs], axis=1) for crowd in crowds]
-    joined = np.concatenate(pairs)
-    joined = joined[np.lexsort(joined.T)]
-    return 1 + int((joined[1:] != joined[:-1]).any(axis=1).sum())
+def abort_steps(every: list[Open]) -> list[Step]:
+    """Return the steps that end hanging transactions: what each abort discards comes before its command."""
+    steps = []
+    for one in every[:SHOWN]:
+        place = offsets(one.row["first_offset"], one.row["last_offset"])
+        records = many(one.row["records"] or 0, "record")
+        if one.decided.committed and one.row["cause"] == "marker-missing":
+            text = (f"Save {records} of {one.who} at {place} of {one.place}, {one.decided.said()}: the abort discards"
+                    " what was committed, and no other command ends the transaction.")  # fmt: skip
+            command = (
+                f"kafkalog dump --format ndjson --table records --producer-id {one.row['producer_id']} --offset"
+                f" {one.row['first_offset']}..{one.row['last_offset']} -o saved.ndjson {quote(one.finding['file'])}"
+            )
+            steps.append(Step(text, command))
+        text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
+        steps.append(Step(f"{text} at {place}.", one.finding["remedy"]))
+    number = len(every) + sum(len(one.crowd) for one in every if one.crowd is not None)
+    if number > SHOWN:
+        steps.append(Step(f"{number - SHOWN} more: each finding has its command in the column remedy.", None))
+    return steps

@@ -74,8 +74,10 @@ def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Inciden
         incident.events.append(Event(None, "broker", row["file"], row["offset"], row["message"]))
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     where = incident.where() or worst["file"]
+    said = (_SAID if certainty == "proved" else _MAY)[kind]
+    meaning = "" if len({row["code"] for row in rows}) > 1 else f" {CATALOGUE[worst['code']].meaning}"
     incident.title = (
-        f"{_SAID[kind]} {where}: {worst['message']}" if len(rows) == 1 else f"{_SAID[kind]} {where}: {_counted(rows)}."
+        f"{said} {where}: {worst['message']}" if len(rows) == 1 else f"{said} {where}: {_counted(rows)}.{meaning}"
     )
     incident.consumers = Consumers(INCIDENT_KINDS[kind].consumers, INCIDENT_KINDS[kind].consumers)
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
@@ -108,4 +110,16 @@ _SAID: Final = {
     "copy-incomplete": "The inputs do not have all of",
     "copy-skewed": "The files are of different moments in",
     "clusters-mixed": "The inputs are of several clusters:",
+}
+_MAY: Final = {
+    **_SAID,
+    "consumers-stopped": "An open transaction may stop read_committed consumers of",
+    "records-lost": "Records may be missing in",
+    "records-unreadable": "Records may be unreadable in",
+    "transaction-torn": "A transaction may have ended differently in its partitions, in",
+    "wrong-fate": "The marker of another transaction may have ended records in",
+    "side-files-wrong": "Side files may not be those of the log in",
+    "replicas-diverged": "Replicas may differ in",
+    "copy-incomplete": "The inputs may not have all of",
+    "copy-skewed": "The files may be of different moments in",
 }

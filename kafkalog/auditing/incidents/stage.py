@@ -12,6 +12,7 @@ from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.losses import losses
 from kafkalog.auditing.incidents.mixed import mixed
+from kafkalog.auditing.incidents.opened import COPY_AGAIN
 from kafkalog.auditing.incidents.others import others
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.stopped import stopped
@@ -34,7 +35,22 @@ def incidents_of(known: Iterable[Known]) -> list[Incident]:
         found += stopped(cluster, pool)
         found += others(cluster, pool)
         found += aborted(cluster)
+    for incident in found:
+        _copied_first(incident)
     return sorted(found, key=_order)
+
+
+_COUNTED: Final = frozenset({"writer-fenced", "transactions-aborted"})  # facts of the coordinator's own records
+
+
+def _copied_first(incident: Incident) -> None:
+    """Put a new copy before everything else where this one does not prove an incident.
+
+    What the inputs lack comes before that.
+    """
+    if incident.certainty == "proved" or incident.kind in _COUNTED or incident.cause == "state-partition-missing":
+        return
+    incident.steps = [COPY_AGAIN, *(step for step in incident.steps if step != COPY_AGAIN)]
 
 
 _NEVER: Final = 2**63

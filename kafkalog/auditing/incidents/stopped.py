@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import quote
 from typing import Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step
+from kafkalog.auditing.incidents.counting import count, producers_of
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, listed
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
-from kafkalog.auditing.incidents.opened import Open, count, open_transactions, producers_of
+from kafkalog.auditing.incidents.opened import COPY_AGAIN, SHOWN, Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.words import capital, many, offsets
 from kafkalog.format.times import iso
 from kafkalog.log.names import OFFSETS_TOPIC, STATE_TOPIC
 
-__all__ = ["COPY_AGAIN", "abort_steps", "stop", "stopped"]
+__all__ = ["describe", "stopped"]
 
 CODES: Final = ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided")
-COPY_AGAIN: Final = Step(
-    "Copy the directory again, or read the directory of a stopped broker or of a snapshot of the file system: this copy"
-    " does not prove it.",
-    "kafkalog txn-audit --snapshot DIR",
-)
 _MOST: Final = 20  # incidents of one cause; more become one
-_SHOWN: Final = 20  # transactions of an incident that steps and events name
 _SAID: Final = {
     "data-after-marker": "its data arrived after the marker that ended it",
     "partition-not-registered": "the partition was never added to the transaction at the coordinator",
@@ -112,7 +106,7 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     count(known, incident, every)
     times = [one.since for one in every if one.since is not None]
     incident.since = min(times, default=None)
-    for one in every[:_SHOWN]:
+    for one in every[:SHOWN]:
         incident.events += one.decided.events(known, one.place)
         incident.events.append(_opened(one))
         without = _leaderless(known, one)
@@ -133,7 +127,9 @@ def _lost_leader(without: Leaderless, one: Open) -> Event:
 def _opened(one: Open) -> Event:
     place = offsets(one.row["first_offset"], one.row["last_offset"])
     time, clock = (None, "producer") if one.since is None else one.since
-    what = f"{many(one.row['records'] or 0, 'record')} of {one.who} at {place} of {one.place}: no marker ends them."
+    records = one.row["records"] or 0
+    them = "it" if records == 1 else "them"
+    what = f"{many(records, 'record')} of {one.who} at {place} of {one.place}: no marker ends {them}."
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
 
 
@@ -149,7 +145,7 @@ def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
     for place, (first, waits) in at.items():
         wait = "1 offset waits" if waits == 1 else f"{waits} offsets wait"
         lines.append(f"{place}: nothing from offset {first} on, {wait}")
-    shown = "; ".join(lines[:_SHOWN]) + (f"; and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else "")
+    shown = "; ".join(lines[:SHOWN]) + (f"; and {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
     return Consumers(f"{shown}.", f"Everything, {many(records, 'record')} of open transactions included.")
 
 
@@ -161,14 +157,18 @@ def _title(known: Known, incident: Incident, every: list[Open]) -> str:
     number = incident.transactions or 0
     who = f"a transaction of {one.who}" if number == 1 else f"{number} transactions"
     if incident.kind == "copy-skewed":
-        return f"{who.capitalize()} in {where} ended after this copy, or never: the copy is too early to show it."
-    verb = "stops" if number == 1 else "stop"
+        return (
+            f"{capital(who)} in {where} may be open, or ended after this copy: the coordinator's files in it are too"
+            " old to tell."
+        )
+    verb = "may stop" if not proved else "stops" if number == 1 else "stop"
     stops = f"{verb} read_committed consumers of {where}{at}{began}"
     if code == "transaction-hanging":
         hanging = who.replace("a transaction", "a hanging transaction").replace("transactions", "hanging transactions")
         why = _SAID.get(incident.cause, "the coordinator will never end it")
         if not proved:
-            return f"{capital(who)} may hang: {why if number == 1 else incident.cause}. It {stops}."
+            held = "It" if number == 1 else "They"
+            return f"{capital(who)} may hang: {why if number == 1 else _plural(why)}. {held} {stops}."
         return f"{capital(hanging)} {stops}: {why if number == 1 else _plural(why)}."
     if code == "transaction-pending":
         how = "decided"
@@ -225,28 +225,6 @@ def _pending_steps(known: Known, incident: Incident, every: list[Open]) -> list[
     return steps
 
 
-def abort_steps(every: list[Open]) -> list[Step]:
-    """Return the steps that end hanging transactions: what each abort discards comes before its command."""
-    steps = []
-    for one in every[:_SHOWN]:
-        place = offsets(one.row["first_offset"], one.row["last_offset"])
-        records = many(one.row["records"] or 0, "record")
-        if one.decided.committed and one.row["cause"] == "marker-missing":
-            text = (f"Save {records} of {one.who} at {place} of {one.place}, {one.decided.said()}: the abort discards"
-                    " what was committed, and no other command ends the transaction.")  # fmt: skip
-            command = (
-                f"kafkalog dump --format ndjson --table records --producer-id {one.row['producer_id']} --offset"
-                f" {one.row['first_offset']}..{one.row['last_offset']} -o saved.ndjson {quote(one.finding['file'])}"
-            )
-            steps.append(Step(text, command))
-        text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
-        steps.append(Step(f"{text} at {place}.", one.finding["remedy"]))
-    number = len(every) + sum(len(one.crowd) for one in every if one.crowd is not None)
-    if number > _SHOWN:
-        steps.append(Step(f"{number - _SHOWN} more: each finding has its command in the column remedy.", None))
-    return steps
-
-
 def _with_groups(incident: Incident, pool: Pool, every: list[Open]) -> None:
     """Add the groups whose offset commits an open transaction holds back."""
     numbers = {number for topic, number in incident.partitions if topic == OFFSETS_TOPIC}
@@ -255,8 +233,8 @@ def _with_groups(incident: Incident, pool: Pool, every: list[Open]) -> None:
     whose = set(producers_of(every).tolist())
     held = pool.take("offsets-pending", when=lambda row: row["partition"] in numbers and row["producer_id"] in whose)
     if held:
-        groups = "a group" if len(held) == 1 else f"{len(held)} groups"
-        said = f"{incident.consumers.read_committed} It holds back offset commits of {groups}: see the events."
+        commits = listed((row["message"].rpartition(", written by ")[0] for row in held), SHOWN)
+        said = f"{incident.consumers.read_committed} It holds back {commits}."
         incident.consumers = incident.consumers._replace(read_committed=said)
     for finding in held:
         incident.findings.append(finding["id"])

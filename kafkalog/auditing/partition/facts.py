@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kafkalog.txn.columns import Columns
+from kafkalog.txn.fold import MARKER_COLUMNS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from kafkalog.findings import Finding
     from kafkalog.format.index import AbortedTransaction
     from kafkalog.log.logdir import PartitionDirectory
-    from kafkalog.txn.columns import Columns, Packed
+    from kafkalog.txn.columns import Packed
     from kafkalog.txn.fold import Break
 
 __all__ = ["PartitionAudit"]
@@ -28,7 +31,8 @@ class PartitionAudit:
     may have been, -1 for nowhere. `epochs` are the batches' leader epochs, each with its first offset. `breaks` are
     producers' breaks of sequence in the order of the log. `findings` are
     about the log, `of_producers` about single producers in it. `txn_entries` are those of the ``.txnindex`` files that
-    can be read, by their segments' base offsets.
+    can be read, by their segments' base offsets. Of a share of the producers `others` are markers of all producers
+    around the open transactions, by ``MARKER_COLUMNS``.
     """
 
     directory: PartitionDirectory
@@ -52,3 +56,4 @@ class PartitionAudit:
     findings: tuple[Finding, ...] = ()
     of_producers: tuple[Finding, ...] = ()
     txn_entries: Mapping[int, list[AbortedTransaction]] = field(default_factory=dict)
+    others: Columns = field(default_factory=lambda: Columns.empty(MARKER_COLUMNS))

@@ -18,22 +18,29 @@ from kafkalog.format.index import AbortedTransaction
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import read_aborted_transactions
 from kafkalog.txn.columns import Columns
-from kafkalog.txn.fold import Fold, FoldedLog
+from kafkalog.txn.fold import MARKER_COLUMNS, Fold, FoldedLog
+from kafkalog.txn.shares import Share
 from kafkalog.txn.stable import last_stable_offset
 
 __all__ = ["join"]
 
 
 def join(
-    directory: PartitionDirectory, scans: Sequence[SegmentScan], policies: Collection[str | None]
+    directory: PartitionDirectory,
+    scans: Sequence[SegmentScan],
+    policies: Collection[str | None],
+    share: Share = Share(),  # noqa: B008  # it is frozen
 ) -> PartitionAudit:
     """Join the scans of a partition's segments, which are in the order of their offsets.
 
     `policies` are the values of cleanup.policy that the topic had in its life, as far as the metadata log knows them:
-    they decide which gaps are legal (see `gaps.classify`). An empty set says that nothing is known.
+    they decide which gaps are legal (see `gaps.classify`). An empty set says that nothing is known. The scans are those
+    of a `share` of the producers.
     """
     reported: list[Finding] = []
     opened = open_at_start(directory, reported.append)
+    if not share.of_log:
+        opened = opened.take(share.has(opened["producer_id"]))
     of_segments, damaged = placed(scans, running=directory.running)
     whole = _joined(opened, [scan.stretch for scan in scans])
     first = whole.opened["first_offset"]
@@ -70,6 +77,7 @@ def join(
         gaps=tuple(gaps),
         findings=(*of_segments, *reported, *_seams(scans)),
         txn_entries=entries,
+        others=Columns.concat([scan.stretch.others for scan in scans], MARKER_COLUMNS),
     )
     return replace(facts, of_producers=tuple(broken_sequences(facts))) if facts.breaks else facts
 

@@ -21,6 +21,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
 from kafkalog.log.moving import PAUSES, READINGS, Movement, is_unsettled, movement, stays
 from kafkalog.log.names import is_remote
+from kafkalog.txn.shares import Share
 
 __all__ = ["Settled", "settled", "with_note"]
 
@@ -37,11 +38,11 @@ class Settled:
 
 def settled(
     node: LogDirectory, directory: PartitionDirectory, scans: Sequence[SegmentScan], policies: Collection[str | None],
-    limits: Limits, *, share: int = 0, of: int = 1,
+    limits: Limits, share: Share = Share(),  # noqa: B008  # it is frozen
 ) -> Settled:  # fmt: skip
     """Join the scans of a partition; again, with scans of what is new, while files of its directory move.
 
-    `share` and `of` say which producers' transactions the scans have, as in ``SegmentScan.share``.
+    `share` says which producers' transactions the scans have, as in ``SegmentScan.share``.
     """
     readings: list[PartitionAudit] = []
     movements: list[Movement] = []
@@ -53,11 +54,11 @@ def settled(
             scans = [
                 known[segment]
                 if segment in known and stays(segment, directory, newer)
-                else scan_segment(newer, segment, limits).share(share, of)
+                else scan_segment(newer, segment, limits).share(share)
                 for segment in newer.segments
             ]
             directory = newer
-        partition = join(directory, scans, policies)
+        partition = join(directory, scans, policies, share)
         readings.append(partition)
         if is_remote(directory.log) and not _is_odd(partition):
             return Settled(with_note(partition, movements), scans)

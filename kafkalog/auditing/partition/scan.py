@@ -19,6 +19,7 @@ from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.state_columns import read_state_columns
 from kafkalog.txn.fold import Fold, FoldedLog
+from kafkalog.txn.shares import Share
 
 __all__ = ["DamagedBytes", "SegmentScan", "scan_segment"]
 
@@ -61,9 +62,9 @@ class SegmentScan:
     oldest: int = -1
     states: StateColumns = field(default_factory=StateColumns)
 
-    def share(self, number: int, of: int) -> SegmentScan:
-        """Return the scan with the transactions of every `of`-th producer id alone, and all else."""
-        return self if of == 1 else replace(self, stretch=self.stretch.share(number, of))
+    def share(self, share: Share) -> SegmentScan:
+        """Return the scan with the transactions of a share of its producers alone, and all else."""
+        return replace(self, stretch=self.stretch.share(share))
 
 
 def scan_segment(

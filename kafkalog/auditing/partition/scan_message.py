@@ -15,7 +15,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
 from kafkalog.log.logdir import Segment
 from kafkalog.txn.columns import Columns, Packed
-from kafkalog.txn.fold import GAP_COLUMNS, Break, FoldedLog
+from kafkalog.txn.fold import GAP_COLUMNS, MARKER_COLUMNS, Break, FoldedLog
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCAN_VERSION", "read_extents", "read_scan", "scan_messages"]
 
-SCAN_VERSION: Final = 2
+SCAN_VERSION: Final = 3
 
 _COUNTS: Final = ("batches", "records", "control_records", "first_offset", "last_offset", "first_position", "newest",
                   "newest_broker", "cleaned")  # fmt: skip
@@ -41,6 +41,7 @@ _SCAN: Final = Schema(
         WireTable("opened", EXTENT_COLUMNS),
         WireTable("producers", PRODUCER_COLUMNS),
         WireTable("gaps", GAP_COLUMNS),
+        WireTable("others", MARKER_COLUMNS),
         WireTable("breaks", Break._fields),
         WireTable("leader_epochs", ("epoch", "first_offset")),
         WireTable("unreadable_markers", ("offset", "position", "size")),
@@ -81,6 +82,7 @@ def _head(scan: SegmentScan) -> bytes:
             "opened": stretch.opened,
             "producers": stretch.producers,
             "gaps": stretch.gaps,
+            "others": stretch.others,
             "breaks": stretch.breaks,
             "leader_epochs": stretch.leader_epochs,
             "unreadable_markers": stretch.unreadable_markers,
@@ -101,20 +103,20 @@ def read_scan(data: bytes) -> SegmentScan:
     """
     message = read_message(_SCAN, data)
     [(base_offset, size, transactions, oldest, *counts, path)] = message.rows("segment")
-    opened, producers, gaps = (message.columns(name) for name in ("opened", "producers", "gaps"))
+    opened, producers, gaps, others = (message.columns(name) for name in ("opened", "producers", "gaps", "others"))
     breaks = [Break(**row) for row in message.columns("breaks")]
     epochs = [(row["epoch"], row["first_offset"]) for row in message.columns("leader_epochs")]
     markers = [(row["offset"], row["position"], row["size"]) for row in message.columns("unreadable_markers")]
-    *others, cleaned = counts
+    *numbers, cleaned = counts
     damaged = [DamagedBytes(path, *row) for row in message.rows("damaged")]
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
     states = {name: [column] for name, column in _unpacked(message.packed("state_records"))}
     states |= {name: [column] for name, column in _unpacked(message.packed("listed_partitions"))}
     ids, topics = ([name for (name,) in message.rows(table)] for table in ("transactional_ids", "listed_topics"))
-    about = dict(zip(_COUNTS, (*others, bool(cleaned)), strict=True))
+    about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
     stretch = FoldedLog(
         finished=Packed(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,
-        leader_epochs=epochs, unreadable_markers=markers, **about,
+        leader_epochs=epochs, unreadable_markers=markers, others=others, **about,
     )  # fmt: skip
     return SegmentScan(
         Segment(path, base_offset, size),

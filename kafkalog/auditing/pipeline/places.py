@@ -32,7 +32,8 @@ SHARE_BYTES: Final = 4 << 30  # a bigger log's producers are shared out to sever
 class LogPlace:
     """A log: its number in the audit, its cluster's, its partition's (which replicas share), and where it is.
 
-    `shares` is how many tasks its producers are shared out to; the replicas of a partition have the same.
+    `shares` is how many tasks its producers are shared out to (``shares_of``); the replicas of a partition have the
+    same.
     """
 
     number: int

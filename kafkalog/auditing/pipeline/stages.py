@@ -16,6 +16,7 @@ from kafkalog.auditing.transactions import AuditOptions, Judgement, Reported, St
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster
 from kafkalog.quantities import LAST_MS
+from kafkalog.txn.shares import Share
 
 __all__ = ["Clock", "judge_partition", "scan_place", "surround"]
 
@@ -50,30 +51,32 @@ def surround(
 
 
 def judge_partition(
-    logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]], around: Surroundings, share: int = 0
+    logs: Sequence[LogPlace],
+    scans: Mapping[int, Sequence[SegmentScan]],
+    around: Surroundings,
+    share: Share = Share(),  # noqa: B008  # it is frozen
 ) -> Judgement:
     """Join the logs of one partition and judge them; `scans` are by the logs' numbers, of this share of producers.
 
     A log whose files moved since it was listed is read again. Of one that moves on, only what all readings show is
     reported.
     """
-    of, limits = logs[0].shares, around.options.limits
+    limits = around.options.limits
     found = [
         settled(
-            log.node, log.directory, scans[log.number], _policies(log, around.metadata), limits, share=share, of=of
+            log.node, log.directory, scans[log.number], _policies(log, around.metadata), limits, share
         )
         for log in logs
     ]  # fmt: skip
     replicas = [(log.node, one.partition) for log, one in zip(logs, found, strict=True)]
-    judged = judge(replicas, around, share=share, of=of)
+    judged = judge(replicas, around, share)
     for number, one in enumerate(found):
         if one.moved is not None:
             earlier = [
                 judge(
                     [*replicas[:number], (logs[number].node, other), *replicas[number + 1 :]],
                     around,
-                    share=share,
-                    of=of,
+                    share,
                 )
                 for other in one.earlier
             ]

@@ -36,15 +36,13 @@ def compare_partition(audit: PartitionAudit, sides: Sequence[SideFiles]) -> Iter
     yield from log_end(audit, explained=reported or doubts.any_foreign)
 
 
-def check_partition(audit: PartitionAudit, *, all_producers: bool) -> Iterator[Finding]:
+def check_partition(audit: PartitionAudit) -> Iterator[Finding]:
     """Yield the findings that affect an audit's verdicts and need no further read of a segment.
 
-    These are about the entries of ``.txnindex`` files, which only the transactions of `all_producers` can show, and
-    about files with offsets after the log's end.
+    These are about the entries of ``.txnindex`` files, and about files with offsets after the log's end.
     """
-    if all_producers:
-        for faults in txn_index_faults(audit, missing=False):
-            yield faults.finding(excused=False)
+    for faults in txn_index_faults(audit, missing=False):
+        yield faults.finding(excused=False)
     yield from log_end(audit, explained=_has_damaged_tail(audit))
 
 

@@ -5,7 +5,52 @@ It answers: why is this partition so big, why does it not shrink, and what would
 
 from __future__ import annotations
 
-from kafkalog.auditing.space.measuring import Held, Space, SpaceOptions, Weighed, measure
-from kafkalog.auditing.space.settings import read_broker_properties, read_topic_configs
+from kafkalog.auditing.space.clocks import clock_rows
+from kafkalog.auditing.space.log_space import LogSpace, known_space, read_space
+from kafkalog.auditing.space.measuring import (
+    Held,
+    Space,
+    SpaceOptions,
+    Weighed,
+    judge_directory,
+    judged_items,
+    measure,
+    settle,
+)
+from kafkalog.auditing.space.moment import Moment, moment_of
+from kafkalog.auditing.space.next_start import next_start_row
+from kafkalog.auditing.space.producer_groups import group_row, producers_of_log
+from kafkalog.auditing.space.rows import segment_rows
+from kafkalog.auditing.space.settings import Settings, read_broker_properties, read_topic_configs
+from kafkalog.auditing.space.state_topic import StateTopic, read_state_topic, replicas
+from kafkalog.auditing.space.transaction_costs import Cost, cost_row, costs_of_log
 
-__all__ = ["Held", "Space", "SpaceOptions", "Weighed", "measure", "read_broker_properties", "read_topic_configs"]
+__all__ = [
+    "Cost",
+    "Held",
+    "LogSpace",
+    "Moment",
+    "Settings",
+    "Space",
+    "SpaceOptions",
+    "StateTopic",
+    "Weighed",
+    "clock_rows",
+    "cost_row",
+    "costs_of_log",
+    "group_row",
+    "judge_directory",
+    "judged_items",
+    "known_space",
+    "measure",
+    "moment_of",
+    "next_start_row",
+    "producers_of_log",
+    "read_broker_properties",
+    "read_space",
+    "read_state_topic",
+    "read_topic_configs",
+    "replicas",
+    "segment_rows",
+    "settle",
+]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from kafkalog.auditing.partition import PartitionAudit, join
 from kafkalog.auditing.space.segment_facts import SegmentFacts, read_segment
-from kafkalog.auditing.space.settings import BrokerSettings, TopicSettings
+from kafkalog.auditing.space.settings import BrokerSettings, Settings, TopicSettings
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 
-__all__ = ["LogSpace", "read_space"]
+__all__ = ["LogSpace", "known_space", "read_space"]
 
 
 @dataclass(slots=True)
@@ -43,16 +43,21 @@ class LogSpace:
         return sum(identity.size for identity in self.directory.files.values() if identity is not None)
 
 
-def read_space(
-    node: LogDirectory, directory: PartitionDirectory, settings: TopicSettings, broker: BrokerSettings, limits: Limits
-) -> LogSpace:  # fmt: skip
+def read_space(node: LogDirectory, directory: PartitionDirectory, settings: Settings, limits: Limits) -> LogSpace:
     """Read a partition's directory; each segment once."""
-    kept = () if directory.suffix else directory.segments
-    segments = [read_segment(directory, segment, limits) for segment in kept]
-    policies: set[str | None] = {",".join(sorted(settings.policies))}
-    facts = (
-        join(directory, [one.scan for one in segments], policies)
-        if not directory.suffix
-        else join(directory, [], policies)
-    )
-    return LogSpace(node, directory, settings, broker, facts, segments)
+    log = known_space(node, directory, settings)
+    if not directory.suffix:
+        log.segments = [read_segment(directory, segment, limits) for segment in directory.segments]
+        log.facts = join(directory, [one.scan for one in log.segments], _policies(log.settings))
+    return log
+
+
+def known_space(node: LogDirectory, directory: PartitionDirectory, settings: Settings) -> LogSpace:
+    """Return what is known of a partition's directory before its segments are read."""
+    of_topic = settings.of_topic(directory.topic, node.node_id, was_cleaned="cleaner" in directory.checkpoints)
+    facts = join(directory, [], _policies(of_topic))
+    return LogSpace(node, directory, of_topic, settings.of_broker(node.node_id), facts, [])
+
+
+def _policies(settings: TopicSettings) -> set[str | None]:
+    return {",".join(sorted(settings.policies))}

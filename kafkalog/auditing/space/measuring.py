@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.auditing.space.causes import judge, settle_broker
 from kafkalog.auditing.space.clocks import clock_rows
 from kafkalog.auditing.space.log_space import LogSpace, read_space
+from kafkalog.auditing.space.moment import Moment, moment_of
 from kafkalog.auditing.space.next_start import next_start_row
 from kafkalog.auditing.space.producer_groups import producer_group_rows
 from kafkalog.auditing.space.rows import blocker_rows, folder_of, segment_rows, space_rows
@@ -24,10 +24,8 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
-from kafkalog.log.logdir import LogDirectory
-from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
-from kafkalog.log.recognition import CHECKPOINTS
-from kafkalog.quantities import When, at_newest
+from kafkalog.log.names import FileKind, parse_name
+from kafkalog.quantities import When
 from kafkalog.tables import Table
 from kafkalog.tables.space import (
     BLOCKERS,
@@ -39,9 +37,8 @@ from kafkalog.tables.space import (
     TRANSACTION_COSTS,
 )
 
-__all__ = ["Held", "Space", "SpaceOptions", "Weighed", "measure"]
+__all__ = ["Held", "Space", "SpaceOptions", "Weighed", "judge_directory", "judged_items", "measure", "settle"]
 
-_BROKERS: Final = "the newest time that a broker wrote"
 _KINDS: Final = {
     FileKind.LOG: "segments",
     FileKind.OFFSET_INDEX: "indexes",
@@ -50,9 +47,6 @@ _KINDS: Final = {
     FileKind.PRODUCER_SNAPSHOT: "producer snapshots",
     FileKind.KRAFT_SNAPSHOT: "metadata snapshots",
 }
-_MOST_MS: Final = 2**62 - 1  # of what hostile bytes may say
-_LIVE_S: Final = 600
-_DOUBT_MS: Final = 3_600_000  # by which the newest time that a broker wrote may be older than the copy
 _SMALL: Final = 64 << 20  # bytes of a partition whose keys are read unasked
 
 
@@ -126,14 +120,7 @@ class Space:
     def items(self, tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
         """Yield the rows of these tables, and findings; what holds bytes is a note."""
         yield from self.findings
-        for log, found, _ in self.logs:
-            if found[0].cause != "none":
-                yield _note(log, found[0])
-        for table, rows in ((SPACE, space_rows), (SPACE_SEGMENTS, segment_rows), (BLOCKERS, blocker_rows)):
-            if table.name in tables:
-                for one in self.logs:
-                    for row in rows(one.log, one.verdicts, one.now):
-                        yield table, row
+        yield from judged_items(self.logs, tables)
         for cluster in self.clusters:
             yield from cluster.sections(tables)
 
@@ -168,55 +155,72 @@ def _cluster(cluster: Cluster, options: SpaceOptions, space: Space) -> None:
     metadata = cluster_metadata(cluster.nodes, options.limits, space.findings.append)
     settings = Settings(metadata, options.properties, options.topics)
     logs = [
-        read_space(
-            node, directory, settings.of_topic(
-                directory.topic, node.node_id, was_cleaned="cleaner" in directory.checkpoints
-            ), settings.of_broker(node.node_id),
-            options.limits,
-        )
+        read_space(node, directory, settings, options.limits)
         for node in cluster.nodes
         for directory in node.partitions
     ]  # fmt: skip
-    now, source = _now(cluster, logs, metadata.newest if metadata is not None else -1, options)
-    now = max(-_MOST_MS, min(_MOST_MS, now))
-    doubt = _DOUBT_MS if source == _BROKERS else 0
-    space.moments.append((now, source))
+    newest = max((log.facts.newest_broker for log in logs), default=-1)
+    moment = moment_of(cluster, max(newest, metadata.newest if metadata is not None else -1), options.now)
+    space.moments.append((moment.now, moment.source))
     for node in cluster.nodes:
         space.findings += node.findings
-    judged = [Weighed(log, _judged(log, now, options, space, doubt), now) for log in logs]
-    brokers: dict[str, list[tuple[LogSpace, list[Verdict]]]] = {}
-    for log, verdicts, _ in judged:
-        brokers.setdefault(log.node.node_id or log.node.home, []).append((log, verdicts))
-    for of_broker in brokers.values():
-        settle_broker(of_broker, now)
-    for one in judged:
-        one.verdicts.sort(key=lambda found: -found.weight)
+    judged = []
+    for log in logs:
+        verdicts, findings = judge_directory(log, moment, options.limits, keys=options.keys)
+        space.findings += findings
+        judged.append(Weighed(log, verdicts, moment.now))
+    settle(judged)
     space.logs += judged
     space.clusters.append(ClusterSpace(judged, metadata, options.limits))
 
 
-def _judged(log: LogSpace, now: int, options: SpaceOptions, space: Space, doubt: int) -> list[Verdict]:
-    """Judge one directory, without its keys where its records can't be read any more."""
+def settle(judged: Sequence[Weighed]) -> None:
+    """Decide what can only be said of a broker's directories together, and put what holds most first."""
+    brokers: dict[str, list[Weighed]] = {}
+    for one in judged:
+        brokers.setdefault(one.log.node.node_id or one.log.node.home, []).append(one)
+    for of_broker in brokers.values():
+        settle_broker([(one.log, one.verdicts) for one in of_broker], of_broker[0].now)
+    for one in judged:
+        one.verdicts.sort(key=lambda found: -found.weight)
+
+
+def judge_directory(
+    log: LogSpace, moment: Moment, limits: Limits, *, keys: bool
+) -> tuple[list[Verdict], list[Finding]]:  # fmt: skip
+    """Judge one directory, without its keys where its records can't be read any more; that is a finding.
+
+    Without `keys` those of a small partition are read all the same.
+    """
+    now, doubt = moment.now, moment.doubt_ms
     try:
-        return judge(log, now, options.limits, is_keyed=options.keys or log.log_bytes < _SMALL, doubt_ms=doubt)
+        return judge(log, now, limits, is_keyed=keys or log.log_bytes < _SMALL, doubt_ms=doubt), []
     except UnreadableError as error:
         directory = log.directory
-        space.findings.append(
-            Finding.of(
-                "file-unreadable", directory.log, str(error), log=directory.log, topic=directory.topic,
-                partition=directory.partition,
-            )
+        finding = Finding.of(
+            "file-unreadable", directory.log, str(error), log=directory.log, topic=directory.topic,
+            partition=directory.partition,
         )  # fmt: skip
-        return judge(log, now, options.limits, is_keyed=False, doubt_ms=doubt)
+        return judge(log, now, limits, is_keyed=False, doubt_ms=doubt), [finding]
 
 
-def _kind(name: str, suffix: str) -> str:
-    """Say what kind of bytes a file has."""
-    parsed = parse_name(name)
-    return "left over" if suffix or parsed.removed else _KINDS.get(parsed.kind, "other files")
+def judged_items(logs: Sequence[Weighed], tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
+    """Yield what holds bytes, as notes, and the rows of these tables that are about single directories."""
+    for one in logs:
+        if (note := _held_note(one)) is not None:
+            yield note
+    for table, rows in ((SPACE, space_rows), (SPACE_SEGMENTS, segment_rows), (BLOCKERS, blocker_rows)):
+        if table.name in tables:
+            for one in logs:
+                for row in rows(one.log, one.verdicts, one.now):
+                    yield table, row
 
 
-def _note(log: LogSpace, found: Verdict) -> Finding:
+def _held_note(one: Weighed) -> Finding | None:
+    """Return the note of a directory whose bytes are held."""
+    log, found = one.log, one.verdicts[0]
+    if found.cause == "none":
+        return None
     size = "" if found.bytes is None else f", {found.bytes} of {log.all_bytes} bytes would go without it"
     message = f"{found.cause}{size}: {found.evidence}"
     return Finding.of(
@@ -225,33 +229,7 @@ def _note(log: LogSpace, found: Verdict) -> Finding:
     )  # fmt: skip
 
 
-def _now(cluster: Cluster, logs: Sequence[LogSpace], newest_metadata: int, options: SpaceOptions) -> tuple[int, str]:
-    """Choose the moment of the question, and say where it is from."""
-    default, source = _present(cluster, logs, newest_metadata)
-    return at_newest(options.now, default), source if options.now is None else "--now"
-
-
-def _is_live(node: LogDirectory) -> bool:
-    """Say whether a broker runs on a directory now: it writes the checkpoint of high watermarks every few seconds."""
-    if not node.running or is_remote(node.home):
-        return False
-    try:
-        written = os.stat(os.path.join(local_path(node.home), CHECKPOINTS["high_watermark"])).st_mtime
-    except OSError:
-        return False
-    return abs(time.time() - written) < _LIVE_S
-
-
-def _present(cluster: Cluster, logs: Sequence[LogSpace], newest_metadata: int) -> tuple[int, str]:
-    if any(_is_live(node) for node in cluster.nodes):
-        return time.time_ns() // 1_000_000, "this computer's clock, as the broker is running"
-    newest = max([newest_metadata, *(log.facts.newest_broker for log in logs)], default=-1)
-    if newest >= 0:
-        return newest, _BROKERS
-    times = [
-        identity.mtime_ns // 1_000_000
-        for log in logs
-        for identity in log.directory.files.values()
-        if identity is not None
-    ]
-    return max(times, default=time.time_ns() // 1_000_000), "the newest file"
+def _kind(name: str, suffix: str) -> str:
+    """Say what kind of bytes a file has."""
+    parsed = parse_name(name)
+    return "left over" if suffix or parsed.removed else _KINDS.get(parsed.kind, "other files")

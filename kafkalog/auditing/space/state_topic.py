@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kafkalog.auditing.space.log_space import LogSpace
 
-__all__ = ["StateTopic", "one_replica", "read_state_topic"]
+__all__ = ["StateTopic", "one_replica", "read_state_topic", "replicas"]
 
 
 @dataclass(slots=True)
@@ -55,14 +55,19 @@ class StateTopic:
 
 def one_replica(logs: Sequence[LogSpace]) -> list[LogSpace]:
     """Return one log of each partition: the one that reaches furthest."""
-    chosen: dict[tuple[str, int], LogSpace] = {}
-    for log in logs:
+    chosen = replicas((number, log, log.facts.log_end_offset) for number, log in enumerate(logs))
+    return [logs[number] for number in chosen]
+
+
+def replicas(logs: Iterable[tuple[int, LogSpace, int]]) -> list[int]:
+    """Return one number for each partition, of (number, log, log end offset): the log that reaches furthest."""
+    chosen: dict[tuple[str, int], tuple[int, int]] = {}
+    for number, log, end in logs:
         if not log.directory.suffix:
             key = (log.directory.topic, log.directory.partition)
-            other = chosen.get(key)
-            if other is None or other.facts.log_end_offset < log.facts.log_end_offset:
-                chosen[key] = log
-    return list(chosen.values())
+            if key not in chosen or chosen[key][1] < end:
+                chosen[key] = number, end
+    return [number for number, _ in chosen.values()]
 
 
 def read_state_topic(logs: Sequence[LogSpace], limits: Limits) -> StateTopic:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from kafkalog.auditing.partition import PartitionAudit, fork_of, located, log_findings, marker_findings, replica_forks
 from kafkalog.auditing.side_files import check_partition, explains_transactions, settle_copy
@@ -21,6 +22,9 @@ from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.names import OFFSETS_TOPIC
+from kafkalog.txn.columns import Columns, Packed
+from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS
+from kafkalog.txn.shares import Share
 
 __all__ = ["Judgement", "LogAudit", "judge"]
 
@@ -52,17 +56,17 @@ class Judgement:
 
 
 def judge(
-    replicas: Sequence[tuple[LogDirectory, PartitionAudit]], around: Surroundings, *, share: int = 0, of: int = 1
+    replicas: Sequence[tuple[LogDirectory, PartitionAudit]],
+    around: Surroundings,
+    share: Share = Share(),  # noqa: B008  # it is frozen
 ) -> Judgement:
     """Judge the logs of one partition, given with their nodes.
 
-    With `of` above 1 the logs hold the transactions of every `of`-th producer id alone, beginning at `share`; findings
-    about the log as a whole come with the first share.
+    The logs hold the transactions of a share of the producers alone; findings about the log as a whole come with the
+    share of the log, which has no other ones.
     """
     speaker = speaker_of(replicas, around.metadata)
-    logs = [
-        _judge(number, replicas, around, share, of, spoken_for=number != speaker) for number in range(len(replicas))
-    ]
+    logs = [_judge(number, replicas, around, share, spoken_for=number != speaker) for number in range(len(replicas))]
     partitions = [partition for _, partition in replicas]
     if len(logs) > 1:
         every = [list(log.findings) for log in logs]
@@ -70,20 +74,21 @@ def judge(
             log.findings = Reported(findings)
             fork = fork_of(log.partition, partitions[speaker])
             log.fork = None if fork is None else fork[0]
-    return Judgement(logs, list(replica_forks(partitions, speaker)) if share == 0 else [])
+    return Judgement(logs, list(replica_forks(partitions, speaker)) if share.of_log else [])
 
 
 def _judge(
-    number: int, replicas: Sequence[tuple[LogDirectory, PartitionAudit]], around: Surroundings, share: int, of: int,
+    number: int, replicas: Sequence[tuple[LogDirectory, PartitionAudit]], around: Surroundings, share: Share,
     *, spoken_for: bool,
 ) -> LogAudit:  # fmt: skip
-    node, partition = replicas[number]
-    others = tuple(other for _, other in replicas if other is not partition)
+    node, whole = replicas[number]
+    partition = whole if share.of_producers else _bare(whole)
+    others = tuple(other for _, other in replicas if other is not whole)
     directory, options, metadata = partition.directory, around.options, around.metadata
     coordinator = around.coordinator
     listing = coordinator.listing(directory.topic, directory.partition)
-    if of > 1:
-        listing = listing[coordinator.states.producer_id[listing] % of == share]
+    if not share.is_all:
+        listing = listing[share.has(coordinator.states.producer_id[listing])]
     own_markers = OwnMarkers(partition, coordinator, listing)
     context = Context(
         coordinator, around.one_moment(node), around.newest_broker, options.copy_ms,
@@ -92,11 +97,10 @@ def _judge(
     verdicts = Verdicts.of(partition, context)
     copy_ms = 0 if context.one_moment else options.copy_ms
     deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
-    findings = log_findings(partition) if share == 0 else []
-    findings += (located(finding, directory) for finding in marker_findings(partition))
-    if share == 0:
-        findings += check_partition(partition, all_producers=of == 1)
-    findings += (located(finding, directory) for finding in partition.of_producers)
+    findings = [*log_findings(whole), *check_partition(whole)] if share.of_log else []
+    of_producers = [
+        located(finding, directory) for finding in chain(marker_findings(partition), partition.of_producers)
+    ]
 
     def finish(finding: Finding) -> Finding:
         return finding if metadata is None else with_leader(finding, partition, metadata)
@@ -105,13 +109,21 @@ def _judge(
     about: list[Finding] | TransactionFindings = of_transactions
     if not options.snapshot:
         if explains_transactions(partition):
-            findings, about = [*findings, *of_transactions], []
-        findings = settle_copy(findings, partition, policies(metadata, directory.topic), joined=share == 0)
+            of_producers, about = [*of_producers, *of_transactions], []
+        of_topic = policies(metadata, directory.topic)
+        findings = settle_copy(findings, whole, of_topic)
+        of_producers = settle_copy(of_producers, whole, of_topic, joined=False)
     rest: list[Finding] = []
     if directory.topic == OFFSETS_TOPIC:
         rest += (located(found, directory) for found in pending_offsets(directory, verdicts, options.limits))
     judged = against_coordinator(partition, own_markers, context, spoken_for=spoken_for)
     rest += judged.findings
-    reported = Reported([finish(one) for one in findings], about, [finish(one) for one in rest])
-    leaders = leaders_of(partition, metadata) if share == 0 else []
+    reported = Reported([finish(one) for one in chain(findings, of_producers)], about, [finish(one) for one in rest])
+    leaders = leaders_of(whole, metadata) if share.of_log else []
     return LogAudit(node, partition, verdicts, judged, reported, unidentified(judged), leaders=leaders)
+
+
+def _bare(partition: PartitionAudit) -> PartitionAudit:
+    """Return a partition without its producers, which others judge."""
+    transactions, producers = Packed(EXTENT_COLUMNS), Columns.empty(PRODUCER_COLUMNS)
+    return replace(partition, transactions=transactions, producers=producers, of_producers=())

@@ -17,6 +17,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.fold import MARKER_COLUMNS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +83,9 @@ class Moments:
 
     @cached_property
     def _markers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        offsets, times = (self._audit.transactions[name] for name in ("marker_offset", "marker_timestamp"))
+        offsets, times = (
+            np.concatenate([self._audit.transactions[name], self._audit.others[name]]) for name in MARKER_COLUMNS
+        )
         ended = offsets != NONE
         order = np.argsort(offsets[ended], kind="stable")
         return offsets[ended][order], _time(times[ended][order])

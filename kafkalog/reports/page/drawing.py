@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from kafkalog.format.times import iso
 from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Lane
 from kafkalog.reports.page.elements import Element, element
+from kafkalog.reports.source import leader_words
 
-__all__ = ["NAMES", "leader_words", "legend", "picture"]
+__all__ = ["NAMES", "legend", "picture"]
 
 ByLog = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -89,16 +89,6 @@ def _rules(lane: Lane, changes: Sequence[Mapping[str, Any]], top: int) -> Iterat
             "line", element("title", leader_words(row)), x1=at, x2=at, y1=top - 4, y2=top + _BAR + 4,
             class_="unclean" if row["change"] == _UNCLEAN else "leader",
         )  # fmt: skip
-
-
-def leader_words(row: Mapping[str, Any]) -> str:
-    """Say what a row of ``leaders`` says."""
-    leader = "leader unknown" if row["change"] is None else "no leader"
-    if row["leader"] is not None:
-        leader = f"broker {row['leader']} leads"
-    change = "" if row["change"] is None else f", {row['change']}"
-    since = "" if row["since_ms"] is None else f", {iso(row['since_ms'])}"
-    return f"leader epoch {row['leader_epoch']} from offset {row['first_offset']} on: {leader}{change}{since}"
 
 
 def _words(row: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@
   };
   const about = JSON.parse($("about")?.textContent ?? '{"states": []}'); // a verification has no timeline
   const NO_TIME = 1262304000000; // a transaction without a time that can be believed
-  const ROW = 22, BAR = 14, LEFT = 230, MANY = 40000, BINS = 4096, FOOT = 44, MOST_LANES = 200000, FOLDED = 300; // more logs than that: those of a topic with nothing to see are one lane
+  const ROW = 22, BAR = 14, LEFT = 230, MANY = 40000, BINS = 4096, SHADES = 6, FOOT = 44, MOST_LANES = 200000, FOLDED = 300; // more logs than that: those of a topic with nothing to see are one lane
   const COMMITTED = about.states.indexOf("committed"), ABORTED = about.states.indexOf("aborted");
   const colors = {};
   const readColors = () => {
@@ -215,7 +215,8 @@
         }
       });
       const name = kind === "log" ? lanesTitle(lane.key) : kind === "topic" ? topics[lane.key] : kind === "id" ? about.ids[lane.key - 1] : `producer ${lane.key}`;
-      return (lane.ready = { key, low, high, rows, starts, longest, special, bins, name });
+      const most = bins.reduce((a, b) => Math.max(a, b), 1);
+      return (lane.ready = { key, low, high, rows, starts, longest, special, bins, most, name });
     }
 
     const below = (starts, value) => {
@@ -264,15 +265,20 @@
           const begin = x(first), wide = Math.max(x(last + 1) - begin, 1);
           for (let at = begin; at < Math.min(begin + wide, LEFT + width); at += 4) if (at + 2 > LEFT) paint.fillRect(at, top, Math.min(2, wide), BAR);
         }
+      let placed = NaN;
       const firstRow = below(own.starts, left - own.longest), lastRow = below(own.starts, right);
       paint.fillStyle = colors.committed;
       if (lastRow - firstRow > MANY) {
-        const bin = span / BINS, most = own.bins.reduce((a, b) => Math.max(a, b), 1);
-        for (let number = Math.max(Math.floor((left - own.low) / bin), 0); number < BINS && own.low + number * bin < right; number++) {
-          if (!own.bins[number]) continue;
-          paint.globalAlpha = 0.35 + (0.65 * own.bins[number]) / most;
-          const begin = x(own.low + number * bin);
-          paint.fillRect(begin, top, Math.max(x(own.low + (number + 1) * bin) - begin, 1), BAR);
+        // Neighbours of the same shade are one rectangle: shades are few, so that these are.
+        const bin = span / BINS, most = own.most, shade = (count) => (count ? Math.ceil((SHADES * count) / most) : 0);
+        let number = Math.max(Math.floor((left - own.low) / bin), 0);
+        while (number < BINS && own.low + number * bin < right) {
+          const first = number, now = shade(own.bins[number]);
+          while (number < BINS && shade(own.bins[number]) === now) number++;
+          if (!now) continue;
+          paint.globalAlpha = 0.35 + (0.65 * now) / SHADES;
+          const begin = x(own.low + first * bin);
+          paint.fillRect(begin, top, Math.max(x(own.low + number * bin) - begin, 1), BAR);
         }
         paint.globalAlpha = 1;
       } else {
@@ -285,6 +291,10 @@
       function bar(row) {
         paint.fillStyle = colors[about.states[data.state[row]]];
         const begin = x(start(row)), wide = Math.max(x(stop(row, own.high)) - begin, data.state[row] === COMMITTED ? 1 : 2);
+        // Of those that a pixel holds one is drawn, if they have the same state.
+        const place = Math.floor(begin) * 8 + data.state[row];
+        if (wide <= 2 && place === placed) return;
+        placed = place;
         paint.fillRect(begin, top, wide, BAR);
         if (wide > 4) {
           paint.strokeStyle = colors.ground;

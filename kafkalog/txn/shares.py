@@ -1,0 +1,46 @@
+"""The parts in which a log too big for one task is judged: its producers shared out, and the log as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Share", "shares_of"]
+
+
+class Share(NamedTuple):
+    """One part of `of`: every `of`-th producer id from `number` on, or with `number` = `of` the log as a whole.
+
+    The only part of a log that is not shared out is both.
+    """
+
+    number: int = 0
+    of: int = 1
+
+    @property
+    def is_all(self) -> bool:
+        """Say whether the log is not shared out."""
+        return self.of == 1
+
+    @property
+    def of_log(self) -> bool:
+        """Say whether what concerns the log as a whole is judged here."""
+        return self.is_all or self.number == self.of
+
+    @property
+    def of_producers(self) -> bool:
+        """Say whether producers and their transactions are judged here."""
+        return self.number < self.of
+
+    def has(self, producer_ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say which producers are of this share."""
+        chosen: NDArray[np.bool_] = producer_ids % self.of == self.number
+        return chosen
+
+
+def shares_of(count: int) -> list[Share]:
+    """Return the parts of a log whose producers are shared out to so many tasks."""
+    return [Share(number, count) for number in range(count + (count > 1))]

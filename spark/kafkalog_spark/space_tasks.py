@@ -1,0 +1,183 @@
+"""What runs in Spark's Python workers for the tables about space: directories read, judged, and joined by key.
+
+Between stages a directory is one row of Spark's, with all that was read of it; what a local run keeps in memory.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kafkalog.auditing.space import (
+    Cost,
+    LogSpace,
+    Moment,
+    Settings,
+    StateTopic,
+    clock_rows,
+    cost_row,
+    costs_of_log,
+    group_row,
+    judge_directory,
+    next_start_row,
+    producers_of_log,
+    read_space,
+    read_state_topic,
+    segment_rows,
+)
+from kafkalog.log.chunk import Limits
+from kafkalog.log.storage_options import StorageOptions, set_storage_options
+from kafkalog.tables import TABLES
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.space import CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE_SEGMENTS, TRANSACTION_COSTS
+
+__all__ = ["DIRECTORIES", "MADE", "READ", "About", "Join", "Judge", "Read", "packed", "states", "unpacked"]
+
+DIRECTORIES: Final = pa.schema([("task", pa.int32()), ("number", pa.int32()), ("content", pa.binary())])
+READ: Final = pa.schema(
+    [
+        ("number", pa.int32()), ("cluster", pa.int32()), ("newest_broker", pa.int64()), ("log_end", pa.int64()),
+        ("content", pa.binary()),
+    ]
+)  # fmt: skip
+MADE: Final = pa.schema(
+    [("kind", pa.string()), ("cluster", pa.int32()), ("key", pa.binary()), ("content", pa.binary())]
+)
+
+Batches = Iterable[pa.RecordBatch]
+Row = tuple[Any, ...]
+
+
+def packed(value: object) -> bytes:
+    """Return what goes from one task to another as bytes."""
+    return zlib.compress(pickle.dumps(value), 1)
+
+
+def unpacked(content: bytes) -> Any:
+    """Return what another task of this job packed."""
+    return pickle.loads(zlib.decompress(content))
+
+
+def _rows(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for row in rows:
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([value], one.type) for value, one in zip(row, schema, strict=True)], schema=schema
+        )
+
+
+def _flat(batches: Batches, *names: str) -> Iterator[Row]:
+    for batch in batches:
+        yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
+
+
+def _tables(table: str, cluster: int, rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows of a declared table as rows of `MADE`."""
+    for batch in arrow_batches(rows, arrow_schema(TABLES[table])):
+        sink = pa.BufferOutputStream()
+        plain = batch.replace_schema_metadata(None)
+        with pa.ipc.new_stream(sink, plain.schema) as writer:
+            writer.write_batch(plain)
+        yield table, cluster, b"", bytes(sink.getvalue())
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Reads directories; `settings` are those of each cluster."""
+
+    settings: Mapping[int, Settings]
+    limits: Limits
+    storage: StorageOptions
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        set_storage_options(self.storage)
+        for number, content in _flat(batches, "number", "content"):
+            cluster, node, directory = unpacked(content)
+            log = read_space(node, directory, self.settings[cluster], self.limits)
+            facts = log.facts
+            yield from _rows([(number, cluster, facts.newest_broker, facts.log_end_offset, packed(log))], READ)
+
+
+def states(batches: Batches, limits: Limits, storage: StorageOptions) -> Iterator[pa.RecordBatch]:
+    """Read the state topic of each cluster, whose directories come together."""
+    set_storage_options(storage)
+    for cluster, rows in groupby(_flat(batches, "cluster", "content"), key=lambda row: row[0]):
+        state = read_state_topic([unpacked(content) for _, content in rows], limits)
+        yield from _rows([("state", cluster, b"", packed(state))], MADE)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What tasks know of a cluster besides its directories."""
+
+    settings: Settings
+    moment: Moment
+    state: StateTopic = field(default_factory=StateTopic)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges directories, and makes what each of them adds to the tables.
+
+    `first` are the numbers of the replicas that transactions and producers are counted in, `about` has the moment of
+    each cluster, its metadata and its state topic.
+    """
+
+    about: Mapping[int, About]
+    tables: frozenset[str]
+    first: frozenset[int]
+    limits: Limits
+    storage: StorageOptions
+    keys: bool
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        set_storage_options(self.storage)
+        for number, cluster, content in _flat(batches, "number", "cluster", "content"):
+            yield from _rows(self._directory(number, cluster, unpacked(content)), MADE)
+
+    def _directory(self, number: int, cluster: int, log: LogSpace) -> Iterator[Row]:
+        about = self.about[cluster]
+        now = about.moment.now
+        verdicts, findings = judge_directory(log, about.moment, self.limits, keys=self.keys)
+        yield "judged", cluster, b"", packed((number, verdicts, findings))
+        made: dict[str, Callable[[], Iterable[Row]]] = {
+            SPACE_SEGMENTS.name: lambda: segment_rows(log, verdicts, now),
+            NEXT_START.name: lambda: [next_start_row(log, about.settings.metadata, self.limits)],
+        }
+        if number in self.first:
+            made[CLOCKS.name] = lambda: clock_rows([log], now)
+        for table, rows in made.items():
+            if table in self.tables:
+                yield from _tables(table, cluster, rows())
+        if number in self.first and TRANSACTION_COSTS.name in self.tables:
+            for scope, cost in costs_of_log(log, about.state):
+                yield "cost", cluster, pickle.dumps(scope), packed(cost)
+        if number in self.first and PRODUCER_GROUPS.name in self.tables:
+            for prefix, producers in producers_of_log(log, number, about.state, now):
+                yield "group", cluster, pickle.dumps(prefix), packed(producers)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Joins the parts of a row, which come together: sorted by kind, cluster and key."""
+
+    states: Mapping[int, StateTopic]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        rows = _flat(batches, "kind", "cluster", "key", "content")
+        for (kind, cluster, key), parts in groupby(rows, key=lambda row: row[:3]):
+            contents = (unpacked(content) for *_, content in parts)
+            if kind == "cost":
+                whole = Cost()
+                for cost in contents:
+                    whole.join(cost)
+                made = TRANSACTION_COSTS.name, cost_row(pickle.loads(key), whole, self.states[cluster])
+            else:
+                made = PRODUCER_GROUPS.name, group_row(pickle.loads(key), np.concatenate([*contents], axis=1))
+            yield from _rows(_tables(made[0], cluster, [made[1]]), MADE)
