@@ -15,7 +15,7 @@ from typing import Final
 
 import zstandard
 
-from batches import changed_properties, edge
+from changed_batches import changed_properties, edge
 from hostile import HOSTILE  # the tests' helpers
 from kafkalog.log.files import open_file
 

@@ -11,7 +11,7 @@ import pytest
 import build
 from measured import Measured, measured
 
-COMMANDS: Final = ("txn-audit", "verify", "groups", "space")
+COMMANDS: Final = ("txn-audit", "verify", "groups", "transactions", "metadata", "space", "timeline")
 SEGMENT: Final = build.log(9)[0]
 
 

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -78,9 +79,22 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "salvage": ("salvage", "{last}", "-o", "{out}/salvaged.log"),
     "show": ("show", "{root}/texts-0/" + SEGMENT + "@0"),
     "show of a record": ("show", "{root}/texts-0/" + SEGMENT + "@70"),
+    "space": ("space", "{root}"),
+    "space, more": ("space", "--next-start", "--transactions", "--producers", "--clocks", "{root}"),
+    "verify of replicas": ("verify", "--replicas", "{root}", "{twin}"),
+    "timeline": ("timeline", "{root}"),
+    "timeline of ids": ("timeline", "--lanes", "transactional-id", "{root}"),
+    "timeline of producers": ("timeline", "--lanes", "producer", "{root}"),
+    "report": ("report", "--findings", "{audit}"),
+    **{
+        f"txn-audit as {form}": ("txn-audit", "--format", form, "{root}")
+        for form in ("markdown", "prometheus", "junit", "html")
+    },
+    **{f"report as {form}": ("report", "--format", form, "{audit}") for form in ("markdown", "prometheus", "junit")},
     "explain": ("explain", "{text}"),
     "schema": ("schema", "{text}"),
 }
+_NO_ROWS: Final = ("explain", "schema", "timeline", "report", "txn-audit as")  # what these names begin with has no rows
 # Formats of rows; what the others are is text.
 ROWS: Final = {"dump": "records", "txn-audit": "transactions", "verify": "files", "transactions": "transitions"}
 
@@ -88,12 +102,19 @@ ROWS: Final = {"dump": "records", "txn-audit": "transactions", "verify": "files"
 def command(name: str, root: Path, out: Path, *options: str) -> list[str]:
     """Put the places into a command."""
     found: list[str] = []
+    if "{audit}" in COMMANDS[name]:
+        kafkalog("txn-audit", "-o", out / "audit", root)
+    if "{twin}" in COMMANDS[name]:
+        shutil.copytree(root, out / "twin")
+        (out / "twin" / "meta.properties").write_text("version=1\nnode.id=2\n")
     for argument in COMMANDS[name]:
         if argument == "{names}":
             found += [str(root / f"{each}-0" / SEGMENT) for each in NAMES]
         else:
             last = str(root / f"{NAMES[0]}-0" / SEGMENT)
-            found.append(argument.format(root=root, out=out, last=last, text=TEXTS[1]))
+            found.append(
+                argument.format(root=root, out=out, audit=out / "audit", twin=out / "twin", last=last, text=TEXTS[1])
+            )
     return [found[0], *options, *found[1:]]
 
 
@@ -116,7 +137,7 @@ def test_messages_act_on_no_terminal(name: str, root: Path, tmp_path: Path) -> N
     assert acting(screen.replace(b"\r\n", b"\n")) == ""
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("explain", "schema")])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if not name.startswith(_NO_ROWS)])
 def test_one_row_is_one_line_of_json(name: str, root: Path, tmp_path: Path) -> None:
     """In ndjson every line is an object in ASCII, and no text makes a line of its own."""
     ended = kafkalog(*command(name, root, tmp_path, "--format", "ndjson"))

@@ -226,6 +226,8 @@ def _refuse_long_list(file: BinaryIO) -> None:
 
 def _unpack_zipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Folder) -> None:
     mode = member.external_attr >> 16
+    if not member.filename:
+        raise ArchiveError("a member has no name")
     if member.is_dir():
         folder.directory(member.filename)
     elif stat.S_ISLNK(mode):

@@ -102,11 +102,13 @@ def space(
         raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     paths, limits = unpacked(paths), limits_of(others)
     try:
-        options = SpaceOptions(
-            limits, now=now, keys=keys,
-            properties={} if server_properties is None else read_broker_properties(server_properties),
-            topics={} if topic_configs is None else read_topic_configs(topic_configs),
-        )  # fmt: skip
+        properties = (
+            {}
+            if server_properties is None
+            else read_broker_properties(server_properties, on_finding=lambda finding: say(str(finding)))
+        )
+        topics = {} if topic_configs is None else read_topic_configs(topic_configs)
+        options = SpaceOptions(limits, now=now, keys=keys, properties=properties, topics=topics)
     except UnreadableError as error:
         raise click.UsageError(str(error)) from error
     found = measure(paths, options)

@@ -28,16 +28,30 @@ _RISING: Final = frozenset({
 
 
 class _File:
-    """A stream as pyarrow writes to it."""
+    """A stream as pyarrow writes to it, while its own writer is called.
+
+    Pyarrow's writers also end a file when they are collected: after an interrupt, when nobody wants that end.
+    """
 
     closed = False
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._position = 0
+        self._is_wanted = False
+
+    @contextmanager
+    def wanted(self) -> Iterator[None]:
+        """Let what pyarrow writes through."""
+        self._is_wanted = True
+        try:
+            yield
+        finally:
+            self._is_wanted = False
 
     def write(self, data: Any) -> int:
-        self._stream.write(data)
+        if self._is_wanted:
+            self._stream.write(data)
         self._position += len(data)
         return len(data)
 
@@ -55,13 +69,17 @@ class _IpcWriter:
     def __init__(self, stream: BinaryIO, schema: Any) -> None:
         import pyarrow as pa
 
-        self._writer = pa.ipc.new_file(pa.PythonFile(_File(stream), mode="w"), schema)
+        self._file = _File(stream)
+        with self._file.wanted():
+            self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), schema)
 
     def write(self, batch: Any) -> None:
-        self._writer.write_batch(batch)
+        with self._file.wanted():
+            self._writer.write_batch(batch)
 
     def close(self) -> None:
-        self._writer.close()
+        with self._file.wanted():
+            self._writer.close()
 
 
 class _ParquetWriter:
@@ -79,12 +97,14 @@ class _ParquetWriter:
         self._metadata = schema.metadata
         self._held: list[Any] = []
         self._size = 0
-        self._writer = pq.ParquetWriter(
-            pa.PythonFile(_File(stream), mode="w"), schema, compression="zstd", store_schema=False,
-            use_dictionary=[name for name in _leaves(schema) if name not in rising],
-            column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"), write_statistics=short,
-            write_batch_size=_PAGE_ROWS,
-        )  # fmt: skip
+        self._file = _File(stream)
+        with self._file.wanted():
+            self._writer = pq.ParquetWriter(
+                pa.PythonFile(self._file, mode="w"), schema, compression="zstd", store_schema=False,
+                use_dictionary=[name for name in _leaves(schema) if name not in rising],
+                column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"), write_statistics=short,
+                write_batch_size=_PAGE_ROWS,
+            )  # fmt: skip
 
     def write(self, batch: Any) -> None:
         if self._size + batch.nbytes > _GROUP_BYTES:  # a group takes several times its size while it is written
@@ -99,12 +119,14 @@ class _ParquetWriter:
 
         if self._held:
             held, self._held, self._size = self._held, [], 0
-            self._writer.write_table(pa.Table.from_batches(held))
+            with self._file.wanted():
+                self._writer.write_table(pa.Table.from_batches(held))
 
     def close(self) -> None:
         self._write()
-        self._writer.add_key_value_metadata(self._metadata)
-        self._writer.close()
+        with self._file.wanted():
+            self._writer.add_key_value_metadata(self._metadata)
+            self._writer.close()
 
 
 def _leaves(schema: Any) -> Iterator[str]:

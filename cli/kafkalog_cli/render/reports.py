@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, Final
 
+from kafkalog.escape import escape
 from kafkalog.reports import AuditSource, junit, page, prometheus, timesketch, trace
 from kafkalog_cli.render.report import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
@@ -42,5 +43,16 @@ def write_form(
     elif form == "markdown":
         write_markdown(report_of(source, findings=findings), stream, zone=zone)
     else:
+        on_terminal = style["width"] is not None
         for piece in page(source, origin()) if form == "html" else _FORMS[form](source):
-            stream.write(piece)
+            stream.write(_harmless(piece) if on_terminal else piece)
+
+
+def _harmless(piece: bytes) -> bytes:
+    """Escape what a terminal may act on, line by line; everything else stays as another program reads it."""
+    lines = piece.decode("utf-8", "surrogateescape").split("\n")
+    shown = (
+        line if line.isprintable() else "".join(one if one.isprintable() else escape(one) for one in line)
+        for line in lines
+    )
+    return "\n".join(shown).encode()

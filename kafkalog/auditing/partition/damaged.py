@@ -62,11 +62,14 @@ def _torn(active: SegmentScan) -> Iterator[Finding]:
 def _goes_on(scan: SegmentScan, position: int) -> bool:
     """Say whether the written part of a batch's header has the next offset and a magic that exists."""
     last = scan.stretch.last_offset
-    wanted = (scan.segment.base_offset if last is None else last + 1).to_bytes(8, "big")
+    after = scan.segment.base_offset if last is None else last + 1
+    if after < 0:  # no offset of a broker's
+        return False
     try:
         source = open_source(scan.segment.path, max_bytes=scan.segment.size)
     except UnreadableError:  # it vanished since
         return False
     with closing(source):
         head = source.read(position, RECORD_BATCH.position("magic") + 1)
-    return wanted.startswith(head[:8]) and head[RECORD_BATCH.position("magic") :] in (b"", b"\0", b"\1", b"\2")
+    goes_on = after.to_bytes(8, "big").startswith(head[:8])
+    return goes_on and head[RECORD_BATCH.position("magic") :] in (b"", b"\0", b"\1", b"\2")

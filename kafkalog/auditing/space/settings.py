@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkalog.errors import UnreadableError
 from kafkalog.log.files import open_source
 from kafkalog.log.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
-from kafkalog.log.readers import read_properties
+from kafkalog.log.readers import OnFinding, read_properties
 
 if TYPE_CHECKING:
     from kafkalog.auditing.topics import Metadata
@@ -207,9 +207,9 @@ def read_topic_configs(path: str) -> dict[str, dict[str, str]]:
     }
 
 
-def read_broker_properties(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Read a broker's server.properties."""
-    return read_properties(path)
+def read_broker_properties(path: str | os.PathLike[str], *, on_finding: OnFinding | None = None) -> dict[str, str]:
+    """Read a broker's server.properties; without `on_finding`, lines that are no setting are Python warnings."""
+    return read_properties(path, on_finding=on_finding)
 
 
 def _times(value: str, factor: int) -> str:
