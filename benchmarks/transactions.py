@@ -30,14 +30,19 @@ from templates import HEADER_SIZE, MARKERS, field, varint
 
 __all__ = ["OUTCOMES", "Transactions", "write_transactions"]
 
-OUTCOMES = ("committed", "ongoing", "hanging")
+OUTCOMES = ("committed", "aborted", "ongoing", "hanging")
+_ENDED = OUTCOMES[:2]  # in the order of the templates' markers
 EVERY_MS = 100  # a transaction begins
 TIMEOUT_MS = 60_000
 ROWS = 1 << 15  # transactions that are written together
 
 Integers = npt.NDArray[np.int64]
 _S = TransactionState
-_BODY = {"committed": (_S.ONGOING, _S.PREPARE_COMMIT, _S.COMPLETE_COMMIT), "ongoing": (_S.ONGOING,)}
+_BODY = {
+    "committed": (_S.ONGOING, _S.PREPARE_COMMIT, _S.COMPLETE_COMMIT),
+    "aborted": (_S.ONGOING, _S.PREPARE_ABORT, _S.COMPLETE_ABORT),
+    "ongoing": (_S.ONGOING,),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +85,8 @@ def _write_data(directory: Path, what: Transactions, partition: int, numbers: In
     """Write a partition's log: each transaction's batch and its marker."""
     record = _record(b"k", b"v")
     kinds = [_Piece(record, TRANSACTIONAL)]
-    if what.outcome == "committed":
-        kinds.append(_Piece(MARKERS[0].section, TRANSACTIONAL | CONTROL, {}, 20))
+    if what.outcome in _ENDED:
+        kinds.append(_Piece(MARKERS[_ENDED.index(what.outcome)].section, TRANSACTIONAL | CONTROL, {}, 20))
     ids = numbers % what.ids
     order = np.argsort(ids, kind="stable")
     runs = np.searchsorted(ids[order], ids[order])
@@ -98,7 +103,7 @@ def _write_states(directory: Path, what: Transactions, partition: int, numbers: 
     kinds = []
     states = _BODY.get(what.outcome, _BODY["committed"])
     for at, state in enumerate(states):
-        count = what.each if state in (_S.ONGOING, _S.PREPARE_COMMIT) else 0
+        count = what.each if state in (_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT) else 0
         value, places = _value(what.version, state, count)
         key = bytes(2) + len(_name(0)).to_bytes(2, "big") + _name(0).encode()
         section = _record(key, value)
@@ -206,7 +211,7 @@ def _arguments() -> argparse.Namespace:
         parser.error("all numbers must be 1 or more")
     if not 1 <= arguments.each <= arguments.partitions:
         parser.error("--each must be from 1 to --partitions")
-    if arguments.outcome != OUTCOMES[0] and arguments.ids < arguments.transactions:
+    if arguments.outcome not in _ENDED and arguments.ids < arguments.transactions:
         parser.error("an id has one open transaction at a time: open ones need as many --ids as --transactions")
     return arguments
 

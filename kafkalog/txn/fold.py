@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,6 +21,7 @@ from kafkalog.txn import loops
 from kafkalog.txn.columns import NONE, Columns, Packed
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS, STATE_SIZE
 from kafkalog.txn.shares import Share, entangled
+from kafkalog.txn.slots import lengthen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,6 +38,7 @@ _MOST_ROOM: Final = 4104
 _FEW: Final = 100  # rows whose columns need not be kept small
 _EVENT_ROOM: Final = 256
 _FIRST_BITS: Final = 7  # half as many states as slots
+_MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
 _IS_OPEN: Final = len(EXTENT_COLUMNS)
 _LEADER_EPOCH: Final = loops.EVENTS.index("leader_epoch")
 _PRODUCER_ID: Final = EXTENT_COLUMNS.index("producer_id")
@@ -206,13 +209,15 @@ class Fold:
         """Return what is known so far."""
         self._pack()
         states = self._used()
-        wrote = states[states[:, _IS_OPEN + 1] > 0]
-        wrote = wrote[np.lexsort((wrote[:, 1], wrote[:, 0]))] if len(wrote) > 1 else wrote
-        opened = states[states[:, _IS_OPEN] != 0, :_IS_OPEN]
+        wrote = np.flatnonzero(states[:, _IS_OPEN + 1] > 0)
+        if len(wrote) > 1:
+            wrote = wrote[np.lexsort((states[wrote, 1], states[wrote, 0]))]
+        opened = np.flatnonzero(states[:, _IS_OPEN])
+        of_producers = (0, 1, *range(_IS_OPEN + 1, STATE_SIZE))
         return FoldedLog(
             self._packed,
-            _columns(EXTENT_COLUMNS, opened.T) if len(opened) else Columns.empty(EXTENT_COLUMNS),
-            _columns(PRODUCER_COLUMNS, np.hstack([wrote[:, :2], wrote[:, _IS_OPEN + 1 :]]).T),
+            _of_states(EXTENT_COLUMNS, states, opened, range(_IS_OPEN)),
+            _of_states(PRODUCER_COLUMNS, states, wrote, of_producers),
             _columns(GAP_COLUMNS, np.concatenate(self._gaps).T) if self._gaps else Columns.empty(GAP_COLUMNS),
             self._breaks,
             self._leader_epochs,
@@ -256,11 +261,10 @@ class Fold:
             self._out = _zeros(len(EXTENT_COLUMNS) * self._room)
 
     def _grow(self) -> None:
-        self._bits += 2
+        self._bits += 2 if self._bits < _MANY_BITS else 1
+        del self._slots
         self._slots = array("q", [-1]) * (1 << self._bits)
-        states = _zeros(STATE_SIZE * (1 << self._bits - 1))
-        memoryview(states)[: len(self._states)] = memoryview(self._states)
-        self._states = states
+        lengthen(self._states, STATE_SIZE << self._bits - 1)
         loops.rehash(self._slots, self._states, self._stretch, self._secret, self._bits)
 
     def _pack(self) -> None:
@@ -285,6 +289,15 @@ class Fold:
 
 def _zeros(cells: int) -> array[int]:
     return array("q", [0]) * cells
+
+
+def _of_states(
+    names: Sequence[str], states: NDArray[np.int64], rows: NDArray[np.intp], cells: Iterable[int]
+) -> Columns:
+    """Return columns of some states; one after the other, as states are many and wide."""
+    taken = (states[rows, cell] for cell in cells)
+    small = taken if len(rows) < _FEW else map(one_cell, taken)
+    return Columns(dict(zip(names, small, strict=True)))
 
 
 def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:

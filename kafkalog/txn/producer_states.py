@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.format import kernel
+from kafkalog.format.narrow import one_cell
 from kafkalog.txn import state_loops
 from kafkalog.txn.columns import Columns
+from kafkalog.txn.slots import lengthen
 from kafkalog.txn.state_loops import COLUMNS, STATE_SIZE
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from kafkalog.format.batch import CellTable
 
 __all__ = ["COLUMNS", "ProducerStates", "collapse"]
 
 _FIRST_BITS: Final = 6  # half as many states as slots
+_MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
 _HEADS: Final = array(
     "q",
     [
@@ -73,16 +78,20 @@ class ProducerStates:
     def result(self) -> list[Columns]:
         """Return each stretch's rows, one of each producer, sorted by producer."""
         states = np.frombuffer(self._states, np.int64).reshape(-1, STATE_SIZE)[: self._used[0]]
-        states = states[np.lexsort((states[:, 1], states[:, 0]))]
-        ends = np.searchsorted(states[:, 0], np.arange(len(self._stops)), "right")
-        return [Columns(dict(zip(COLUMNS, piece[:, 1:].T.copy(), strict=True))) for piece in np.split(states, ends)]
+        order = np.lexsort((states[:, 1], states[:, 0]))
+        ends = np.searchsorted(states[order, 0], np.arange(len(self._stops)), "right")
+        bounds = list(zip([0, *ends.tolist()], [*ends.tolist(), len(order)], strict=True))
+        found: list[dict[str, NDArray[np.int64]]] = [{} for _ in bounds]
+        for cell, name in enumerate(COLUMNS, 1):  # one after the other, as states are many
+            column = states[order, cell]
+            for piece, (begin, end) in zip(found, bounds, strict=True):
+                piece[name] = one_cell(column[begin:end].copy())
+        return [Columns(piece) for piece in found]
 
     def _grow(self) -> None:
-        self._bits += 2
+        self._bits += 2 if self._bits < _MANY_BITS else 1
         self._slots = array("q", [-1]) * (1 << self._bits)
-        states = array("q", [0]) * (STATE_SIZE << self._bits - 1)
-        memoryview(states)[: len(self._states)] = memoryview(self._states)
-        self._states = states
+        lengthen(self._states, STATE_SIZE << self._bits - 1)
         state_loops.rehash(self._slots, self._states, self._used, self._secret, self._bits)
 
 

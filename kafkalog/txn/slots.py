@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["place"]
+from array import array
+
+__all__ = ["lengthen", "place"]
+
+_PIECE = 1 << 17  # cells
+
+
+def lengthen(cells: array[int], length: int) -> None:
+    """Add zeros up to this length: in pieces, so that a big table grows where it is instead of being copied."""
+    piece = array("q", [0]) * min(_PIECE, length - len(cells))
+    while len(cells) < length:
+        cells.extend(piece[: length - len(cells)] if length - len(cells) < len(piece) else piece)
 
 
 def place(log: int, producer: int, secret: int, bits: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
@@ -49,25 +49,6 @@ class Report:
         """Return the totals, with what is only counted."""
         words = informative_words(row for row in self.incidents if row["kind"] in INFORMATIVE)
         return f"{self.totals}; {words}" if words else self.totals
-
-
-def unjoined(findings: Iterable[Row], incidents: Iterable[Row]) -> Iterator[Row]:
-    """Yield the findings above a note that no incident explains.
-
-    An incident of very many findings lists the first of them: others with their codes are taken as its own.
-    """
-    joined, cut = set[str](), set[str]()
-    for row in incidents:
-        ids = row["findings"] or ()
-        joined.update(ids)
-        if row["findings_total"] > len(ids):
-            cut.update(ids)
-    codes: set[str] = set()
-    for row in findings:
-        if row["id"] in cut:
-            codes.add(row["code"])
-        if row["severity"] != "note" and row["id"] not in joined and row["code"] not in codes:
-            yield row
 
 
 def write_report(

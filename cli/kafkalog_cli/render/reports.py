@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape
 from kafkalog.reports import AuditSource, junit, page, prometheus, timesketch, trace
-from kafkalog_cli.render.report import Report, unjoined, write_markdown, write_report
+from kafkalog_cli.render.report import Report, write_markdown, write_report
 from kafkalog_cli.render.sinks import Style
 from kafkalog_cli.render.zone import Zone
 
@@ -19,15 +19,13 @@ _FORMS: Final[Mapping[str, Callable[[AuditSource], Iterable[bytes]]]] = {
 
 
 def report_of(source: AuditSource, *, findings: bool = False, every: bool = False) -> Report:
-    """Return what a report of an audit says; with `findings` also each of them that is above a note."""
+    """Return what a report of an audit says; with `findings` also each of them that is above a note.
+
+    Without, nothing is missing: each finding above a note is in an incident.
+    """
     incidents = list(source.rows("incidents"))
-    return Report(
-        source.verdict,
-        source.totals,
-        incidents,
-        unjoined(source.rows("findings"), [] if findings else incidents),
-        every,
-    )
+    rows = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
+    return Report(source.verdict, source.totals, incidents, rows, every)
 
 
 def write_form(

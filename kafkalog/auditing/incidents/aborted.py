@@ -1,15 +1,11 @@
-"""Aborted transactions by transactional id and reason: fenced writers, timeouts, clients, administrators. Notes.
-
-The coordinator does not write why it aborts. A takeover and a timeout raise the epoch; so does every end under
-transaction.version 2. A timeout is as old as the timeout allows. After a takeover the new producer's epoch follows
-at once: its request waits for the abort.
-"""
+"""Aborted transactions by transactional id and reason: fenced writers, timeouts, clients, administrators. Notes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from kafkalog.auditing.incidents.abort_decisions import MANY_IDS, AbortCrowd
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.words import many, offsets
@@ -18,8 +14,6 @@ from kafkalog.format.times import iso
 
 __all__ = ["aborted"]
 
-_AT_ONCE_MS: Final = 2_000  # a client asks again for its epoch within a second
-_MOST: Final = 100  # transactional ids of one reason; more become one incident
 _EVENTS: Final = 20
 _SAID: Final = {
     "takeover": "because another producer took over the transactional id",
@@ -53,12 +47,13 @@ def aborted(known: Known) -> Iterator[Incident]:
     groups: dict[str, dict[str | None, list[_Abort]]] = {}
     for abort in (*_by_coordinator(known), *_by_administrator(known)):
         groups.setdefault(abort.cause, {}).setdefault(abort.name, []).append(abort)
-    for by_name in groups.values():
-        if len(by_name) > _MOST:
-            yield _incident(known, [abort for some in by_name.values() for abort in some])
+    for cause, by_name in groups.items():
+        together = known.aborted.get((cause, None))
+        if together is not None or len(by_name) > MANY_IDS:
+            yield _incident(known, [abort for some in by_name.values() for abort in some], together)
         else:
-            for some in by_name.values():
-                yield _incident(known, some)
+            for name, some in by_name.items():
+                yield _incident(known, some, known.aborted.get((cause, name)))
 
 
 def _by_coordinator(known: Known) -> Iterator[_Abort]:
@@ -67,37 +62,17 @@ def _by_coordinator(known: Known) -> Iterator[_Abort]:
         for row in rows:
             if row["state"] == "aborted" and row["marker_epoch"] is not None:
                 data.setdefault((row["producer_id"], row["marker_epoch"]), []).append(row)
-    for begun, prepared, after in known.aborts:
-        cause, certainty, successor = _reason(known, begun, prepared, after)
+    for reason, prepared, successor in known.aborts:
         its = data.get((prepared["producer_id"], prepared["producer_epoch"]), ())
         rows = [row for row in its if _is_its(row, prepared)]
-        yield _Abort(prepared["transactional_id"], prepared["producer_id"], cause, certainty, prepared, successor, rows)
+        who = prepared["transactional_id"], prepared["producer_id"]
+        yield _Abort(*who, reason.cause, reason.certainty, prepared, successor, rows)
 
 
 def _is_its(row: Row, prepared: Row) -> bool:
     """Say whether an ABORT marker may be that of a decision: brokers' clocks are never a minute apart."""
     near = abs(row["marker_timestamp_ms"] - prepared["last_update_timestamp_ms"]) <= 60_000
     return near and f"{row['topic']}-{row['partition']}" in (prepared["partitions"] or ())
-
-
-def _reason(known: Known, begun: Row, prepared: Row, after: Sequence[Row]) -> tuple[str, str, Row | None]:
-    """Return why the coordinator aborted a transaction, how certain that is, and what the new producer got."""
-    age = prepared["last_update_timestamp_ms"] - prepared["start_timestamp_ms"]
-    if prepared["producer_epoch"] == begun["producer_epoch"]:
-        return "client", "proved", None
-    if age >= begun["timeout_ms"]:
-        return "timeout", "proved", None
-    successor = after[1] if len(after) > 1 and after[1]["state"] == "empty" else None
-    if not known.raises_epochs:
-        return "takeover", "proved", successor
-    if successor is not None and successor["last_update_timestamp_ms"] - _ended(after[0]) <= _AT_ONCE_MS:
-        return "takeover", "possible", successor
-    is_last = len(after) < 2 and known.now <= prepared["last_update_timestamp_ms"] + _AT_ONCE_MS
-    return "client", "possible" if is_last else "proved", None
-
-
-def _ended(completed: Row) -> int:
-    return int(completed["last_update_timestamp_ms"])
 
 
 def _by_administrator(known: Known) -> Iterator[_Abort]:
@@ -113,23 +88,27 @@ def _by_administrator(known: Known) -> Iterator[_Abort]:
                 )
 
 
-def _incident(known: Known, some: list[_Abort]) -> Incident:
+def _incident(known: Known, some: list[_Abort], crowd: AbortCrowd | None) -> Incident:
     some = sorted(some, key=lambda abort: abort.time)
     first, cause = some[0], some[0].cause
     kind = "writer-fenced" if cause == "takeover" else "transactions-aborted"
-    names = {abort.name for abort in some}
+    names = {abort.name for abort in some} | (frozenset() if crowd is None else crowd.names)
     key = (first.name if len(names) == 1 else None, first.producer_id if first.name is None else None)
-    certainty = "possible" if any(abort.certainty == "possible" for abort in some) else first.certainty
+    unsure = any(abort.certainty == "possible" for abort in some) or (crowd is not None and crowd.possible)
+    certainty = "possible" if unsure else first.certainty
     incident = Incident(kind, cause, key, Severity.NOTE, known.cluster_id, certainty)
     incident.transactional_ids = {name for name in names if name is not None}
     incident.producer_ids = {abort.producer_id for abort in some}
-    incident.transactions = len(some)
+    incident.transactions = number = len(some) + (0 if crowd is None else crowd.number)
     incident.since = Since(first.time, "broker")
     incident.until = Since(some[-1].time, "broker")
     rows = [row for abort in some for row in abort.rows]
     incident.partitions = {(row["topic"], row["partition"]) for row in rows} | {
         _place(name) for abort in some if abort.prepared is not None for name in abort.prepared["partitions"] or ()
     }
+    if crowd is not None:
+        incident.producer_ids |= crowd.producers
+        incident.partitions |= crowd.partitions
     if rows and len(incident.partitions) == 1:
         incident.first_offset = min(row["first_offset"] for row in rows)
         incident.last_offset = max(row["last_offset"] for row in rows)
@@ -140,7 +119,7 @@ def _incident(known: Known, some: list[_Abort]) -> Incident:
     who = f"{first.name} (producer {first.producer_id})" if first.name is not None else f"producer {first.producer_id}"
     if len(names) > 1:
         who = f"{len(names)} transactional ids"
-    number, began = len(some), iso(first.time)
+    began = iso(first.time)
     when = f"at {began}" if number == 1 else f"from {began} to {iso(some[-1].time)}"
     said = _SAID[cause] if number > 1 else _SAID[cause].replace("they were", "it was").replace("their", "its")
     may = "probably " if certainty == "possible" else ""

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 from kafkalog.findings import Severity
 from kafkalog.tables.incidents import INCIDENTS
 
-__all__ = ["Consumers", "Event", "Incident", "Kept", "Since", "Step", "listed"]
+__all__ = ["LISTED", "Consumers", "Event", "Incident", "Kept", "More", "Since", "Step", "listed"]
 
-_LISTED: Final = 100  # partitions, ids and events; a row is bounded, whatever happened
+LISTED: Final = 100  # partitions, ids and events; a row is bounded, whatever happened
 _FINDINGS: Final = 1000
 _TEXT: Final = 10_000  # characters of a title or a text: names come from files
 
@@ -59,6 +59,15 @@ class Consumers(NamedTuple):
     read_uncommitted: str
 
 
+class More(NamedTuple):
+    """How many there are besides those that an incident names."""
+
+    transactional_ids: int = 0
+    producer_ids: int = 0
+    findings: int = 0
+
+
+_NO_MORE: Final = More()
 _NOTHING_NEW: Final = Consumers("They get what the log holds.", "They get what the log holds.")
 
 
@@ -88,6 +97,7 @@ class Incident:
     consumers: Consumers = _NOTHING_NEW
     steps: list[Step] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
+    more: More = _NO_MORE
 
     @property
     def id(self) -> str:
@@ -108,23 +118,23 @@ class Incident:
             until_ms=None if self.until is None else self.until.time,
             until_clock=None if self.until is None else self.until.clock,
             title=_sentence(self.title),
-            partitions=[f"{topic}-{number}" for topic, number in sorted(self.partitions)[:_LISTED]],
+            partitions=[f"{topic}-{number}" for topic, number in sorted(self.partitions)[:LISTED]],
             partitions_total=len(self.partitions),
-            transactional_ids=sorted(self.transactional_ids)[:_LISTED],
-            transactional_ids_total=len(self.transactional_ids),
-            producer_ids=sorted(self.producer_ids)[:_LISTED],
-            producer_ids_total=len(self.producer_ids),
+            transactional_ids=sorted(self.transactional_ids)[:LISTED],
+            transactional_ids_total=len(self.transactional_ids) + self.more.transactional_ids,
+            producer_ids=sorted(self.producer_ids)[:LISTED],
+            producer_ids_total=len(self.producer_ids) + self.more.producer_ids,
             transactions=self.transactions,
             first_offset=self.first_offset,
             last_offset=self.last_offset,
             records=self.records,
             lost_records=self.lost_records,
-            kept_in=[one._asdict() for one in self.kept[:_LISTED]],
-            events=[_event(one) for one in sorted(dict.fromkeys(self.events), key=_moment)[:_LISTED]],
+            kept_in=[one._asdict() for one in self.kept[:LISTED]],
+            events=[_event(one) for one in sorted(dict.fromkeys(self.events), key=_moment)[:LISTED]],
             consumers=self.consumers._asdict(),
             next_steps=[{"text": step.text[:_TEXT], "command": step.command} for step in self.steps],
             findings=self.findings[:_FINDINGS],
-            findings_total=len(self.findings),
+            findings_total=len(self.findings) + self.more.findings,
         )
 
     def where(self) -> str:

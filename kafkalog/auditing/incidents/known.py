@@ -5,25 +5,25 @@ An audit in this process, one on Spark, and one that was written to files have t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kafkalog.auditing.incidents.abort_decisions import AbortCrowd, AbortDecisions, Reason
 from kafkalog.auditing.topics import Metadata, leadership_rows
 from kafkalog.auditing.transactions import (
     NEWEST_ABORTED,
     ClusterAudit,
+    Crowd,
     LogSummary,
     coordinator_rows,
     gap_rows,
     notable_rows,
     partition_row,
 )
-from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.rows import finding_rows
@@ -60,7 +60,7 @@ class Known:
     `findings` are rows of that table; rows of ``partitions`` are in `logs` by their log, in `replicas` by partition;
     `transactions` are rows of ``notable`` by their log. Of the coordinator's records, `steps` are those of the ids that
     `transactions` and `findings` are about, `decisions` these ids' decisions by producer, state and partition, `aborts`
-    every decision to abort with the record before and the two after it. `gaps` are rows of that table that are not
+    the decisions to abort that are shown, and `aborted` counts the others. `gaps` are rows of that table that are not
     legal, `leadership` those of the partitions that a finding is about, and of the state topic's, oldest first.
     """
 
@@ -70,11 +70,14 @@ class Known:
     transactions: dict[str, list[Row]] = field(default_factory=dict)
     steps: dict[str, list[Row]] = field(default_factory=dict)
     decisions: dict[tuple[int, str, str], list[Row]] = field(default_factory=dict)
-    aborts: list[tuple[Row, Row, Sequence[Row]]] = field(default_factory=list)
+    aborts: list[tuple[Reason, Row, Row | None]] = field(default_factory=list)  # with what the new producer got
+    aborted: dict[tuple[str, str | None], AbortCrowd] = field(default_factory=dict)
     gaps: dict[Place, list[Row]] = field(default_factory=dict)
-    raises_epochs: bool = False  # transaction.version 2: each transaction has an epoch of its own
     leadership: dict[Place, list[Row]] = field(default_factory=dict)
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
+    # Open transactions that are only counted, by the log, producer id and offset of the finding that is like theirs.
+    crowds: dict[tuple[str, int, int], Crowd] = field(default_factory=dict)
+    ids: Sequence[str] = ()  # transactional ids by the numbers in `crowds`
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
 
@@ -85,12 +88,15 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
     logs: list[tuple[Any, ...]] = []
     notable: list[tuple[Any, ...]] = []
     gaps: list[tuple[Any, ...]] = []
+    crowds: dict[tuple[str, int, int], Crowd] = {}
     for log in cluster.logs:
-        findings += finding_rows(log.findings, log.node.node_id)
+        shown, of_log, hidden = log.findings.shown()
+        findings += finding_rows(shown, log.node.node_id)
+        crowds |= {(log.partition.directory.log, *of): crowd for of, crowd in of_log.items()}
         logs.append(partition_row(LogSummary.of(log)))
-        notable += notable_rows(log)
+        notable += notable_rows(log, hidden)
         gaps += filter(is_lost, gap_rows(log.partition))
-    return known_of_tables(
+    known = known_of_tables(
         cluster.cluster_id,
         findings,
         logs,
@@ -101,6 +107,8 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
         cluster.nodes,
         cluster.now,
     )
+    known.crowds, known.ids = crowds, cluster.coordinator.states.ids
+    return known
 
 
 def known_of_tables(
@@ -117,14 +125,21 @@ def known_of_tables(
     forked = {row["log"] for row in known.findings if row["code"] == "replicas-fork"}
     for log in known.transactions.keys() - forked:
         known.transactions[log] = _without_old(known.transactions[log])
-    names = {row["transactional_id"] for rows in known.transactions.values() for row in rows} - {None}
+    found = {(row["log"], row["producer_id"], row["offset"]) for row in known.findings}
+    names = {
+        row["transactional_id"]
+        for rows_of_log in known.transactions.values()
+        for row in rows_of_log
+        if (row["log"], row["producer_id"], row["first_offset"]) in found
+    } - {None}
     producers = {row["producer_id"] for row in known.findings} - {None}
-    known.raises_epochs = _raises_epochs(coordinator)
-    told = coordinator.of_records(_records(coordinator, names, producers))
+    aborts = AbortDecisions(coordinator, now)
+    known.aborted = aborts.crowds
+    told = coordinator.of_records(_records(coordinator, names, producers, aborts.shown))
     rows = (dict(zip(COORDINATOR.names, row, strict=True)) for row in coordinator_rows(told))
     for name, of_id in groupby(rows, key=lambda row: row["transactional_id"]):
         steps = list(of_id)
-        known.aborts += _aborts(steps)
+        known.aborts += _aborts(steps, aborts.reasons)
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             known.steps[name] = steps
             for step in steps:
@@ -212,40 +227,26 @@ def _named(table: Table, rows: Iterable[tuple[Any, ...]]) -> list[Row]:
     return [dict(zip(table.names, row, strict=True)) for row in rows]
 
 
-_BEGUN: Final = "ongoing"
 _PREPARED: Final = ("prepare_commit", "prepare_abort")
 
 
-def _aborts(steps: list[Row]) -> Iterator[tuple[Row, Row, Sequence[Row]]]:
-    """Yield an id's decisions to abort a transaction that had begun, each with what came before and after."""
+def _aborts(
+    steps: list[Row], reasons: Mapping[tuple[str, int], Reason]
+) -> Iterator[tuple[Reason, Row, Row | None]]:  # fmt: skip
+    """Yield an id's decisions to abort that are shown, with their reasons and what a new producer got."""
     for number, step in enumerate(steps):
-        if step["state"] == "prepare_abort" and number and steps[number - 1]["state"] == _BEGUN:
-            yield steps[number - 1], step, steps[number + 1 : number + 3]
+        reason = reasons.get((step["log"], step["offset"]))
+        if reason is not None:
+            yield reason, step, steps[number + 2] if reason.has_successor else None
 
 
-def _records(coordinator: Coordinator, names: Collection[str], producers: Collection[int]) -> NDArray[np.intp]:
+def _records(
+    coordinator: Coordinator, names: Collection[str], producers: Collection[int], aborted: NDArray[np.intp]
+) -> NDArray[np.intp]:
     """Return the records of these ids and of ids of these producers, and of others those around decisions to abort."""
     states = coordinator.states
     ids = states.transactional_id
-    meant = np.fromiter((name in names for name in states.ids), bool, len(states.ids))
+    meant = np.fromiter(map(names.__contains__, states.ids), bool, len(states.ids))
     meant[ids[np.isin(states.producer_id, list(producers))]] = True
-    aborted = np.flatnonzero(_follow(states, TransactionState.PREPARE_ABORT))
     around = (aborted[:, np.newaxis] + np.arange(-1, 3)).ravel()
     return np.union1d(np.flatnonzero(meant[ids]), around[around < len(ids)])
-
-
-def _follow(states: StateColumns, state: TransactionState) -> NDArray[np.bool_]:
-    """Say which records are of a state, after Ongoing of the same id."""
-    found: NDArray[np.bool_] = states.state == state
-    found[:1] = False
-    found[1:] &= (states.transactional_id[1:] == states.transactional_id[:-1]) & (
-        states.state[:-1] == TransactionState.ONGOING
-    )
-    return found
-
-
-def _raises_epochs(coordinator: Coordinator) -> bool:
-    """Say whether a commit of an id raised its epoch, which only transaction.version 2 does."""
-    states = coordinator.states
-    rows = np.flatnonzero(_follow(states, TransactionState.PREPARE_COMMIT))
-    return bool((states.producer_epoch[rows] > states.producer_epoch[rows - 1]).any())

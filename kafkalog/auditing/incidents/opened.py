@@ -10,6 +10,7 @@ from kafkalog.auditing.incidents.decided import Decided, decided, since
 from kafkalog.auditing.incidents.incident import Since, Step
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.words import many, offsets
+from kafkalog.auditing.transactions import Crowd
 
 __all__ = ["COPY_AGAIN", "SHOWN", "Open", "abort_steps", "open_transactions"]
 
@@ -28,6 +29,7 @@ class Open(NamedTuple):
     row: Row
     decided: Decided
     since: Since | None
+    crowd: Crowd | None = None  # others like it, in the same log
 
     @property
     def place(self) -> str:
@@ -50,8 +52,9 @@ def open_transactions(known: Known, findings: Iterable[Row]) -> list[Open]:
     }
     found = []
     for finding in findings:
-        row = rows.get((finding["log"], finding["producer_id"], finding["offset"])) or _row_of(finding)
-        found.append(Open(finding, row, decided(known, row), since(known, row)))
+        at = finding["log"], finding["producer_id"], finding["offset"]
+        row = rows.get(at) or _row_of(finding)
+        found.append(Open(finding, row, decided(known, row), since(known, row), known.crowds.get(at)))
     return found
 
 
@@ -79,6 +82,7 @@ def abort_steps(every: list[Open]) -> list[Step]:
             steps.append(Step(text, command))
         text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
         steps.append(Step(f"{text} at {place}.", one.finding["remedy"]))
-    if len(every) > SHOWN:
-        steps.append(Step(f"{len(every) - SHOWN} more: each finding has its command in the column remedy.", None))
+    number = len(every) + sum(len(one.crowd) for one in every if one.crowd is not None)
+    if number > SHOWN:
+        steps.append(Step(f"{number - SHOWN} more: each finding has its command in the column remedy.", None))
     return steps

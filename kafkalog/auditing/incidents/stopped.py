@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kafkalog.auditing.incidents.counting import count, producers_of
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, listed
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
@@ -90,7 +91,7 @@ def stop(known: Known, pool: Pool, every: list[Open], key: tuple[object, ...]) -
     describe(known, incident, every)
     incident.title = _title(known, incident, every)
     incident.steps = _steps(known, incident, every)
-    _with_groups(incident, pool)
+    _with_groups(incident, pool, every)
     return incident
 
 
@@ -102,13 +103,7 @@ def _places(every: list[Open]) -> tuple[object, ...]:
 def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     """Fill in who, where, since when, how many records, what happened, and what consumers see."""
     incident.partitions |= {(one.row["topic"], one.row["partition"]) for one in every}
-    incident.transactional_ids |= {one.row["transactional_id"] for one in every} - {None}
-    incident.producer_ids |= {one.row["producer_id"] for one in every}
-    incident.transactions = len({(one.row["producer_id"], one.row.get("producer_epoch")) for one in every})
-    if len(incident.partitions) == 1:
-        incident.first_offset = min(one.row["first_offset"] for one in every)
-        incident.last_offset = max(one.row["last_offset"] for one in every)
-    incident.records = sum(one.row["records"] or 0 for one in every)
+    count(known, incident, every)
     times = [one.since for one in every if one.since is not None]
     incident.since = min(times, default=None)
     for one in every[:SHOWN]:
@@ -118,7 +113,7 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
         without = _leaderless(known, one)
         if without is not None and not any(event[:4] == without.event()[:4] for event in incident.events):
             incident.events.append(_lost_leader(without, one))
-    incident.consumers = _consumers(known, every)
+    incident.consumers = _consumers(known, every, incident.records or 0)
 
 
 def _not_listed(known: Known, one: Open) -> Iterator[Event]:
@@ -152,7 +147,7 @@ def _opened(one: Open) -> Event:
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
 
 
-def _consumers(known: Known, every: list[Open]) -> Consumers:
+def _consumers(known: Known, every: list[Open], records: int) -> Consumers:
     at: dict[str, tuple[int, int]] = {}
     for one in every:
         log = known.logs.get(one.finding["log"], {})
@@ -165,7 +160,6 @@ def _consumers(known: Known, every: list[Open]) -> Consumers:
         wait = "1 offset waits" if waits == 1 else f"{waits} offsets wait"
         lines.append(f"{place}: nothing from offset {first} on, {wait}")
     shown = "; ".join(lines[:SHOWN]) + (f"; and {len(lines) - SHOWN} more" if len(lines) > SHOWN else "")
-    records = sum(one.row["records"] or 0 for one in every)
     return Consumers(f"{shown}.", f"Everything, {many(records, 'record')} of open transactions included.")
 
 
@@ -240,18 +234,18 @@ def _pending_steps(known: Known, incident: Incident, every: list[Open]) -> list[
             " partition's leader takes it, also after a start. Do not abort it: it is decided."
         )
     )
+    if incident.certainty != "proved":
+        steps.append(COPY_AGAIN)
     return steps
 
 
-def _with_groups(incident: Incident, pool: Pool) -> None:
+def _with_groups(incident: Incident, pool: Pool, every: list[Open]) -> None:
     """Add the groups whose offset commits an open transaction holds back."""
     numbers = {number for topic, number in incident.partitions if topic == OFFSETS_TOPIC}
     if not numbers:
         return
-    held = pool.take(
-        "offsets-pending",
-        when=lambda row: row["partition"] in numbers and row["producer_id"] in incident.producer_ids,
-    )
+    whose = set(producers_of(every).tolist())
+    held = pool.take("offsets-pending", when=lambda row: row["partition"] in numbers and row["producer_id"] in whose)
     if held:
         commits = listed((row["message"].rpartition(", written by ")[0] for row in held), SHOWN)
         said = f"{incident.consumers.read_committed} It holds back {commits}."

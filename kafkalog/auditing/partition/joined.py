@@ -43,6 +43,7 @@ def join(
         opened = opened.take(share.has(opened["producer_id"]))
     of_segments, damaged = placed(scans, running=directory.running)
     whole = _joined(opened, [scan.stretch for scan in scans])
+    first = whole.opened["first_offset"]
     bases = [segment.base_offset for segment in directory.segments]
     log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
     ends = [scan.stretch.last_offset + 1 for scan in scans if scan.stretch.last_offset is not None]
@@ -59,7 +60,7 @@ def join(
         directory,
         log_start,
         log_end,
-        last_stable_offset(log_start, log_end, whole.opened["first_offset"].tolist()),
+        last_stable_offset(log_start, log_end, [int(first.min())] if len(first) else []),
         whole.extents,
         whole.producers,
         batches=sum(scan.stretch.batches for scan in scans),

@@ -16,6 +16,7 @@ from kafkalog.auditing.transactions.atomicity import (
 )
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.batches import audit_batches, log_batches
+from kafkalog.auditing.transactions.crowds import Crowd
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, Deadlines, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.narrow import narrowed
@@ -43,6 +44,7 @@ __all__ = [
     "ChangedFate",
     "ChangedFates",
     "ClusterAudit",
+    "Crowd",
     "Deadlines",
     "Judgement",
     "LogAudit",

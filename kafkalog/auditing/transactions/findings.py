@@ -24,7 +24,7 @@ from kafkalog.format.times import iso_marked
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.tables.audit import CERTAINTIES, STATES
 from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE
+from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.placed import among
 
@@ -129,11 +129,37 @@ class TransactionFindings:
     def of_producers(self, producers: NDArray[np.int64]) -> TransactionFindings:
         """Return the findings about the transactions of some producers."""
         places = self._verdicts.judged.places[self._numbers]
-        kept = among(self._verdicts.rows.take(places, "producer_id")["producer_id"], producers)
+        return self.some(among(self._verdicts.rows.take(places, "producer_id")["producer_id"], producers))
+
+    def some(self, numbers: NDArray[np.intp] | NDArray[np.bool_]) -> TransactionFindings:
+        """Return some of the findings."""
         found = copy(self)
-        found._numbers, found._codes = self._numbers[kept], self._codes[kept]
-        found._severities = self._severities[kept]
+        found._numbers, found._codes = self._numbers[numbers], self._codes[numbers]
+        found._severities = self._severities[numbers]
         return found
+
+    def judged_at(self, numbers: NDArray[np.intp] | NDArray[np.bool_]) -> JudgedRows:
+        """Return the verdicts that some findings are about."""
+        return self._verdicts.judged.take(self._numbers[numbers])
+
+    def open_places(self) -> NDArray[np.intp]:
+        """Return the numbers of all open transactions of the log, whether a finding is about them or not."""
+        judged = self._verdicts.judged
+        places: NDArray[np.intp] = judged.places[~np.isin(judged.state, (STATE["committed"], STATE["aborted"]))]
+        return places
+
+    def rows_at(self, numbers: NDArray[np.intp], *names: str) -> Columns:
+        """Return columns of the transactions that some findings are about."""
+        return self._verdicts.rows.take(self.judged_at(numbers).places, *names)
+
+    def kinds(self) -> NDArray[np.int64]:
+        """Return a number for each finding, equal for those that say the same of open transactions; -1 for others."""
+        judged = self._verdicts.judged
+        parts = (self._codes, self._severities, judged.cause[self._numbers], judged.certainty[self._numbers])
+        kinds = np.zeros(len(self), np.int64)
+        for part in parts:
+            kinds = kinds << 8 | part.astype(np.int64) & 0xFF
+        return np.where(self._codes == _ADOPTED, -1, kinds)
 
     def __iter__(self) -> Iterator[Finding]:
         for start in range(0, len(self), _AT_ONCE):

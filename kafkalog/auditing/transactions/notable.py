@@ -22,15 +22,17 @@ __all__ = ["NEWEST_ABORTED", "notable_rows"]
 NEWEST_ABORTED: Final = 20  # of each log
 
 
-def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
+def notable_rows(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of ``transactions`` that incidents need, open ones with the brokers' times around their data.
+
+    `without` are the numbers of those whose verdicts no incident shows.
 
     Finished ones are among them if their verdict does not follow from their marker alone, if their decision was another
     one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
     from the leader's.
     """
     moments = Moments(log.partition)
-    rows, words = log.verdicts.of_places(_places(log))
+    rows, words = log.verdicts.of_places(_places(log, without))
     is_open = rows["marker_type"] == extents.OPEN  # of an ended one the marker's own time is known
     not_before, not_after = np.full(len(rows), -1), np.full(len(rows), NEVER)
     if is_open.any():
@@ -70,9 +72,10 @@ def _cell(value: int) -> int | None:
     return None if value == NONE else value
 
 
-def _places(log: LogAudit) -> NDArray[np.intp]:
+def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]:
     """Return the numbers of the notable rows, in the order of the log."""
-    chosen = [log.verdicts.judged.places]
+    judged = log.verdicts.judged.places
+    chosen = [judged if without is None else judged[~among(judged, without)]]
     aborted = np.empty((2, 0), np.int64)  # numbers, markers
     start = 0
     for rows in log.verdicts.rows.blocks("first_offset", "last_offset", "marker_offset", "marker_type"):

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from kafkalog.auditing.transactions.crowds import Crowd, shown
 from kafkalog.auditing.transactions.findings import TransactionFindings
 from kafkalog.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Reported"]
@@ -37,6 +39,24 @@ class Reported:
             else:
                 counts.update((finding.code, finding.severity) for finding in part)
         return counts
+
+    def shown(self) -> tuple[Reported, dict[tuple[int, int], Crowd], NDArray[np.intp]]:
+        """Return the findings that are shown one by one, the crowds like them, and the open rows that are hidden.
+
+        Crowds are by producer id and offset of the last finding shown that is like them.
+        """
+        parts: list[list[Finding] | TransactionFindings] = []
+        crowds: dict[tuple[int, int], Crowd] = {}
+        hidden = [np.empty(0, np.intp)]
+        for part in self._parts:
+            if isinstance(part, list):
+                parts.append(part)
+                continue
+            chosen = shown(part)
+            parts.append(chosen.findings)
+            crowds.update(chosen.crowds)
+            hidden.append(chosen.hidden)
+        return Reported(*parts), crowds, np.sort(np.concatenate(hidden))
 
     def kept(self, test: Callable[[Finding], bool], producers: NDArray[np.int64] | None) -> Reported:
         """Return the findings that pass a test; of those about transactions the ones about some producers, or all."""

@@ -11,10 +11,15 @@ import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafkalog.auditing.partition import PartitionAudit, located, offset_range
 from kafkalog.findings import Finding, Severity
+from kafkalog.txn.placed import among
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Content", "Log", "settle"]
 
@@ -48,14 +53,14 @@ _OF_GAP: Final = ("offset-gap-lost", "offset-gap-unexplained")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A segment's batches: a checksum of their CRCs, their number, their offsets and producers."""
+    """A segment's batches: a checksum of their CRCs, their number, their offsets and producers, which are in order."""
 
     file: str
     fingerprint: int
     batches: int
     first_offset: int | None
     last_offset: int | None
-    producers: frozenset[int]
+    producers: NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -210,7 +215,6 @@ class _Homes:
         self._logs = logs
         self._same: dict[tuple[int, int], dict[tuple[str, int], tuple[int, str]]] = {}
         self._gaps: dict[tuple[int | None, int | None], list[int]] = {}
-        self._producers: dict[int, frozenset[int]] = {}
         for number, log in enumerate(logs):
             for content in log.contents:
                 same = self._same.setdefault((content.fingerprint, content.batches), {})
@@ -227,7 +231,7 @@ class _Homes:
         for gap in self._gaps.get((content.first_offset, content.last_offset), ()):
             if gap >= number:
                 break
-            if self._logs[gap].name != log.name and not content.producers.isdisjoint(self._writers(gap)):
+            if self._logs[gap].name != log.name and self._writes(content, gap):
                 missing = offset_range(content.first_offset or 0, content.last_offset or 0)
                 return f"its batches fill the gap of {self._name(gap)} at {missing}, and its producers write there"
         if not file:
@@ -238,11 +242,10 @@ class _Homes:
         topic, partition = self._logs[number].name
         return f"{topic}-{partition}"
 
-    def _writers(self, number: int) -> frozenset[int]:
-        """Return the producers of a log."""
-        if number not in self._producers:
-            self._producers[number] = frozenset(self._logs[number].partition.producers["producer_id"].tolist())
-        return self._producers[number]
+    def _writes(self, content: Content, number: int) -> bool:
+        """Say whether a producer of a segment writes to a log."""
+        writers = self._logs[number].partition.producers["producer_id"]
+        return bool(among(writers, content.producers).any())
 
 
 def _lowered(finding: Finding, code: str) -> Finding:

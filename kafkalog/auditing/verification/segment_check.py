@@ -80,7 +80,7 @@ def check_segment(directory: PartitionDirectory, segment: Segment, options: Veri
     scan = scan_segment(directory, segment, options.limits, chunks)
     content = Content(
         segment.path, fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
-        frozenset(scan.stretch.producers["producer_id"].tolist()),
+        np.unique(scan.stretch.producers["producer_id"]),
     )  # fmt: skip
     return SegmentCheck(scan, facts, content, side, [*around.finish(), *side.finish()])
 

@@ -1,0 +1,59 @@
+"""How many open transactions an incident is about: some are shown, those like them only counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafkalog.auditing.incidents.incident import LISTED, Incident, More
+from kafkalog.auditing.incidents.known import Known
+from kafkalog.auditing.incidents.opened import Open
+from kafkalog.auditing.transactions import Crowd
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["count", "producers_of"]
+
+
+def count(known: Known, incident: Incident, every: Sequence[Open]) -> None:
+    """Fill in whose and how many transactions and records there are; the partitions are filled in."""
+    crowds = [one.crowd for one in every if one.crowd is not None]
+    names = {one.row["transactional_id"] for one in every} - {None}
+    producers = producers_of(every)
+    incident.producer_ids |= set(producers[:LISTED].tolist())
+    incident.transactions = _pairs(every, crowds)
+    more = max(len(names) - LISTED, 0)
+    if crowds:
+        numbers = np.unique(np.concatenate([crowd.ids for crowd in crowds]))
+        others = list(map(known.ids.__getitem__, numbers[numbers >= 0].tolist()))
+        more = len(names) + len(others) - len(names.intersection(others)) - LISTED
+        names |= set(sorted(others)[:LISTED])
+    incident.transactional_ids |= set(sorted(names)[:LISTED])
+    incident.more = More(max(more, 0), max(len(producers) - LISTED, 0), incident.more.findings + sum(map(len, crowds)))
+    if len(incident.partitions) == 1:
+        incident.first_offset = min([one.row["first_offset"] for one in every] + [one.first_offset for one in crowds])
+        incident.last_offset = max([one.row["last_offset"] for one in every] + [one.last_offset for one in crowds])
+    incident.records = sum(one.row["records"] or 0 for one in every) + sum(one.records for one in crowds)
+
+
+def producers_of(every: Iterable[Open]) -> NDArray[np.int64]:
+    """Return the producer ids of some open transactions and of those like them, in order."""
+    parts = [np.array([one.row["producer_id"] for one in every], np.int64)]
+    parts += [one.crowd.producers for one in every if one.crowd is not None]
+    producers: NDArray[np.int64] = np.unique(np.concatenate(parts))
+    return producers
+
+
+def _pairs(every: Sequence[Open], crowds: Sequence[Crowd]) -> int:
+    """Count the transactions: an epoch of a producer is one, in however many partitions."""
+    shown = {(one.row["producer_id"], one.row.get("producer_epoch")) for one in every}
+    if not crowds:
+        return len(shown)
+    pairs = [np.array([(who, -1 if epoch is None else epoch) for who, epoch in shown], np.int64).reshape(-1, 2)]
+    pairs += [np.stack([crowd.producers, crowd.epochs], axis=1) for crowd in crowds]
+    joined = np.concatenate(pairs)
+    joined = joined[np.lexsort(joined.T)]
+    return 1 + int((joined[1:] != joined[:-1]).any(axis=1).sum())
