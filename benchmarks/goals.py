@@ -16,6 +16,7 @@ __all__ = [
     "BULK_LAYOUTS",
     "BULK_SHAPES",
     "BULK_TIME",
+    "DECODER_TIME",
     "GROUPS_MEMORY",
     "GROUPS_TIME",
     "GROWTH",
@@ -139,6 +140,7 @@ ROWS = (
 TEXT_TIME = Goal(2, "x our text's time")
 ARROW_RATE = Goal(1000, "MB/s", at_least=True)
 PARQUET_RATE = Goal(200, "MB/s", at_least=True)
+DECODER_TIME = Goal(10, "times faster than kafka-dump-log", at_least=True)
 TABLE_TIME = Goal(1.5, "x every record decoded")
 
 MEMORY = Goal(100, "MiB")

@@ -45,9 +45,9 @@ def check(writer: BlockText, internal: Internal, pairs: list[Pair], dialect: str
     """Compare a block's texts with each record's; return how many were written slowly."""
     slow: list[int] = []
 
-    def slowly(number: int) -> Texts:
+    def slowly(number: int, is_written: bool) -> Texts | None:
         slow.append(number)
-        return alone(internal, pairs[number], dialect)
+        return None if is_written else alone(internal, pairs[number], dialect)
 
     buf, recs = block_of(pairs)
     writer.write(buf, recs, slowly)

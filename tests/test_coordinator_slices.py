@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkalog.auditing.pipeline.coordinator_message import coordinator_messages, read_coordinator
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
 from kafkalog.txn.coordinator import Coordinator, StateRows
@@ -90,7 +90,7 @@ def test_a_slice_for_a_partition_says_the_same(
     """Decisions that list it and the last word on the producers in it: whatever the records, also sent elsewhere."""
     whole = coordinator(rows)
     some = whole.for_partition(topic, partition, np.array(producers, np.int64))
-    again: Coordinator = pickle.loads(pickle.dumps(some))
+    again = read_coordinator(coordinator_messages(some))
 
     assert said(some, topic, partition, producers) == said(whole, topic, partition, producers)
     assert said(again, topic, partition, producers) == said(whole, topic, partition, producers)

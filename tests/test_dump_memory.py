@@ -97,7 +97,12 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("form", TEXTS)
+@pytest.mark.parametrize("form", [*TEXTS, "arrow"])
 def test_an_ordinary_file_takes_at_most_100_mib(form: str, ordinary: Path) -> None:
-    """As text; the file has a third of that already."""
+    """The file has a third of that already, and pyarrow 50 MiB."""
     assert _peak(form, ordinary) <= 100
+
+
+def test_a_row_group_of_parquet_is_kept_besides(ordinary: Path) -> None:
+    """It is written at once: 131,072 rows, or 64 MiB."""
+    assert _peak("parquet", ordinary) <= 256

@@ -23,8 +23,10 @@ from kafkalog.findings import Severity
 from kafkalog.tables import TABLES
 from kafkalog.tables.incidents import CAUSES, CERTAINTIES, INCIDENTS, KINDS
 from kafkalog.tables.notable import NOTABLE
+from kafkalog_cli.render.incidents import incident_lines
+from kafkalog_cli.render.zone import Zone
 from official import CORPUS, FIXTURES, cases
-from told_incidents import TOLD, Told
+from told_incidents import OF_REMEDIES, TOLD, Told
 
 Row = dict[str, Any]
 
@@ -181,6 +183,39 @@ def test_an_incident_of_a_fixture_is_what_brokers_and_clients_said(told: Told) -
     assert answers(told, incidents(FIXTURES / told.case)) == []
 
 
+@pytest.mark.parametrize("case", sorted({told.case for told in OF_REMEDIES}))
+def test_incidents_after_remedies_are_what_was_done(case: str) -> None:
+    """Each of them is told, and above a note nothing else is."""
+    found = incidents(FIXTURES / "remedies" / case)
+    told = [one for one in OF_REMEDIES if one.case == case]
+
+    assert {one: wrong for one in told if (wrong := answers(one, found))} == {}
+    assert len([row for row in found if row["severity"] != "note"]) == len(
+        [one for one in told if one.kind != "transactions-aborted"]
+    )
+
+
+@pytest.mark.corpus
+def test_writers_that_were_fenced_and_transactions_that_timed_out_are_told() -> None:
+    """Each that a client or a coordinator reported, with its transactional id, its partitions and the reason."""
+    kinds = {"fenced": ("writer-fenced", "takeover"), "timed_out": ("transactions-aborted", "timeout")}
+    expected, missing = 0, []
+    for path in sorted(CORPUS.glob("*/truth.json")):
+        for one in json.loads(path.read_text()).get("transactions", ()):
+            if one["outcome"] in kinds and one.get("partitions"):
+                expected += 1
+                if not any(
+                    (row["kind"], row["cause"]) == kinds[one["outcome"]]
+                    and one["transactional_id"] in row["transactional_ids"]
+                    and set(one["partitions"]) <= set(row["partitions"])
+                    for row in incidents(path.parent)
+                ):
+                    missing.append((path.parent.name, one["transactional_id"], one["outcome"]))
+
+    assert expected > 40
+    assert missing == []
+
+
 @pytest.mark.corpus
 @pytest.mark.parametrize("case", sorted({told.case for told in TOLD}))
 def test_an_incident_of_the_corpus_is_what_brokers_and_clients_said(case: str) -> None:
@@ -296,6 +331,40 @@ def test_very_many_open_transactions_of_one_cause_are_one_incident() -> None:
     assert (row["first_offset"], row["last_offset"], row["records"]) == (0, 199_992, 60_000)
 
 
+@pytest.mark.parametrize("number", [1, 20, 20_000])
+def test_an_incident_is_a_screen_on_a_terminal(number: int) -> None:
+    """Whatever number of transactions it has; what is not shown is counted."""
+    known = many_open(number)
+    known.leadership = {
+        ("t", 0): [
+            {
+                "topic": "t", "partition": 0, "leader": None, "since_ms": 1, "until_ms": None, "log": "/d/m", "offset": 1,
+                "change": "leader-lost",
+            }
+        ]
+    }  # fmt: skip
+    for row in known.findings:
+        row["code"] = "transaction-pending"
+    for row in known.transactions["/d/t-0"]:
+        row["cause"] = None
+    (incident,) = incidents_of([known])
+    row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
+    lines = list(incident_lines(row, zone=Zone(), width=80, color=False))
+
+    assert row["transactions"] == number
+    assert len(lines) < 60
+    assert (number > 13) == any("more events" in line for line in lines)
+
+
+def test_steps_that_are_not_shown_are_counted() -> None:
+    """A line says how many there are, and where they are."""
+    (row,) = [row for row in incidents(FIXTURES / "k4-f-marker-leaderless") if row["severity"] == "error"]
+    lines = list(incident_lines({**row, "next_steps": row["next_steps"] * 10}, zone=Zone(), width=80, color=False))
+
+    assert len(lines) < 80
+    assert lines[-1] == "  … 22 more steps: --table incidents --format ndjson"
+
+
 def test_a_few_open_transactions_of_one_cause_are_told_apart() -> None:
     """Up to twenty producers have incidents of their own."""
     found = incidents_of([many_open(20)])
@@ -315,7 +384,7 @@ def test_groups_whose_offsets_an_open_transaction_holds_back_are_told() -> None:
     assert [event["what"] for event in row["events"] if "group" in event["what"]] == [
         "1 offset commit of group g-quotes-tickets.27, written by producer 2, is in an open transaction."
     ]
-    assert "a group" in row["consumers"]["read_committed"]
+    assert "1 offset commit of group g-quotes-tickets.27" in row["consumers"]["read_committed"]
 
 
 def test_what_was_pending_when_the_broker_stopped_is_not_aborted() -> None:
@@ -361,3 +430,34 @@ def test_what_holds_bytes_is_an_incident(path: Path) -> None:
     }
     assert {row["severity"] for row in found} <= {"note"}
     assert len([row for row in found if row["cause"] == "cleaner-stopped"]) <= 1
+
+
+def test_what_the_coordinator_knows_of_an_unregistered_transaction_is_told() -> None:
+    """Its newest record of the id, with the partitions that it lists: by the recorder the next transaction had ended."""
+    (row,) = [row for row in incidents(FIXTURES / "v2.8-hanging") if row["cause"] == "partition-not-registered"]
+    (event,) = [event for event in row["events"] if "newest record" in event["what"]]
+
+    assert event["what"].endswith("of tx-c (producer 2, epoch 0) has the state complete_commit and lists no partition.")
+    assert event["time_source"] == "broker"
+
+
+def test_a_time_without_a_leader_before_a_decision_is_told_in_milliseconds() -> None:
+    """Of a hanging transaction, a torn one and records that the next marker ended: by the metadata log alone."""
+    told = {
+        case: [
+            event["what"]
+            for row in incidents(FIXTURES / case)
+            for event in row["events"]
+            if " ms later." in event["what"]
+        ]
+        for case in ("k4-f-marker-leaderless", "remedies/leaderless-aborted")
+    }
+
+    assert any(
+        "The decision for claims-claims.77-1 (producer 1000) came 415 ms later." in what
+        for what in told["k4-f-marker-leaderless"]
+    )
+    assert any(
+        "broker 2 had led it. A decision for id-4 came 211 ms later." in what
+        for what in told["remedies/leaderless-aborted"]
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kafkalog.auditing.pipeline import audit
 from kafkalog.reports import AuditSource, junit, prometheus, source_of, timesketch, trace
-from kafkalog.reports.source import transaction_rows
+from kafkalog.reports.source import leader_changes, transaction_rows
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CASES = (
     "k4-f-marker-pending", "k4-f-hanging-late-produce-tv0", "k4-d-fencing-tv2-400", "k4-k-unclean-election",
-    "made-damaged", "v3.9-txn-rdk", "k4-c-group-offsets-tv0",
+    "made-damaged", "v3.9-txn-rdk", "k4-c-group-offsets-tv0", "k4-f-marker-leaderless",
 )  # fmt: skip
 _BEGIN, _END, _INSTANT = 1, 2, 3
 
@@ -62,6 +63,34 @@ def test_a_trace_has_each_transaction_and_each_marker(source: AuditSource) -> No
 
     assert slices == Counter(row["state"] for row in rows if row["first_offset"] is not None)
     assert markers == sum(row["marker_offset"] is not None for row in rows)
+
+
+@pytest.mark.skipif("TRACE_PROCESSOR" not in os.environ, reason="needs the path of Perfetto's trace_processor_shell")
+def test_trace_processor_has_no_complaint(source: AuditSource) -> None:
+    """Perfetto's own reader counts the same slices, and no error of the trace."""
+    from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
+
+    config = TraceProcessorConfig(bin_path=os.environ["TRACE_PROCESSOR"])
+    with TraceProcessor(trace=io.BytesIO(b"".join(trace(source))), config=config) as processor:
+        errors = list(processor.query("select name from stats where severity = 'error' and value > 0"))
+        slices = {row.name: row.many for row in processor.query(
+            "select name, count(*) as many from slice where category = 'transaction' group by name"
+        )}  # fmt: skip
+
+    assert errors == []
+    assert slices == Counter(row["state"] for row in transaction_rows(source) if row["first_offset"] is not None)
+
+
+def test_changes_of_leaders_are_events(source: AuditSource) -> None:
+    """A trace has an instant, Timesketch a line, for each change whose time the metadata log has; incidents' events too."""
+    changes = [row for row in leader_changes(source) if row["since_ms"] is not None]
+    _, events = _events(source)
+    lines = [json.loads(line) for line in timesketch(source)]
+
+    assert sum("leader" in event.categories for _, event in events) == len(changes)
+    assert sum(line["timestamp_desc"] == "Leader Changed" for line in lines) == len(changes)
+    told = [event["what"] for row in source.rows("incidents") for event in row["events"] if event["time_ms"]]
+    assert sorted(line["message"] for line in lines if line["timestamp_desc"] == "Incident Event") == sorted(told)
 
 
 def test_flows_lead_from_a_decision_to_markers(source: AuditSource) -> None:

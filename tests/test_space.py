@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import kafkalog
-from build import TIME, batch, flipped, marker, record
+from build import SNAPPY, TIME, batch, flipped, marker, record
 from invoke import kafkalog as command
 from kafkalog.format.batch import CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from official import FIXTURES
@@ -73,16 +73,32 @@ def test_one_partition_that_was_just_dirtied_is_simply_next(tmp_path: Path) -> N
     assert causes(path, {"t": COMPACT}, now=NOW + 10 * HOUR)["t-0"]["cause"] == "cleaner-stopped"
 
 
+def ending() -> dict[int, bytes]:
+    """Segments of which the first can't be decompressed by snappy."""
+    whole = batch(*(record(b"v" * 50, b"k%d" % (n % 2), delta=n) for n in range(20)), codec=SNAPPY)
+    return {**SEGMENTS, 0: flipped(whole, 8 * 61)}
+
+
 def test_several_that_wait_are_a_cleaner_that_stopped(tmp_path: Path) -> None:
-    """And a damaged one among them is the probable reason; where it waits alone, it is uncleanable."""
+    """A batch that it can't read makes a partition uncleanable; where that could end its thread, it stopped at it."""
     damaged = {**SEGMENTS, 0: flipped(SEGMENTS[0], 8 * 61 + 6)}
     alone = causes(directory(tmp_path / "a", {"t-0": damaged, "u-0": {0: b""}}), {"t": COMPACT, "u": COMPACT})
-    path = directory(tmp_path / "b", {"t-0": damaged, "u-0": SEGMENTS, "u-1": SEGMENTS})
+    path = directory(tmp_path / "b", {"t-0": damaged, "t-1": ending(), "u-0": SEGMENTS, "u-1": SEGMENTS})
     several = causes(path, {"t": COMPACT, "u": COMPACT})
+    found = {name: (row["cause"], row["certainty"]) for name, row in several.items()}
 
     assert (alone["t-0"]["cause"], alone["t-0"]["certainty"]) == ("partition-uncleanable", "proved")
-    assert {row["cause"] for row in several.values()} == {"cleaner-stopped"}
-    assert {row["certainty"] for row in several.values()} == {"likely"}
+    assert found.pop("t-0") == ("partition-uncleanable", "proved")
+    assert set(found.values()) == {("cleaner-stopped", "likely")}
+
+
+def test_one_that_waits_beside_what_ends_the_cleaner(tmp_path: Path) -> None:
+    """A single partition that waits is enough where another one has a batch at which the cleaner's thread can end."""
+    path = directory(tmp_path / "b", {"t-0": ending(), "u-0": SEGMENTS})
+    for name in os.listdir(path / "u-0"):
+        os.utime(path / "u-0" / name, (NOW / 1000 - 5, NOW / 1000 - 5))
+
+    assert {row["cause"] for row in causes(path, {"t": COMPACT, "u": COMPACT}).values()} == {"cleaner-stopped"}
 
 
 def test_a_wrong_checksum_alone_does_not_stop_the_cleaner(tmp_path: Path) -> None:
@@ -192,7 +208,9 @@ def test_the_next_start_reads_what_was_not_flushed(tmp_path: Path) -> None:
     (path / ".kafka_cleanshutdown").touch()
     assert (row()["recovered_segments"], row()["read_bytes"]) == (0, 0)
     (path / "t-0" / f"{20:020d}.index").unlink()
-    assert (row()["rebuilt_indexes"], row()["read_bytes"]) == (1, len(SEGMENTS[20]))
+    states = len(SEGMENTS[0]) + len(SEGMENTS[40])  # before the segment whose index is made, and after it
+    assert (row()["rebuilt_indexes"], row()["rebuilt_bytes"]) == (1, len(SEGMENTS[20]))
+    assert (row()["snapshot_bytes"], row()["read_bytes"]) == (states, states + len(SEGMENTS[20]))
 
 
 def test_transactions_cost_what_their_batches_and_markers_take() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-__all__ = ["TOLD", "Told"]
+__all__ = ["OF_REMEDIES", "TOLD", "Told"]
 
 
 class Told(NamedTuple):
@@ -74,6 +74,7 @@ TOLD: Final = (
     _hangs("v3.9-hanging", "partition-not-registered", "ledger-2", "tx-c", 0, 1, None),
     _hangs("v3.9-hanging-operator", "data-after-marker", "ledger-1", "tx-b", 13, 15, None),
     _hangs("v3.9-hanging-operator", "partition-not-registered", "ledger-2", "tx-c", 0, 1, None),
+    _hangs("k4-m-expired-ids", "id-expired", "payments-audit.20-0", "meters-audit.30-0", 11, 11, 1795251864555),
     # Two transactions, one committed and one aborted while their partition had no leader: one cause.
     Told("k4-f-marker-leaderless", "consumers-stopped", "no-leader", ("quotes-orders.76-1",),
          ("claims-claims.77-1", "payments-parcels.22-4"), (9, 10), 1795251790344,
@@ -149,4 +150,17 @@ TOLD: Final = (
             ("transactions-aborted", "timeout", dead, "tx-dead"),
         )
     ),
+)  # fmt: skip
+
+# What was done with brokers in fixtures/remedies, from each case's story, its commands and what consumers got: a
+# read_committed consumer of fork-dead-leader got offsets 0-1 only, an administrator aborted at 3 (8 and 10) elsewhere.
+OF_REMEDIES: Final = (
+    Told("fork-dead-leader", "records-lost", "unclean-election", ("t-0",), ("id-p", "id-q"), None, None,
+         f"{_ABORT} --topic t --partition 0 --start-offset 3"),
+    Told("fork-after-abort", "records-lost", "unclean-election", ("t-0",), ("id-p",), None, None, None),
+    Told("fork-after-abort", "transaction-torn", "administrator", ("t-0",), ("id-q",), (3, 4), None, "--offset 3..4"),
+    Told("leaderless-aborted", "transaction-torn", "administrator", ("t-1",), ("id-0",), (8, 9), None, "--offset 8..9"),
+    Told("leaderless-aborted", "wrong-fate", "late-data", ("t-1",), ("id-4",), (12, 14), None, "--offset 12..14"),
+    Told("late-data-aborted", "transactions-aborted", "administrator", ("late-0",), ("id-0",), (4, 5), None, None),
+    Told("late-data-aborted", "transactions-aborted", "administrator", ("late-1",), ("id-1",), (4, 5), None, None),
 )  # fmt: skip

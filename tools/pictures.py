@@ -29,6 +29,8 @@ def main() -> None:
             shown.page.click("[data-incident]")
             shown.page.evaluate("document.getElementById('timeline').scrollIntoView()")
             shown.page.screenshot(path=folder / "timeline.png")
+        with opened(running, file, viewport={"width": 420, "height": 900}) as shown:
+            shown.page.screenshot(path=folder / "report-narrow.png")
 
 
 if __name__ == "__main__":

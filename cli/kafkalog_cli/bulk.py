@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
 
-from kafkalog.errors import KafkaLogError
+from kafkalog.errors import UnreadableError
 from kafkalog.findings import Severity
 from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
 from kafkalog_cli.exit import Exit, OutputError
@@ -19,9 +22,14 @@ from kafkalog_cli.options import storage_options
 from kafkalog_cli.output import say
 from kafkalog_cli.params import Size
 
+if TYPE_CHECKING:
+    from kafkalog.log.storage_options import StorageOptions
+    from kafkalog_spark.output import Output
+
 __all__ = ["bulk_audit", "run_bulk"]
 
-_CONF = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
+_FULL: Final = "No space left on device"  # the JVM says it far below its first line
+_CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
 
 
 @click.command("bulk_audit", cls=GroupedCommand, epilog=_CONF)
@@ -60,41 +68,88 @@ def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -
 def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str | None) -> int:
     """Run the job with the command's parameters; the session's configuration may set those that were left out."""
     try:
-        from kafkalog_spark.session import active_session, open_session, told
+        from kafkalog_spark.output import Output, OutputFailedError
+        from kafkalog_spark.session import active_session, configured, open_session, stop, told
     except ImportError as error:
         raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
+    from kafkalog.log.storage import expand
+    from kafkalog.log.storage_options import set_storage_options
+
     started, ctx = time.time(), click.get_current_context()
-    mine = active_session() is None
-    session = open_session(master)
     params = ctx.params | {"output": output, "overwrite": overwrite}
-    for param in ctx.command.params:
-        name = param.name or ""
-        value = told(session, param.opts[-1].lstrip("-"))
-        if value is not None and ctx.get_parameter_source(name) is ParameterSource.DEFAULT and name != "output":
-            params[name] = param.type_cast_value(ctx, value.split(",") if param.multiple else value)
+    set_storage_options(_storage(params))
+    # Executors run in directories of their own.
+    paths = [path for pattern in paths for path in expand(_absolute(pattern))]
+    target = Output(output)
     try:
-        return _run(session, paths, params, started)
-    finally:
-        if mine:
-            session.stop()
+        target.refuse_within(paths)
+        target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true")
+    except OutputFailedError as error:
+        raise OutputError(str(error)) from error
+    mine = active_session() is None
+    with _jvm_in_words():
+        session = open_session(master)
+        try:
+            for param in ctx.command.params:
+                name = param.name or ""
+                value = told(session, param.opts[-1].lstrip("-"))
+                if value is not None and ctx.get_parameter_source(name) is ParameterSource.DEFAULT and name != "output":
+                    params[name] = param.type_cast_value(ctx, value.split(",") if param.multiple else value)
+            return _run(session, paths, target, params, started)
+        finally:
+            if mine:
+                stop(session)
 
 
-def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: float) -> int:
-    from pyspark import __version__ as spark_version
+@contextmanager
+def _jvm_in_words() -> Iterator[None]:
+    """Say in one line what ended a job, and exit with the status that it means."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
     from pyspark.errors import PySparkException
 
-    from kafkalog.auditing.pipeline import PROVENANCE, SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
-    from kafkalog.log.storage import expand
-    from kafkalog.log.storage_options import StorageOptions, set_storage_options
-    from kafkalog_spark.audit import CorruptInputError, bulk_audit
-    from kafkalog_spark.output import Output
+    from kafkalog_spark.parts import CANNOT_WRITE
 
-    storage = StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
-    set_storage_options(storage)
-    paths = [path for pattern in paths for path in expand(pattern)]
-    output = Output(str(params["output"]))
+    logger = logging.getLogger()
+    logger.addFilter(_is_no_signal)
     try:
-        output.refuse_within(paths)
+        yield
+    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:  # the last ones where the JVM is gone
+        text = str(error)
+        if CANNOT_WRITE in text:
+            raise OutputError(text.partition(CANNOT_WRITE)[2].splitlines()[0]) from error
+        causes = [line.strip() for line in text.splitlines() if _FULL in line]
+        first = next(iter(causes or text.splitlines()), type(error).__name__)
+        raise UnreadableError(f"the job failed: {first.strip()}") from error
+    finally:
+        logger.removeFilter(_is_no_signal)
+
+
+def _is_no_signal(record: logging.LogRecord) -> bool:
+    """Say whether to log a record: py4j logs what a signal raised while it waits for an answer, with its trace."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt | SystemExit)
+
+
+def _absolute(pattern: str) -> str:
+    return pattern if "://" in pattern else os.path.abspath(pattern)
+
+
+def _storage(params: dict[str, Any]) -> StorageOptions:
+    from kafkalog.log.storage_options import StorageOptions
+
+    return StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
+
+
+def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, Any], started: float) -> int:
+    from pyspark import __version__ as spark_version
+
+    from kafkalog.auditing.pipeline import PROVENANCE, SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
+    from kafkalog.log.storage_options import set_storage_options
+    from kafkalog_spark.audit import CorruptInputError, bulk_audit
+    from kafkalog_spark.output import OutputFailedError
+
+    storage = _storage(params)
+    set_storage_options(storage)
+    try:
         output.make(overwrite=params.get("overwrite", False))
         found = bulk_audit(
             session, paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
@@ -113,10 +168,7 @@ def _run(session: Any, paths: Sequence[str], params: dict[str, Any], started: fl
         output.remove()
         say(f"error: {error}")
         return Exit.FINDINGS
-    except KafkaLogError as error:
+    except OutputFailedError as error:
         raise OutputError(str(error)) from error
-    except PySparkException as error:
-        say(f"error: the job failed: {str(error).splitlines()[0]}")
-        return Exit.INCOMPLETE
     print(found.summary.verdict())
     return status

@@ -46,15 +46,31 @@ class BlockText:
         self._json = _json_programs(internal, release, dialect)
         self._stack = array("q", bytes(8 * ops.FRAME * 2 * (self.block.tables.programs.depth + 2)))
         self._used = 0
+        self._special: set[int] = set()
 
-    def write(self, buf: Bytes, recs: CellTable, slowly: Callable[[int], Texts]) -> None:
-        """Write the records of the kernel's table `recs`, whose bytes are `buf`; some of them `slowly`, by number."""
+    def write(self, buf: Bytes, recs: CellTable, slowly: Callable[[int, bool], Texts | None]) -> None:
+        """Write the records of the kernel's table `recs`, whose bytes are `buf`; some of them `slowly`.
+
+        That is called with a record's number, and whether its texts are right and only what is wrong with it must be
+        found.
+        """
         by_hand = self.write_most(buf, recs)
         doubts = self.block.facts.column(DOUBT)
         if 1 in doubts:
             by_hand |= {number for number in range(recs.count) if doubts[number]}
         for number in sorted(by_hand):
-            self.put(number, slowly(number))
+            texts = slowly(number, self.has(number))
+            if texts is not None:
+                self.put(number, texts)
+
+    def has(self, number: int) -> bool:
+        """Say whether the texts of a record in doubt are there all the same: it has a value, and only a remark."""
+        block = self.block
+        for messages in (block.keys, block.values) if block.is_keyed else (block.values,):
+            if messages.cell(ops.M_PROGRAM, number) < 0 or messages.cell(ops.M_ERROR, number):
+                return False
+        has_rest = block.values.cell(ops.M_TAKEN, number) != block.values.cell(ops.M_SIZE, number)
+        return number not in self._special and (block.is_keyed or not has_rest)
 
     def write_most(self, buf: Bytes, recs: CellTable, *, texts: bool = True) -> set[int]:
         """Write the records that can be read; return those with messages that only `put` can write.
@@ -70,12 +86,12 @@ class BlockText:
             self.content[: len(_DELETE)] = _DELETE
             self._used = len(_DELETE)
             self.places[3 * room : 4 * room] = array("q", [len(_DELETE)]) * room
-        by_hand: set[int] = set()
+        self._special = set()
         if not texts:
-            return by_hand
+            return set()
         for messages, column in ((block.keys, 0), (block.values, 2)) if block.is_keyed else ((block.values, 2),):
-            by_hand |= self._messages(buf, messages, column * room)
-        return by_hand
+            self._special |= self._messages(buf, messages, column * room)
+        return set(self._special)
 
     def put(self, number: int, texts: Texts) -> None:
         """Set the texts of one record."""

@@ -48,8 +48,10 @@ def decode(
 ) -> Decoded:
     """Read `data` as `message` in `version`, with the fields that `release` knows and strings as `text` reads them.
 
-    Raises MalformedError if the bytes are not such a message.
+    Raises MalformedError if the bytes are not such a message, or very many.
     """
+    if len(data) > ops.MOST_BYTES:
+        raise MalformedError(f"the message has {len(data)} bytes, more than are read of one message")
     programs, program = _program(message, known_version(message, version), release)
     tables, one = MessageTables(programs, _ROOM, _MOST_CELLS), CellTable(len(ops.MESSAGE_COLUMNS), 1)
     one.count = 1

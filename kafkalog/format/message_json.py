@@ -14,7 +14,7 @@ from kafkalog.format.schema import Value
 
 __all__ = ["kafka_json", "plain"]
 
-_ESCAPE: Final = re.compile(r"\\(?:u00[01].|.)")
+_LOWER: Final = [text for number in range(32) if (text := f"\\u{number:04x}") != f"\\u{number:04X}"]
 # A number that is not an integer, or text in a string that looks like one.
 _DOUBLE: Final = re.compile(r'(?:^|[":,\[])-?(?:\d+\.|\d+e|Infinity|NaN)')
 
@@ -25,7 +25,10 @@ def kafka_json(value: Value) -> str:
     if UNKNOWN_TAGS in text or (_may_hold_double(text) and _DOUBLE.search(text)):
         text = _slowly(value)
     if "\\u00" in text:  # Java writes these digits in upper case
-        text = _ESCAPE.sub(lambda found: found[0][:4] + found[0][4:].upper(), text)
+        text = text.replace("\\\\", "\0")  # what is after an escaped backslash is no escape
+        for lower in _LOWER:
+            text = text.replace(lower, f"\\u{lower[2:].upper()}")
+        text = text.replace("\0", "\\\\")
     return text
 
 

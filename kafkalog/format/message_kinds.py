@@ -18,10 +18,10 @@ from kafkalog.format.message_ops import MESSAGE_COLUMNS
 
 if cython.compiled:
     from cython.cimports.kafkalog.format.kernel import KEY_SIZE, KEY_START, VALUE_SIZE, VALUE_START, int16
-    from cython.cimports.kafkalog.format.message_ops import M_ERROR, M_PROGRAM, M_SIZE, M_START, M_TAKEN
+    from cython.cimports.kafkalog.format.message_ops import M_ERROR, M_PROGRAM, M_SIZE, M_START, M_TAKEN, MOST_BYTES
 else:
     from kafkalog.format.kernel import KEY_SIZE, KEY_START, VALUE_SIZE, VALUE_START, int16
-    from kafkalog.format.message_ops import M_ERROR, M_PROGRAM, M_SIZE, M_START, M_TAKEN
+    from kafkalog.format.message_ops import M_ERROR, M_PROGRAM, M_SIZE, M_START, M_TAKEN, MOST_BYTES
 
 __all__ = ["FACTS", "doubts", "embedded", "framed", "keyed"]
 
@@ -65,7 +65,7 @@ def keyed(
         values[M_PROGRAM * room + i] = -1
         number = version = -1
         doubt = True
-        if key_size >= 2:
+        if 2 <= key_size <= MOST_BYTES:
             number = int16(buf, p)
             if 0 <= number < len(kinds) // 3 and kinds[number * 3] >= 0:
                 keys[M_PROGRAM * room + i] = kinds[number * 3]
@@ -73,7 +73,7 @@ def keyed(
                 keys[M_SIZE * room + i] = key_size - 2
                 if value_size < 0:
                     doubt = False
-                elif value_size >= 2:
+                elif 2 <= value_size <= MOST_BYTES:
                     version = int16(buf, q)
                     if 0 <= version < kinds[number * 3 + 1]:
                         values[M_PROGRAM * room + i] = kinds[number * 3 + 2] + version
@@ -117,7 +117,9 @@ def framed(
         values[M_PROGRAM * room + i] = -1
         number = version = -1
         doubt = True
-        if size >= 3 and buf[p] == 1 and buf[p + 2] < 128:  # longer numbers are in doubt, but for a type's two bytes
+        if (
+            3 <= size <= MOST_BYTES and buf[p] == 1 and buf[p + 2] < 128
+        ):  # longer numbers are in doubt, but for a type's two bytes
             number = buf[p + 1]
             n = 2
             if number >= 128 and size >= 4:

@@ -2,6 +2,9 @@
 # What message_loop's programs consist of; ``message_ops.py`` says the same for Python and explains it.
 
 cdef enum:
+    MOST_BYTES = 16777216
+
+cdef enum:
     STEP = 8
     FRAME = 5
     TABLE = 5

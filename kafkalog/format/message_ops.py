@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FRAME", "MESSAGE_COLUMNS", "REMARK_COLUMNS", "STEP", "TABLE"]
+__all__ = ["FRAME", "MESSAGE_COLUMNS", "MOST_BYTES", "REMARK_COLUMNS", "STEP", "TABLE"]
 
+MOST_BYTES: Final = 1 << 24  # of a message that is read: a file of some kilobytes may unpack to very long ones
 STEP: Final = 8  # cells of a step
 FRAME: Final = 5  # cells of an array or tagged fields that are being read
 TABLE: Final = 5  # cells of a table's entry: base, capacity, rows, rows before the current message, width

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ROOM", "ArrowColumns"]
 
-_BYTES: Final = 32 << 20  # of strings: with more, a batch has fewer rows
+_BYTES: Final = 4 << 20  # of strings: with more, a batch has fewer rows
 _NUMBERS: Final = (Kind.NUMBER, Kind.BOOL, Kind.WORD)
 _TEXTS: Final = (Kind.TEXT, Kind.BASE64, Kind.JSON)
 _CODED: Final = "_base64"  # ends the name of the column that has what is not UTF-8

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ROOM", "Buffers", "Headers", "Texts", "constant"]
 
-ROOM: Final = 1 << 17  # rows of a batch at most
+ROOM: Final = 1 << 15  # rows of a batch at most
 _MOST: Final = 2**31 - 1  # bytes of a column of strings: its offsets are int32
 _LISTED: Final = 1 << 12  # headers at once
 _KEPT: Final = 16  # buffers that may be given again

@@ -17,9 +17,9 @@ from kafkalog.log.window import Window
 if TYPE_CHECKING:
     from kafkalog.format.resync import Resync
 
-__all__ = ["Cursor"]
+__all__ = ["CHUNK_ROOM", "Cursor"]
 
-_CAPACITY: Final = 1048  # rows: they fit in the cache; a power of two would make the columns share cache lines
+CHUNK_ROOM: Final = 1048  # rows: they fit in the cache; a power of two would make the columns share cache lines
 _EACH: Final = 1000  # damaged places of a file that are examined closely; after these, adjacent ones are joined
 _DOUBTED: Final = (
     1 << 16
@@ -29,12 +29,19 @@ _DOUBTED: Final = (
 class Cursor:
     """The window that moves over one source, the table of the batches in it, and the facts of those before."""
 
-    def __init__(self, source: Source, limits: Limits, base_offset: int | None, hints: Callable[[], list[int]]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        limits: Limits,
+        base_offset: int | None,
+        hints: Callable[[], list[int]],
+        room: int = CHUNK_ROOM,
+    ) -> None:
         self.source = source
         self.limits = limits
         self.expansion = limits.expansion(source.size)
         self.window = Window(source, limits.max_batch_bytes)
-        self.heads = CellTable(len(kernel.BATCH_COLUMNS), min(_CAPACITY, self.window.size // smallest_size(0) + 1))
+        self.heads = CellTable(len(kernel.BATCH_COLUMNS), min(room, self.window.size // smallest_size(0) + 1))
         self.order = BatchOrder(base_offset)
         self.damages = 0
         self.legacy = True  # may there be old messages: until only batches of magic 2 were seen

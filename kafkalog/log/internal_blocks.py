@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,13 +18,15 @@ from kafkalog.format.message import escaped_text
 from kafkalog.format.message_program import Program
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.internals import Written, read_internal
-from kafkalog.log.records import RecordBlock
+from kafkalog.log.records import RecordBlock, record_cells
 from kafkalog.log.segment import segment_chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["InternalRecords", "Part", "internal_blocks"]
+
+_ROOM: Final = 4192  # records at once: a block costs many calls of NumPy
 
 
 class Part(NamedTuple):
@@ -183,10 +185,10 @@ def internal_blocks(
     With `transactions_of`, only those that these producers wrote in transactions. Findings about the records
     themselves are those of ``InternalRecords.findings``. Raises UnreadableError where the file can't be opened or read.
     """
-    reader = InternalBlock(internal)
-    for chunk in segment_chunks(file, limits=limits, max_bytes=max_bytes):
+    reader, cells = InternalBlock(internal), record_cells(_ROOM)
+    for chunk in segment_chunks(file, limits=limits, max_bytes=max_bytes, room=_ROOM):
         _leave_out(chunk, transactions_of)
-        for block in chunk.records():
+        for block in chunk.records(cells):
             if block.recs.count:
                 yield InternalRecords(file, internal, reader, chunk.heads, block)
             yield from block.findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from kafkalog.log import values
 from kafkalog.log.block_makers import BlockLayout, Chosen
 from kafkalog.log.blocks import Block, BlockColumn, Kind, Rows, Tables
 from kafkalog.log.internals import TOPICS, Written, internal_row, read_internal
+from kafkalog.log.pieces import pieces
 from kafkalog.log.records import RecordBlock
 from kafkalog.log.selection import Picks
 from kafkalog.tables.internal import INTERNAL
@@ -88,10 +90,18 @@ class InternalBlocks:
 
         `chunk_heads` are the batches of their chunk. Control records have no rows.
         """
-        recs = records.recs
         rows = self._without_control(records, picks)
-        if not rows:
-            return
+        at = 0
+        for first, piece in pieces(records) if rows else ():
+            stop = bisect_left(rows, first + piece.recs.count, at)
+            if stop > at:
+                chosen = rows[at:stop] if not first else array("q", [row - first for row in rows[at:stop]])
+                yield from self._piece(chunk_heads, piece, chosen)
+            at = stop
+
+    def _piece(self, chunk_heads: CellTable, records: RecordBlock, rows: array[int]) -> Iterator[Rows | Finding]:
+        """Yield the rows of records that are no control records."""
+        recs = records.recs
         by_hand = self._text.write_most(records.buf, recs, texts=self._has_texts)
         doubts = self._text.block.facts.column(DOUBT)
         if 1 in doubts:
@@ -101,7 +111,7 @@ class InternalBlocks:
         yield from self._pieces(block, rows, items) if items else (Rows(block, 0, block.count),)
 
     @staticmethod
-    def _without_control(records: RecordBlock, picks: Picks) -> Sequence[int]:
+    def _without_control(records: RecordBlock, picks: Picks) -> array[int]:
         if records.outer is not None:  # a wrapper has none
             return picks.rows[: picks.count]
         heads, recs = records.heads, records.recs
@@ -117,12 +127,13 @@ class InternalBlocks:
         encode = _ENCODERS[self._dialect].encode
         for number in numbers:
             batch = Batch.of(heads, self._batch_of(records, number))
-            items = found[number] = list(read_internal(self._file, batch, records.record(number), self._internal))
+            items = list(read_internal(self._file, batch, records.record(number), self._internal))
             for one in items:
-                if isinstance(one, Written):
+                if isinstance(one, Written) and not self._text.has(number):
                     row = dict(zip(INTERNAL.names, internal_row(one, self._topic, self._log, None), strict=True))
                     key, value = (None if row[name] is None else encode(row[name]) for name in _TEXTS)
                     self._text.put(number, (key, value))
+            found[number] = [_without_fields(one) if isinstance(one, Written) else one for one in items]
         return found
 
     @staticmethod
@@ -193,6 +204,14 @@ class InternalBlocks:
             self._block.valid[bit >> 3] |= 1 << (bit & 7)
         else:
             self._block.valid[bit >> 3] &= 255 ^ 1 << (bit & 7)
+
+
+def _without_fields(record: Written) -> Written:
+    """Forget a record's fields, of which there may be millions."""
+    content = record.content
+    if content is None:
+        return record
+    return record._replace(content=content._replace(key=None, value=None if content.value is None else {}))
 
 
 def _written(items: list[Any] | None) -> bool:

@@ -10,7 +10,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.format import batch_headers, kernel
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.cursor import Cursor
+from kafkalog.log.cursor import CHUNK_ROOM, Cursor
 from kafkalog.log.files import BytesSource, Source, open_source
 from kafkalog.log.names import FileKind, parse_name, sibling
 from kafkalog.log.watch import watch
@@ -49,9 +49,13 @@ def scan_source(
     limits: Limits | None = None,
     base_offset: int | None = None,
     hints: Callable[[], list[int]] = list,
+    room: int = CHUNK_ROOM,
 ) -> Iterator[Chunk]:
-    """Read a segment from `source` in chunks. `hints` gives positions of batches by the segment's index, if asked."""
-    return _chunks(Cursor(source, limits or Limits(), base_offset, hints))
+    """Read a segment from `source` in chunks of at most `room` batches.
+
+    `hints` gives positions of batches by the segment's index, if asked.
+    """
+    return _chunks(Cursor(source, limits or Limits(), base_offset, hints, room))
 
 
 def _chunks(cursor: Cursor) -> Iterator[Chunk]:
@@ -122,25 +126,34 @@ def _closing(cursor: Cursor) -> Iterator[Chunk]:
 
 
 def segment_chunks(
-    path: str | os.PathLike[str], *, limits: Limits | None = None, max_bytes: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    limits: Limits | None = None,
+    max_bytes: int | None = None,
+    room: int = CHUNK_ROOM,
 ) -> Iterator[Chunk]:
     """Read a segment or KRaft snapshot in chunks, with what its name and the index beside it say.
 
-    `max_bytes` makes the file end there. Raises UnreadableError if the file can't be opened or read.
+    `max_bytes` makes the file end there; a chunk has at most `room` batches. Raises UnreadableError if the file can't
+    be opened or read.
     """
     source = open_source(os.fspath(path), max_bytes=max_bytes)
     try:
-        yield from chunks_of_source(source, path, limits=limits)
+        yield from chunks_of_source(source, path, limits=limits, room=room)
     finally:
         source.close()
 
 
-def chunks_of_source(source: Source, path: str | os.PathLike[str], *, limits: Limits | None = None) -> Iterator[Chunk]:
+def chunks_of_source(
+    source: Source, path: str | os.PathLike[str], *, limits: Limits | None = None, room: int = CHUNK_ROOM
+) -> Iterator[Chunk]:
     """Read a segment from an open `source`, with what the name and the index beside `path` say."""
     file = os.fspath(path)
     name = parse_name(os.path.basename(file))
     base_offset = name.offset if name.kind is FileKind.LOG else None
-    yield from scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: batch_positions(file))
+    yield from scan_source(
+        source, limits=limits, base_offset=base_offset, hints=lambda: batch_positions(file), room=room
+    )
 
 
 def batch_positions(path: str | os.PathLike[str]) -> list[int]:

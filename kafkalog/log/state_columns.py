@@ -23,7 +23,7 @@ from kafkalog.format.records.transaction_state import TransactionState, state_re
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.expansion import OVER_BUDGET
-from kafkalog.log.records import RecordBlock
+from kafkalog.log.records import RecordBlock, record_cells
 from kafkalog.log.segment import segment_chunks
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = ["StateReader", "read_state_columns"]
 
 _STATES: Final = len(TransactionState)
 _NONE: Final = np.empty(0, np.int64)
+_ROOM: Final = 8384  # records at once: a coordinator writes one a batch, and a block costs a hundred calls of NumPy
 # The columns that are one field each of the value, with what a tombstone has.
 _FIELDS: Final = {
     "state": ("transactionStatus", -1),
@@ -55,7 +56,7 @@ def read_state_columns(
     Raises UnreadableError where the file can't be opened or read.
     """
     reader = StateReader(file, log)
-    for chunk in segment_chunks(file, limits=limits, max_bytes=max_bytes):
+    for chunk in segment_chunks(file, limits=limits, max_bytes=max_bytes, room=_ROOM):
         reader.take(chunk)
     return reader.result()
 
@@ -67,6 +68,7 @@ class StateReader:
         self._file = file
         self._log = log
         self._block = InternalBlock(Internal.TRANSACTION_LOG)
+        self._cells = record_cells(_ROOM)
         self._parts: dict[str, list[tuple[int, NDArray[Any] | None, int]]] = {name: [] for name in STATE_TYPES}
         self._ids = Numbered()
         self._topics = Numbered()
@@ -75,7 +77,7 @@ class StateReader:
     def take(self, chunk: Chunk) -> None:
         """Take in the records of a chunk."""
         self._findings += [finding for finding in chunk.findings if finding.code == OVER_BUDGET]
-        for block in chunk.records():
+        for block in chunk.records(self._cells):
             if block.recs.count:
                 self._take(block)
 

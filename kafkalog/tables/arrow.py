@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -67,6 +68,7 @@ def spark_schema(table: Table) -> dict[str, Any]:
     return {"type": "struct", "fields": fields}
 
 
+@cache
 def arrow_schema(table: Table, *, coded: bool = False) -> pa.Schema:
     """Return a table's schema; its metadata goes into a Parquet file's footer. Needs pyarrow.
 
@@ -181,7 +183,8 @@ def _array(column: Numbers | Cells | Strings | Lists | Iterable[Any], kind: pa.D
     if isinstance(column, Lists):
         fields = [_strings(field) for field in column.fields.values()]
         structures = pa.StructArray.from_arrays(fields, names=list(column.fields))
-        return pa.ListArray.from_arrays(pa.array(column.offsets), structures)
+        offsets = pa.Array.from_buffers(pa.int32(), len(column.offsets), [None, pa.py_buffer(column.offsets)])
+        return pa.ListArray.from_arrays(offsets, structures)
 
     if not isinstance(column, Numbers):
         values = column if isinstance(column, np.ndarray) else list(column)
@@ -206,8 +209,18 @@ def _coded(numbers: pa.Array, words: tuple[str, ...], kind: pa.DataType) -> pa.A
 
     if not words:
         return numbers
-    coded = pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()), safe=False)
+    coded = pa.DictionaryArray.from_arrays(numbers, _texts(words), safe=False)
     return coded if pa.types.is_dictionary(kind) else coded.dictionary_decode()
+
+
+@lru_cache(maxsize=64)
+def _texts(words: tuple[str, ...]) -> pa.Array:
+    """Return words as strings; ``pyarrow.array`` would import pandas, which takes longer than most dumps."""
+    import numpy as np
+
+    data = [word.encode() for word in words]
+    offsets = np.cumsum([0, *map(len, data)], dtype=np.int32)
+    return _strings(Strings(offsets, np.frombuffer(b"".join(data), np.uint8), None))
 
 
 def _strings(column: Strings) -> pa.Array:

@@ -264,7 +264,7 @@ FINDINGS: Final = Table(
             "leader", "int32", "the broker that led the partition at `offset`, if the metadata log shows it, or null"
         ),
     ),
-    answers=("message", "code", "offset", "severity", "topic", "partition", "file"),
+    answers=("message", "offset", "code", "severity", "topic", "partition", "file"),
 )
 SUMMARY: Final = Table(
     "summary",

@@ -120,7 +120,12 @@ NEXT_START: Final = Table(
         Column("recovered_bytes", "int64", "their size", "bytes"),
         Column("first_recovered_offset", "int64", "the first one's base offset; null without one"),
         Column("rebuilt_indexes", "int64", "index files that are made anew, because they are missing"),
-        Column("rebuilt_bytes", "int64", "the size of the segments that are read for these alone", "bytes"),
+        Column(
+            "rebuilt_bytes",
+            "int64",
+            "the size of the segments that are read for these, before others are recovered",
+            "bytes",
+        ),
         Column("snapshot_bytes", "int64", "what is read again for the producers' states", "bytes"),
         Column("truncated_bytes", "int64", "a torn tail that is cut off", "bytes"),
         Column("deleted_bytes", "int64", "what is deleted: files put aside, directories with -delete", "bytes"),

@@ -77,7 +77,7 @@ FILES: Final = Table(
         Column("first_offset", "int64", "the first offset of its first batch; null if there is none"),
         Column("last_offset", "int64", "the last offset of its last batch; null if there is none"),
     ),
-    answers=("name", "state", "kind", "damaged_bytes", "good_bytes", "size_bytes"),
+    answers=("name", "state", "damaged_bytes", "kind"),
 )
 LOGS: Final = Table(
     "logs",

@@ -65,7 +65,7 @@ class Coordinator:
 
     `known` are the state partitions read, `total` is their number in the cluster, `newest` the times (ms) of the newest
     records by state partition. Record N is row N of `states`, in the log `logs[of_log[N]]`. Ids are numbers in
-    `states.ids`.
+    `states.ids`. `named` are all producer ids in order, and of each the id that named it first.
     """
 
     def __init__(self, logs: Iterable[StateRows] = (), total: int | None = None) -> None:
@@ -86,7 +86,7 @@ class Coordinator:
         if (np.diff(order) != 1).any():
             self.states.reorder(order)
         self.of_log = one_cell(np.repeat(np.arange(len(taken), dtype=_narrow(len(taken))), counts)[order])
-        self._named = self._first_named(order)
+        self.named = self._first_named(order)
 
     @property
     def complete(self) -> bool:
@@ -123,7 +123,7 @@ class Coordinator:
 
     def names_of(self, producer_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the id that first named each producer id, -1 where no record names it."""
-        return _found(*self._named, producer_ids)
+        return _found(*self.named, producer_ids)
 
     def last_of(self, producer_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the newest last record of an id that names each producer id as its own now, -1 for none."""
@@ -250,13 +250,15 @@ class Coordinator:
 
     def for_partition(self, topic: str, partition: int, producer_ids: NDArray[np.int64]) -> Coordinator:
         """Return what concerns one partition: the decisions that list it, and the last word on some producers."""
+        producer_ids = np.unique(producer_ids)
         named, last = self.names_of(producer_ids), self.last_of(producer_ids)
         listing, outer = self.listing(topic, partition), self._outer
         following = outer[np.minimum(np.searchsorted(outer, listing), len(outer) - 1)] if len(outer) else listing
         around = np.concatenate([listing - 1, listing, listing + 1, following, last[last >= 0]])
         around = around[(around >= 0) & (around < len(self.states))]
         ids = np.unique(np.concatenate([named[named >= 0], self.states.transactional_id[around]]))
-        return self.of_records(np.unique(np.concatenate([around, self._bounds[ids], self._bounds[ids + 1] - 1])))
+        rows = np.unique(np.concatenate([around, self._bounds[ids], self._bounds[ids + 1] - 1]))
+        return self._some(rows, (producer_ids[named >= 0], named[named >= 0]))
 
     def of_ids(self, numbers: NDArray[np.intp]) -> Coordinator:
         """Return the records of some ids."""
@@ -266,14 +268,19 @@ class Coordinator:
 
     def of_records(self, rows: NDArray[np.int64]) -> Coordinator:
         """Return some records; what is last and what follows is right where it is among them."""
+        producers, ids = self.named
+        named = among(ids, self.states.transactional_id[rows])
+        return self._some(rows, (producers[named], ids[named]))
+
+    def _some(self, rows: NDArray[np.int64], named: tuple[NDArray[np.int64], NDArray[Any]]) -> Coordinator:
+        """Return some records with some of the producer ids that are `named`, all by ids of these records."""
         some = Coordinator(total=self.total)
         some.known, some.newest, some.logs, some.partitions = self.known, self.newest, self.logs, self.partitions
         some.states, some.of_log = self.states.take(rows), self.of_log[rows]
         kept, numbers = np.unique(some.states.transactional_id, return_inverse=True)
         some.states.ids, some.states.transactional_id = [self.states.ids[one] for one in kept.tolist()], numbers
-        producers, ids = self._named
-        named = among(ids, kept)
-        some._named = producers[named], np.searchsorted(kept, ids[named])
+        producers, ids = named
+        some.named = producers, np.searchsorted(kept, ids)
         return some
 
 

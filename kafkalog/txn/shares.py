@@ -37,8 +37,8 @@ class Share(NamedTuple):
 
     def has(self, producer_ids: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which producers are of this share."""
-        chosen: NDArray[np.bool_] = producer_ids % self.of == self.number
-        return chosen
+        mine: NDArray[np.bool_] = producer_ids % self.of == self.number
+        return mine
 
 
 def shares_of(count: int) -> list[Share]:

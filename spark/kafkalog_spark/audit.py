@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
-from pyspark.sql.types import StructType
+from pyspark.sql import SparkSession
 
 from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, logs_of, run_stages
 from kafkalog.auditing.transactions import AuditOptions, Summary, Surroundings, coordinator_rows, partition_row
@@ -25,9 +21,8 @@ from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
-from kafkalog.tables.arrow import arrow_batches, arrow_schema, spark_schema
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incidents import INCIDENTS
-from kafkalog_spark import tasks
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
 from kafkalog_spark.incidents import OF_TASKS, incident_rows
 from kafkalog_spark.output import Output
@@ -35,8 +30,6 @@ from kafkalog_spark.session import at_work
 
 __all__ = ["BulkAudit", "CorruptInputError", "bulk_audit"]
 
-_FILE_BYTES: Final = 64 << 20  # of rows as tasks pack them; the Parquet file is a fifth of that
-_WRITERS: Final = 4
 _BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "visible", "findings"})
 
 
@@ -76,15 +69,19 @@ def bulk_audit(
         listed = f"{nodes} directories, {len(logs)} logs"
         progress(f"listed {segments} files, {size / 2**20:.1f} MiB ({listed}) in {seconds:.1f} s")
         by_log = tuple(table for table in tables if table in _BY_LOG)
-        by_log += OF_TASKS if INCIDENTS.name in tables else ()
-        executor = SparkExecutor(session, options.limits, storage, by_log, split_bytes, hashed, progress)
-        with run_stages(clusters, logs, executor, options) as (around, judged):
+        kinds = OF_TASKS if INCIDENTS.name in tables else ()
+        executor = SparkExecutor(
+            session, options.limits, storage, by_log, kinds, output.work, split_bytes, hashed, progress
+        )
+        with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
             findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
             summary = _summary(clusters, unreadable, judged, findings)
             if fail_on_corrupt and (damaged := _damaged(summary)):
                 raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
             incidents = incident_rows(judged, clusters, logs, around, findings) if INCIDENTS.name in tables else []
-            _Writer(session, output, judged).write(tables, clusters, around, findings, summary, incidents, progress)
+            started = time.monotonic()
+            _write(output, judged, tables, clusters, around, findings, summary, incidents)
+            progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
     return BulkAudit(summary, judged.files)
 
 
@@ -105,48 +102,23 @@ def _damaged(summary: Summary) -> int:
     return sum(n for (code, how), n in summary.findings.items() if code in lost and how > Severity.NOTE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    """Writes the tables of a judged audit."""
-
-    session: SparkSession
-    output: Output
-    judged: JudgedFrame
-
-    def write(
-        self, tables: Sequence[str], clusters: Sequence[Cluster], around: Mapping[int, Surroundings],
-        findings: Mapping[int, list[Finding]], summary: Summary, incidents: Iterable[tuple[Any, ...]],
-        progress: Callable[[str], object],
-    ) -> None:  # fmt: skip
-        started = time.monotonic()
-        driver: dict[str, Iterable[tuple[Any, ...]]] = {
-            "partitions": (partition_row(log) for log in summary.logs),
-            "coordinator": (row for one in around.values() for row in coordinator_rows(one.coordinator)),
-            "findings": _finding_rows(clusters, findings),
-            INCIDENTS.name: incidents,
-        }
-        with ThreadPoolExecutor(_WRITERS) as pool:  # most are small: their time is that of starting a job
-            for done in [pool.submit(self._write, table, driver.get(table)) for table in tables]:
-                done.result()
-        progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
-
-    def _write(self, table: str, of_driver: Iterable[tuple[Any, ...]] | None) -> None:
-        schema = StructType.fromJson(spark_schema(TABLES[table]))
-        frames = []
-        if of_driver is not None:
-            frames.append(self._table(of_driver, table, schema))
-        if table in _BY_LOG:
-            files = max(1, self.judged.content_bytes[table] // _FILE_BYTES)
-            rows = self.judged.frame.where(F.col("kind") == table).select("content").coalesce(files)
-            frames.append(rows.mapInArrow(tasks.unpack, schema))
-        frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1]).coalesce(1)
-        writer = frame.write.mode("append").option("compression", "zstd")
-        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-        writer.parquet(self.output.of_table(table))
-
-    def _table(self, rows: Iterable[tuple[Any, ...]], table: str, schema: StructType) -> DataFrame:
-        content = pa.Table.from_batches(arrow_batches(rows, arrow_schema(TABLES[table])), arrow_schema(TABLES[table]))
-        return self.session.createDataFrame(content.replace_schema_metadata(None), schema).coalesce(1)
+def _write(
+    output: Output, judged: JudgedFrame, tables: Sequence[str], clusters: Sequence[Cluster],
+    around: Mapping[int, Surroundings], findings: Mapping[int, list[Finding]], summary: Summary,
+    incidents: Iterable[tuple[Any, ...]],
+) -> None:  # fmt: skip
+    """Write the driver's rows, and let the tasks' files count."""
+    output.commit(judged.parts, tables)
+    of_driver: dict[str, Iterable[tuple[Any, ...]]] = {
+        "partitions": (partition_row(log) for log in summary.logs),
+        "coordinator": (row for one in around.values() for row in coordinator_rows(one.coordinator)),
+        "findings": _finding_rows(clusters, findings),
+        INCIDENTS.name: incidents,
+    }
+    for table in tables:
+        if table in of_driver or table not in judged.parts:  # a table without rows has a file with its columns
+            rows = of_driver.get(table, ())
+            output.write_table(TABLES[table], arrow_batches(rows, arrow_schema(TABLES[table])))
 
 
 def _finding_rows(clusters: Sequence[Cluster], findings: Mapping[int, list[Finding]]) -> Iterator[tuple[Any, ...]]:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
@@ -23,6 +25,8 @@ from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline import (
     Clock,
     LogPlace,
+    coordinator_for,
+    groups_of,
     read_conflict,
     read_counts,
     read_summary,
@@ -33,8 +37,13 @@ from kafkalog.auditing.transactions import LogSummary, Surroundings, conflict_fi
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.chunk import Limits
 from kafkalog.log.storage_options import StorageOptions
+from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import shares_of
 from kafkalog_spark import tasks
+from kafkalog_spark.parts import filesystem_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]
 
@@ -43,11 +52,15 @@ _JUDGE_BYTES: Final = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class ScannedFrame:
-    """The scans as rows of ``tasks.SCANNED``; `files` are the segments that were read."""
+    """The scans as rows of ``tasks.SCANNED``; `files` are the segments that were read.
+
+    `producers` are the producer ids in the logs of each partition, by its number.
+    """
 
     frame: DataFrame
     clocks: dict[int, Clock]
     files: list[dict[str, Any]]
+    producers: dict[int, NDArray[np.int64]]
 
     def clock(self, cluster: int) -> Clock:
         return self.clocks.get(cluster, Clock())
@@ -70,15 +83,15 @@ class JudgedFrame:
     """The result of judging: rows of ``tasks.JUDGED``, and their totals.
 
     `logs` are in the order of the logs' numbers, `codes` count the findings about logs, `findings` are those about no
-    single log, by the clusters' numbers. `content_bytes` are the bytes of each table as tasks packed them, `files` the
-    segments that were read.
+    single log, by the clusters' numbers. `parts` are the files of each table that tasks wrote, `files` the segments
+    that were read.
     """
 
     frame: DataFrame
     logs: list[LogSummary]
     codes: Counter[tuple[str, Severity]]
     findings: dict[int, list[Finding]]
-    content_bytes: Counter[str]
+    parts: dict[str, list[str]]
     files: list[dict[str, Any]]
 
 
@@ -86,13 +99,16 @@ class JudgedFrame:
 class SparkExecutor:
     """Runs scans and judging as tasks of a session.
 
-    `tables` are those whose rows the judging tasks make, `report` gets a line for each stage that is done.
+    `tables` are those whose rows the judging tasks write to files in `work`, `kinds` those that they send to the
+    driver; `report` gets a line for each stage that is done.
     """
 
     session: SparkSession
     limits: Limits
     storage: StorageOptions
     tables: tuple[str, ...]
+    kinds: tuple[str, ...]
+    work: str
     split_bytes: int
     hashed: bool
     report: Callable[[str], object]
@@ -102,18 +118,20 @@ class SparkExecutor:
         started = time.monotonic()
         places = segments_of(logs, self.split_bytes)
         number = max((place.task for place in places), default=0) + 1
-        rows = self._frame((tasks.place_row(place) for place in places), tasks.PLACES)
+        rows = self._frame("places", map(tasks.place_row, places), tasks.PLACES)
         scan = partial(tasks.scan, limits=self.limits, storage=self.storage, hashed=self.hashed)
         with _kept(_mapped(rows.repartitionById(number, "task"), scan, tasks.SCANNED)) as frame:
             heads = frame.where("kind = 'scan' and share = 0")
-            names = ("log", "split_no", "size", "newest", "newest_broker", "findings", "sha256")
+            names = ("log", "split_no", "size", "newest", "newest_broker", "findings", "sha256", "producers")
             findings = 0
-            scanned = ScannedFrame(frame, {}, [])
+            scanned = ScannedFrame(frame, {}, [], {})
             for row in heads.select(*names).toArrow().to_pylist():
                 log = logs[row["log"]]
                 clock = scanned.clock(log.cluster)
                 scanned.clocks[log.cluster] = clock.with_scan(row["newest"], row["newest_broker"])
                 findings += row["findings"]
+                here = np.frombuffer(row["producers"], np.int64)
+                scanned.producers[log.group] = np.union1d(scanned.producers.get(log.group, here), here)
                 about = {"file": log.directory.segments[row["split_no"]].path, "size_bytes": row["size"]}
                 scanned.files.append(about | {"sha256": row["sha256"]} if self.hashed else about)
             scanned.files.sort(key=lambda about: about["file"])
@@ -125,19 +143,15 @@ class SparkExecutor:
         self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
     ) -> Iterator[JudgedFrame]:
         started = time.monotonic()
-        where = [
-            (log.group, share, log.number, -1, -1, "log", 0, -1, -1, 0, None, write_place(log))
-            for log in logs
-            for share, _ in shares_of(log.shares)
-        ]
-        rows = scanned.frame.unionByName(self._frame(where, tasks.SCANNED))
+        rows = scanned.frame.unionByName(self._frame("routed", self._routed(logs, scanned, around), tasks.SCANNED))
         groups = len({(log.group, share) for log in logs for share in shares_of(log.shares)})
         size = sum(log.directory.size for log in logs)
         number = max(1, min(groups, max(8, size // _JUDGE_BYTES)))
         keys = ("group", "share", "log", "split_no", "row_no")
         in_order = rows.repartition(number, "group", "share").sortWithinPartitions(*keys)
-        known = {cluster: replace(one, findings=[]) for cluster, one in around.items()}
-        judge = tasks.Judge(known, self.tables, self.storage)
+        # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
+        known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
+        judge = tasks.Judge(known, self.tables, self.kinds, self.work, self.storage)
         with _kept(_mapped(in_order, judge, tasks.JUDGED)) as frame:
             judged = self._judged(frame, logs, scanned.files)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))
@@ -149,12 +163,17 @@ class SparkExecutor:
         summaries: dict[int, LogSummary] = {}
         codes: Counter[tuple[str, Severity]] = Counter()
         sizes: Counter[str] = Counter()
-        rows = frame.where("kind in ('summary', 'counts')").select("kind", "share", "rows", "content")
+        parts: dict[str, list[str]] = {}
+        # Files count by the rows of one job: what is judged again later has files of other names.
+        rows = frame.where("kind in ('summary', 'counts', 'part')").select("kind", "share", "rows", "content")
         for row in sorted(rows.toArrow().to_pylist(), key=lambda row: (row["kind"], row["rows"], row["share"])):
             if row["kind"] == "counts":
                 of_task, of_tables = read_counts(row["content"])
                 codes.update(of_task)
                 sizes.update(of_tables)
+            elif row["kind"] == tasks.PART:
+                table, _, name = row["content"].decode().partition("/")
+                parts.setdefault(table, []).append(name)
             else:
                 log, summary = row["rows"], read_summary(row["content"])
                 summaries[log] = summaries[log].with_share(summary) if log in summaries else summary
@@ -167,12 +186,32 @@ class SparkExecutor:
             for row in _mapped(in_order, tasks.conflict, tasks.CONFLICTS).toArrow().to_pylist():
                 finding = conflict_finding(*read_conflict(row["content"]), directories)
                 findings.setdefault(row["cluster"], []).append(finding)
-        return JudgedFrame(frame, [summaries[log.number] for log in logs], codes, findings, sizes, files)
+        return JudgedFrame(frame, [summaries[log.number] for log in logs], codes, findings, parts, files)
 
-    def _frame(self, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-        content = list(zip(*rows, strict=True)) or [()] * len(schema)
-        arrays = [pa.array(column, kind) for column, kind in zip(content, schema.types, strict=True)]
-        return self.session.createDataFrame(pa.Table.from_arrays(arrays, schema=schema), from_arrow_schema(schema))
+    @staticmethod
+    def _routed(
+        logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield what the judges of partitions need besides the scans: where each log is, the coordinator's word."""
+        for log in logs:
+            for share, _ in shares_of(log.shares):
+                yield tasks.routed(log.group, share, log.number, 0, "log", write_place(log))
+        for of_one in groups_of(logs):
+            first = of_one[0]
+            said = coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)
+            for number, message in enumerate(said):
+                for share, _ in shares_of(first.shares):
+                    yield tasks.routed(first.group, share, tasks.COORDINATOR, number, "coordinator", message)
+
+    def _frame(self, name: str, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
+        """Give rows to Spark as a file: what is in a plan, or in a task, has to fit a message between processes."""
+        folder = f"{self.work}/{name}"
+        filesystem, path = filesystem_of(folder)
+        filesystem.create_dir(path)
+        with filesystem.open_output_stream(f"{path}/rows.parquet") as stream, pq.ParquetWriter(stream, schema) as file:
+            for batch in tasks.rows_of(rows, schema):
+                file.write_batch(batch)
+        return self.session.read.schema(from_arrow_schema(schema)).parquet(folder)
 
     def _tell(self, what: str, started: float, parts: str, files: Sequence[Mapping[str, Any]]) -> None:
         seconds, size = time.monotonic() - started, sum(about["size_bytes"] for about in files)

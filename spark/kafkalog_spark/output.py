@@ -4,39 +4,49 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
+import pyarrow as pa
 from pyarrow import fs
 
-from kafkalog.auditing.pipeline import PROVENANCE, as_text
+from kafkalog.auditing.pipeline import PROVENANCE, SUCCESS, as_text
 from kafkalog.errors import KafkaLogError
 from kafkalog.log.names import local_path
+from kafkalog.tables import Table
+from kafkalog.tables.parquet import ParquetFile
 from kafkalog.version import VERSION
+from kafkalog_spark.parts import filesystem_of
 
-__all__ = ["Output"]
+__all__ = ["Output", "OutputFailedError"]
+
+_WORK: Final = "_work"  # what readers of tables leave out: its name begins with _
+_MOVERS: Final = 8
+
+
+class OutputFailedError(KafkaLogError):
+    """The output could not be written, or is refused."""
 
 
 class Output:
-    """A new directory for one run. Spark writes tables under `uri`, the driver the small files beside them."""
+    """A new directory for one run: tasks write below `work`, the driver moves what counts to the tables."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        if "://" in name:
-            # Java's S3 filesystem has another scheme than everybody's.
-            self.filesystem, self.path = fs.FileSystem.from_uri(name.replace("s3a://", "s3://", 1))
-            self.uri = name
-        else:
-            self.filesystem, self.path = fs.LocalFileSystem(), os.path.abspath(name)
-            self.uri = Path(self.path).as_uri()
+        self.uri = name if "://" in name else Path(os.path.abspath(name)).as_uri()
+        self.filesystem, self.path = filesystem_of(self.uri)
+        self.work = f"{self.uri.rstrip('/')}/{_WORK}"
 
     def refuse_within(self, inputs: Sequence[str]) -> None:
-        """Refuse a directory that is in an input directory or contains one. Raises KafkaLogError."""
+        """Refuse a directory that is in an input directory or contains one. Raises OutputFailedError."""
         for path in inputs:
             one, other = self._place(self.name), self._place(path)
             if one.startswith(other) or other.startswith(one):
                 said = "is in" if one.startswith(other) else "contains"
-                raise KafkaLogError(f"{self.name}: {said} an input directory; kafkalog never writes there")
+                raise OutputFailedError(f"{self.name}: {said} an input directory; kafkalog never writes there")
 
     @staticmethod
     def _place(name: str) -> str:
@@ -46,28 +56,41 @@ class Output:
             return f"{str(Path(local_path(name)).resolve()).rstrip('/')}/"
         return f"{scheme.replace('s3a', 's3')}://{path.rstrip('/')}/"
 
+    def refuse_existing(self, *, overwrite: bool) -> bool:
+        """Say whether there is a directory that is to be replaced. Raises OutputFailedError where it may not be."""
+        with self._in_words():
+            if self.filesystem.get_file_info(self.path).type is fs.FileType.NotFound:
+                return False
+            if not overwrite:
+                raise OutputFailedError(f"{self.name}: exists already; --overwrite replaces it")
+            if not self._is_ours():
+                raise OutputFailedError(
+                    f"{self.name}: exists already, and kafkalog did not write it: it is not replaced"
+                )
+        return True
+
     def make(self, *, overwrite: bool) -> None:
-        """Make the directory; an existing one is refused, or emptied if kafkalog wrote it. Raises KafkaLogError."""
-        try:
-            if self.filesystem.get_file_info(self.path).type is not fs.FileType.NotFound:
-                if not overwrite:
-                    raise KafkaLogError(f"{self.name}: exists already; --overwrite replaces it")
-                if not self._is_ours():
-                    raise KafkaLogError(
-                        f"{self.name}: exists already, and kafkalog did not write it: it is not replaced"
-                    )
-                self.filesystem.delete_dir_contents(self.path)
+        """Make the directory; an existing one is refused, or emptied if kafkalog wrote it. Raises OutputFailedError.
+
+        What says that a run is complete goes first, and what says whose directory it is stays: an interrupted run
+        leaves nothing that looks like an audit, and may be overwritten again.
+        """
+        with self._in_words():
+            if self.refuse_existing(overwrite=overwrite):
+                with suppress(FileNotFoundError):
+                    self.filesystem.delete_file(f"{self.path}/{SUCCESS}")
+                for found in self.filesystem.get_file_info(fs.FileSelector(self.path)):
+                    if found.type is fs.FileType.Directory:
+                        self.filesystem.delete_dir(found.path)
+                    elif found.base_name != PROVENANCE:
+                        self.filesystem.delete_file(found.path)
             self.filesystem.create_dir(self.path)
             self.write(PROVENANCE, as_text({"kafkalog": VERSION}))  # of a job that fails, too
-        except OSError as error:
-            raise KafkaLogError(f"{self.name}: {error}") from error
 
     def _is_ours(self) -> bool:
-        """Say whether kafkalog wrote the directory, or nobody has written to it."""
-        if not self.filesystem.get_file_info(fs.FileSelector(self.path)):
-            return True
+        """Say whether kafkalog wrote the directory: it leaves its version in each."""
         try:
-            with self.filesystem.open_input_stream(f"{self.path.rstrip('/')}/{PROVENANCE}") as stream:
+            with self.filesystem.open_input_stream(f"{self.path}/{PROVENANCE}") as stream:
                 about = json.loads(stream.read())
         except (OSError, ValueError, RecursionError):
             return False
@@ -77,14 +100,47 @@ class Output:
         """Remove the directory and its content."""
         self.filesystem.delete_dir(self.path)
 
-    def of_table(self, table: str) -> str:
-        """Return where Spark writes a table."""
-        return f"{self.uri.rstrip('/')}/{table}"
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Give tasks a place for their files, and remove it with all that did not come to count."""
+        with self._in_words():
+            self.filesystem.create_dir(f"{self.path}/{_WORK}")
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                self.filesystem.delete_dir(f"{self.path}/{_WORK}")
+
+    def commit(self, parts: Mapping[str, Sequence[str]], tables: Iterable[str]) -> None:
+        """Make the `parts` that tasks wrote, by table, the files of the `tables`. Raises OutputFailedError."""
+        moves = []
+        with self._in_words():
+            for table in tables:
+                self.filesystem.create_dir(f"{self.path}/{table}")
+                for number, name in enumerate(parts.get(table, ())):
+                    target = f"{self.path}/{table}/part-{number:05}.parquet"
+                    moves.append((f"{self.path}/{_WORK}/{name}", target))
+            with ThreadPoolExecutor(_MOVERS) as pool:  # an object store copies each
+                for done in [pool.submit(self.filesystem.move, *move) for move in moves]:
+                    done.result()
+
+    def write_table(self, table: Table, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write the driver's file of a table. Raises OutputFailedError."""
+        name = f"{self.path}/{table.name}/part-driver.parquet"
+        with self._in_words(), self.filesystem.open_output_stream(name) as stream:
+            file = ParquetFile(stream, table)
+            for batch in batches:
+                file.write(batch)
+            file.close()
 
     def write(self, name: str, text: str) -> None:
-        """Write a small file. Raises KafkaLogError."""
+        """Write a small file. Raises OutputFailedError."""
+        with self._in_words(), self.filesystem.open_output_stream(f"{self.path}/{name}") as stream:
+            stream.write(text.encode())
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
         try:
-            with self.filesystem.open_output_stream(f"{self.path.rstrip('/')}/{name}") as stream:
-                stream.write(text.encode())
+            yield
         except OSError as error:
-            raise KafkaLogError(f"{self.name}: {error}") from error
+            raise OutputFailedError(f"{self.name}: {error}") from error

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-__all__ = ["active_session", "at_work", "open_session", "told"]
+__all__ = ["active_session", "at_work", "configured", "open_session", "stop", "told"]
 
 _ALWAYS: Final = {
     # Each task that runs Python waits some 40 ms on a TCP socket.
@@ -33,10 +36,32 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     bar = {"spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower()}
     for key, value in {**_ALWAYS, **bar, **(conf or {})}.items():
         builder = builder.config(key, value)
+    handler = signal.getsignal(signal.SIGINT)
     session = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)  # Spark sets one of its own, which leaves a stack trace
     with suppress(PySparkException):  # Spark Connect has no context
         session.sparkContext.setLogLevel("WARN")
     return session
+
+
+def configured(name: str) -> str | None:
+    """Return an option's setting as far as it is known before a session starts: of spark-submit, or a running session.
+
+    A JVM that is not there yet is not started for it.
+    """
+    session = active_session()
+    if session is not None:
+        return told(session, name)
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return None
+    return SparkConf().get(_key(name))
+
+
+def stop(session: SparkSession) -> None:
+    """Stop a session, whose JVM may be gone already: that is not what the job ended with."""
+    with suppress(Exception):
+        session.stop()
 
 
 def active_session() -> SparkSession | None:
@@ -62,4 +87,8 @@ def at_work(session: SparkSession) -> Iterator[None]:
 
 def told(session: SparkSession, name: str) -> str | None:
     """Return the session's ``spark.kafkalog.`` setting of an option, None if it has none."""
-    return session.conf.get(f"spark.kafkalog.{name.replace('-', '.').replace('_', '.')}", None)
+    return session.conf.get(_key(name), None)
+
+
+def _key(name: str) -> str:
+    return f"spark.kafkalog.{name.replace('-', '.').replace('_', '.')}"

@@ -114,7 +114,7 @@ class _Run:
                         task, size = task + 1, 0
         self.done.directories = len(self.logs)
         frame = self._frame(rows, space_tasks.DIRECTORIES).repartitionById(task + 1, "task")
-        reading = space_tasks.Read(settings, self.options.limits, self.storage)
+        reading = space_tasks.ReadSpace(settings, self.options.limits, self.storage)
         with _kept(frame.mapInArrow(reading, from_arrow_schema(space_tasks.READ))) as kept:
             newest: dict[int, int] = {}
             ends: dict[int, int] = {}
@@ -148,7 +148,7 @@ class _Run:
             for row in rows.mapInArrow(task, from_arrow_schema(space_tasks.MADE)).toArrow().to_pylist():
                 about = self.about[row["cluster"]]
                 self.about[row["cluster"]] = replace(about, state=space_tasks.unpacked(row["content"]))
-        judging = space_tasks.Judge(
+        judging = space_tasks.JudgeSpace(
             self.about, self.tables, self.first, self.options.limits, self.storage, self.options.keys
         )
         with _kept(read.mapInArrow(judging, from_arrow_schema(space_tasks.MADE))) as made:
@@ -168,13 +168,14 @@ class _Run:
                 rows = self._joined(made, _JOINED[table]) if table in _JOINED else made.where(F.col("kind") == table)
                 frame = rows.select("content").mapInArrow(_unpack, schema).coalesce(1)
             writer = frame.write.mode("append").option("compression", "zstd")
-            writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").parquet(output.of_table(table))
+            writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+            writer.parquet(f"{output.uri.rstrip('/')}/{table}")
 
     def _joined(self, made: DataFrame, kind: str) -> DataFrame:
         states: dict[int, StateTopic] = {number: about.state for number, about in self.about.items()}
         parts = made.where(F.col("kind") == kind).repartition("cluster", "key")
         in_order = parts.sortWithinPartitions("kind", "cluster", "key")
-        return in_order.mapInArrow(space_tasks.Join(states), from_arrow_schema(space_tasks.MADE))
+        return in_order.mapInArrow(space_tasks.JoinSpace(states), from_arrow_schema(space_tasks.MADE))
 
     def _of_driver(self, made: DataFrame) -> dict[str, list[tuple[Any, ...]]]:
         """Settle what can only be said of a broker's directories together; return the rows of these tables."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 from kafkalog.auditing.space import (
     Cost,
     LogSpace,
-    Moment,
+    Present,
     Settings,
     StateTopic,
     clock_rows,
@@ -38,7 +38,18 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.space import CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE_SEGMENTS, TRANSACTION_COSTS
 
-__all__ = ["DIRECTORIES", "MADE", "READ", "About", "Join", "Judge", "Read", "packed", "states", "unpacked"]
+__all__ = [
+    "DIRECTORIES",
+    "MADE",
+    "READ",
+    "About",
+    "JoinSpace",
+    "JudgeSpace",
+    "ReadSpace",
+    "packed",
+    "states",
+    "unpacked",
+]
 
 DIRECTORIES: Final = pa.schema([("task", pa.int32()), ("number", pa.int32()), ("content", pa.binary())])
 READ: Final = pa.schema(
@@ -88,7 +99,7 @@ def _tables(table: str, cluster: int, rows: Iterable[Row]) -> Iterator[Row]:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadSpace:
     """Reads directories; `settings` are those of each cluster."""
 
     settings: Mapping[int, Settings]
@@ -117,12 +128,12 @@ class About:
     """What tasks know of a cluster besides its directories."""
 
     settings: Settings
-    moment: Moment
+    moment: Present
     state: StateTopic = field(default_factory=StateTopic)
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class JudgeSpace:
     """Judges directories, and makes what each of them adds to the tables.
 
     `first` are the numbers of the replicas that transactions and producers are counted in, `about` has the moment of
@@ -152,9 +163,9 @@ class Judge:
         }
         if number in self.first:
             made[CLOCKS.name] = lambda: clock_rows([log], now)
-        for table, rows in made.items():
+        for table, make in made.items():
             if table in self.tables:
-                yield from _tables(table, cluster, rows())
+                yield from _tables(table, cluster, make())
         if number in self.first and TRANSACTION_COSTS.name in self.tables:
             for scope, cost in costs_of_log(log, about.state):
                 yield "cost", cluster, pickle.dumps(scope), packed(cost)
@@ -164,7 +175,7 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class JoinSpace:
     """Joins the parts of a row, which come together: sorted by kind, cluster and key."""
 
     states: Mapping[int, StateTopic]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -21,6 +22,7 @@ from kafkalog.auditing.pipeline import (
     LogPlace,
     SegmentPlace,
     judge_partition,
+    read_coordinator,
     read_keys,
     read_place,
     scan_place,
@@ -51,22 +53,26 @@ from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit import FINDINGS, GAPS
 from kafkalog.tables.notable import NOTABLE
 from kafkalog.txn.columns import Columns, Packed
+from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import Share, shares_of
+from kafkalog_spark.parts import PartFiles
 
 __all__ = [
     "CONFLICTS",
+    "COORDINATOR",
     "EXPLAINED",
     "JUDGED",
     "LOST",
+    "PART",
     "PLACES",
     "SCANNED",
     "Judge",
     "conflict",
     "joined",
     "place_row",
+    "routed",
     "rows_of",
     "scan",
-    "unpack",
 ]
 
 _NAMES: Final = ("log", "topic", "path")  # bytes: a file's name need not be UTF-8
@@ -82,7 +88,7 @@ SCANNED: Final = pa.schema(
         ("group", pa.int32()), ("share", pa.int32()), ("log", pa.int32()), ("split_no", pa.int32()),
         ("row_no", pa.int32()), ("kind", pa.string()), ("size", pa.int64()), ("newest", pa.int64()),
         ("newest_broker", pa.int64()), ("findings", pa.int32()), ("sha256", pa.string()),
-        ("content", pa.binary()),
+        ("producers", pa.binary()), ("content", pa.binary()),
     ]
 )  # fmt: skip
 JUDGED: Final = pa.schema(
@@ -91,10 +97,14 @@ JUDGED: Final = pa.schema(
 )  # fmt: skip
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
+COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator says of a partition
+PART: Final = "part"  # a file of a table: the table, a slash, its name
 EXPLAINED: Final = "explained"  # the findings that incidents need
 LOST: Final = "lost"  # the gaps that they need
 _MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 _KEY_SHARES: Final = 64
+_BATCH_ROWS: Final = 256
+_BATCH_BYTES: Final = 4 << 20
 
 Row = tuple[Any, ...]
 
@@ -114,12 +124,28 @@ def _place(row: dict[str, Any]) -> SegmentPlace:
     return SegmentPlace(**row, log=log, topic=topic, segment=segment)
 
 
+def routed(group: int, share: int, log: int, number: int, kind: str, content: bytes) -> Row:
+    """Make a row of `SCANNED` of what the driver sends to a partition's judge."""
+    return (group, share, log, -1, number, kind, *_NOTHING, content)
+
+
 def rows_of(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield rows as Arrow batches, one batch a row: they are few and big."""
+    """Yield rows as Arrow batches of some MiB; the last cell of each is its content. A batch costs 100 us."""
+    some: list[Row] = []
+    size = 0
     for row in rows:
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([value], field.type) for value, field in zip(row, schema, strict=True)], schema=schema
-        )
+        some.append(row)
+        size += len(row[-1])
+        if len(some) == _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield _batch_of(some, schema)
+            some, size = [], 0
+    if some:
+        yield _batch_of(some, schema)
+
+
+def _batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(zip(*rows, strict=True), schema.types, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(cells, kind) for cells, kind in columns], schema=schema)
 
 
 def scan(
@@ -127,9 +153,8 @@ def scan(
 ) -> Iterator[pa.RecordBatch]:
     """Scan segments: each gives a row with all but its finished transactions, and rows with these."""
     set_storage_options(storage)
-    for batch in batches:
-        for row in batch.to_pylist():
-            yield from rows_of(_scanned(_place(row), limits, hashed=hashed), SCANNED)
+    places = (_place(row) for batch in batches for row in batch.to_pylist())
+    yield from rows_of((row for place in places for row in _scanned(place, limits, hashed=hashed)), SCANNED)
 
 
 def _scanned(place: SegmentPlace, limits: Limits, *, hashed: bool) -> Iterator[Row]:
@@ -139,14 +164,15 @@ def _scanned(place: SegmentPlace, limits: Limits, *, hashed: bool) -> Iterator[R
         assert not len(whole.states)  # only the state topic's are read
     first = (place.segment.size, stretch.newest, stretch.newest_broker, len(whole.findings))
     checksum = sha256_of(place.segment) if hashed else None
+    producers = np.union1d(stretch.extents["producer_id"], stretch.producers["producer_id"]).tobytes()
     for share in shares_of(place.shares):
-        about: Row = (*first, checksum) if share.number == 0 else _NOTHING
+        about: Row = (*first, checksum, producers) if share.number == 0 else _NOTHING
         where = (place.group, share.number, place.log_number, place.split_no)
         for number, message in enumerate(scan_messages(whole.share(share), _MESSAGE_ROWS)):
             yield (*where, number, "rows" if number else "scan", *(_NOTHING if number else about), message)
 
 
-_NOTHING: Final[Row] = (0, -1, -1, 0, None)
+_NOTHING: Final[Row] = (0, -1, -1, 0, None, None)
 
 
 def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
@@ -166,20 +192,37 @@ def joined(rows: Iterable[tuple[str, bytes]]) -> list[SegmentScan]:
 
 
 class Judge:
-    """Judges partition by partition: the rows of each come together, in the order of log, split and row."""
+    """Judges partition by partition: the rows of each come together, in the order of log, split and row.
 
-    def __init__(self, around: Mapping[int, Surroundings], tables: tuple[str, ...], storage: StorageOptions) -> None:
+    Rows of the `tables` go to files in the folder `work`, what else is of the `kinds` to the driver.
+    """
+
+    def __init__(
+        self, around: Mapping[int, Surroundings], tables: tuple[str, ...], kinds: tuple[str, ...], work: str,
+        storage: StorageOptions,
+    ) -> None:  # fmt: skip
         self.around = around
         self.tables = tables
+        self.kinds = kinds
+        self.work = work
         self.storage = storage
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         set_storage_options(self.storage)
+        files = PartFiles(self.work)
+        try:
+            yield from rows_of(self._rows(batches, files), JUDGED)
+        except BaseException:  # also that Spark needs no more rows of a task that runs twice
+            files.remove()
+            raise
+
+    def _rows(self, batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[Row]:
         rows = _flat(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
         last: Row = ()
         for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
             logs = []
             scans = {}
+            coordinator = Coordinator()
             for number, of_log in groupby(of_group, key=itemgetter(2)):
                 content = []
                 for row in of_log:
@@ -187,23 +230,32 @@ class Judge:
                         raise AssertionError(f"rows out of order: {row[:5]} after {last}")
                     last = row[:5]
                     content.append(row[5:])
+                if number == COORDINATOR:
+                    coordinator = read_coordinator(message for _, message in content)
+                    continue
                 assert content[0][0] == "log"  # its row sorts before all others
                 logs.append(read_place(content[0][1]))
                 scans[number] = joined(content[1:])
-            yield from rows_of(self.judged(share, logs, scans), JUDGED)
+            yield from self._judged(share, logs, scans, coordinator, files)
+        for table, name in files.close():
+            yield _part(table, name)
 
-    def judged(
-        self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]]
-    ) -> Iterator[Row]:
+    def _judged(
+        self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
+        coordinator: Coordinator, files: PartFiles,
+    ) -> Iterator[Row]:  # fmt: skip
         cluster, share = logs[0].cluster, Share(number, logs[0].shares)
-        found = judge_partition(logs, scans, self.around[cluster], share)
+        around = replace(self.around[cluster], coordinator=coordinator)
+        found = judge_partition(logs, scans, around, share)
         numbers = [log.number for log in logs]
         sizes: Counter[str] = Counter()
         for table in self.tables:
             for batch in self._batches(table, share, found):
-                content = _ipc(batch)
-                sizes[table] += len(content)
-                yield (table, cluster, number, batch.num_rows, content)
+                for name in files.write(table, batch):
+                    yield _part(table, name)
+        for kind in self.kinds:
+            for batch in self._batches(kind, share, found):
+                yield (kind, cluster, number, batch.num_rows, _ipc(batch))
         for row in self._keys(cluster, numbers, found):
             sizes["keys"] += len(row[-1])
             yield row
@@ -260,11 +312,9 @@ def _ipc(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue())
 
 
-def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a table that ``Judge`` packed."""
-    for (content,) in _flat(batches, "content"):
-        with pa.ipc.open_stream(content) as reader:
-            yield from reader
+def _part(table: str, name: str) -> Row:
+    """Make a row of a table's file."""
+    return (PART, -1, -1, 0, f"{table}/{name}".encode())
 
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -93,9 +93,9 @@ class Judge:
 
 
 def _with_trouble(stage: str, trouble: Trouble, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield a row, meet trouble, and yield the others."""
+    """Yield some rows, meet trouble, and yield the others."""
     attempt = trouble.started(stage)
-    for number, row in enumerate(rows):
-        if number == 1:
+    for number, some in enumerate(rows):
+        yield some
+        if number == 0:
             trouble.strikes(attempt)
-        yield row

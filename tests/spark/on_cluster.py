@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import misbehaving
 import psutil
+from coordinated import coordinated
 from held import home_of_links, run
 from misbehaving import Trouble, Wait
 
@@ -29,13 +30,14 @@ from kafkalog_spark.session import open_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TABLES = ("transactions", "findings")
+TABLES = ("transactions", "findings", "coordinator")
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
+    "spark.rpc.message.maxSize": "1",  # MiB: what is in a task or a plan is small
     "spark.ui.enabled": "false",
 }
 
@@ -116,6 +118,7 @@ def main() -> None:
     try:
         for name in ("none", "map", "behind"):
             fault(session, folder, name, paths)
+        fault(session, folder, "coordinated", [str(coordinated(folder / "made"))])
     finally:
         session.stop()
 

@@ -70,7 +70,7 @@ def test_damage_stops_a_job_that_was_told_so(spark: SparkSession, tmp_path: Path
     with pytest.raises(CorruptInputError, match="1 damaged"):
         run(spark, [DAMAGED], tmp_path / "out", fail_on_corrupt=True)
 
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["provenance.json"]
+    assert [found.name for found in (tmp_path / "out").iterdir()] == ["provenance.json"]
     healthy = str(FIXTURES / "v2.8-hanging" / "data")
     held(run(spark, [healthy], tmp_path / "other", fail_on_corrupt=True), tmp_path / "other", audit([healthy]))
 

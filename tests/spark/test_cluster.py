@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from coordinated import RECORDS
 from held import held
 from on_cluster import TABLES, Report
 
@@ -37,7 +38,7 @@ def cluster(needs_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Path
     ids=["nothing is lost", "an executor is killed in the middle of the map", "executors with all rows are killed"],
 )
 def test_executors_are_lost(cluster: Path, fault: str, killed: set[int]) -> None:
-    """What an executor had done and kept on its disk is done again by others."""
+    """What an executor had scanned and kept on its disk is scanned again by others; what it had judged is written."""
     report: Report = pickle.loads((cluster / f"{fault}.pickle").read_bytes())
     whole: Report = pickle.loads((cluster / "none.pickle").read_bytes())
 
@@ -47,4 +48,14 @@ def test_executors_are_lost(cluster: Path, fault: str, killed: set[int]) -> None
     if fault != "none":
         assert report.scans > whole.scans
     if fault == "behind":
-        assert report.judges > whole.judges
+        assert report.judges == whole.judges  # the files that it wrote are no executor's
+
+
+def test_the_coordinator_is_in_no_message(cluster: Path) -> None:
+    """100,000 state records, and messages between processes of at most 1 MiB: all tables are those of a local audit."""
+    report: Report = pickle.loads((cluster / "coordinated.pickle").read_bytes())
+    found = audit([str(cluster / "made")])
+
+    assert sum(len(one.coordinator.states) for one in found.clusters) == RECORDS
+    assert {log.states["committed"] for log in report.done.summary.logs} == {0, 48, 60}
+    held(report.done, cluster / "coordinated", found, TABLES)

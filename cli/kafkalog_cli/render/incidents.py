@@ -21,6 +21,7 @@ _COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[
 _LABEL: Final = 11
 _EVENTS: Final = 12  # of an incident: the first and the last ones
 _NAMES: Final = 8
+_STEPS: Final = 8
 _PARTS: Final = 2  # of a file's path that are shown: its directory's name and its own
 
 
@@ -45,10 +46,15 @@ def incident_lines(row: Row, *, zone: Zone, width: int | None, color: bool) -> I
         yield from wrapped(when + zone.prose(escape(said)), "    ", "      ", width)
     for name, said in _consumers(row):
         yield from wrapped(zone.prose(escape(said)), f"  {name}: ", "    ", width)
-    for number, step in enumerate(row["next_steps"] or (), 1):
+    steps = row["next_steps"] or ()
+    for number, step in enumerate(steps[:_STEPS], 1):
         yield from wrapped(zone.prose(escape(step["text"])), f"  {number}. ", "     ", width)
         if step["command"]:
             yield f"     {escape(step['command'])}"
+    if len(steps) > _STEPS:
+        yield from wrapped(
+            f"… {len(steps) - _STEPS} more steps: --table incidents --format ndjson", "  ", "     ", width
+        )
 
 
 def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
@@ -97,7 +103,7 @@ def _listed(values: Sequence[Any] | None, total: int | None) -> str:
 
 
 def _some(events: Sequence[Row]) -> list[Row | str]:
-    if len(events) <= _EVENTS:
+    if len(events) <= _EVENTS + 1:
         return list(events)
     half = _EVENTS // 2
     return [*events[:half], f"… {len(events) - _EVENTS} more events …", *events[-half:]]

@@ -13,6 +13,7 @@ from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.parquet import ParquetFile
 from kafkalog_cli.exit import OutputError
 from kafkalog_cli.output import Target
 from kafkalog_cli.render.folders import write_tables
@@ -22,7 +23,6 @@ __all__ = ["ParquetSink", "files_of", "parquet_engine", "write_audit", "write_di
 
 Row = Sequence[Any]
 
-_GROUP_ROWS: Final = 1 << 17
 _KEPT_ROWS: Final = 1 << 16
 
 
@@ -89,30 +89,16 @@ def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], fol
 
 
 def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path) -> None:
-    import pyarrow.parquet as pq
-
     for table, batches in tables:
-        schema = arrow_schema(table)
-        (folder / table.name).mkdir()
-        file = folder / table.name / "part-00000.parquet"
-        with pq.ParquetWriter(file, schema, compression="zstd", store_schema=False) as writer:
-            for batch in _bigger(batches):
-                writer.write_table(batch)
-            writer.add_key_value_metadata(schema.metadata)
+        file = _file(folder, table)
+        for batch in batches:
+            file.write(batch)
+        file.close()
 
 
-def _bigger(batches: Iterable[Any]) -> Iterator[Any]:
-    """Put batches together to row groups of some size."""
-    import pyarrow as pa
-
-    some: list[Any] = []
-    for batch in batches:
-        some.append(batch)
-        if sum(one.num_rows for one in some) >= _GROUP_ROWS:
-            yield pa.Table.from_batches(some)
-            some = []
-    if some:
-        yield pa.Table.from_batches(some)
+def _file(folder: Path, table: Table) -> ParquetFile:
+    (folder / table.name).mkdir()
+    return ParquetFile(folder / table.name / "part-00000.parquet", table)
 
 
 class ParquetSink:
@@ -122,7 +108,7 @@ class ParquetSink:
         parquet_engine()
         self._folder = folder
         self._rows: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in tables}
-        self._writers: dict[str, Any] = {}
+        self._writers: dict[str, ParquetFile] = {}
 
     def row(self, table: Table, row: Row) -> None:
         """Keep a row until its table has some thousand."""
@@ -138,19 +124,13 @@ class ParquetSink:
         """Write what is left; a table without rows is a file with its columns."""
         for name in self._rows:
             self._write(TABLES[name])
-            self._writers[name].add_key_value_metadata(arrow_schema(TABLES[name]).metadata)
             self._writers[name].close()
 
     def _write(self, table: Table) -> None:
-        import pyarrow.parquet as pq
-
-        schema = arrow_schema(table)
         if table.name not in self._writers:
-            (self._folder / table.name).mkdir()
-            file = self._folder / table.name / "part-00000.parquet"
-            self._writers[table.name] = pq.ParquetWriter(file, schema, compression="zstd", store_schema=False)
-        for batch in _bigger(arrow_batches(self._rows[table.name], schema)):
-            self._writers[table.name].write_table(batch)
+            self._writers[table.name] = _file(self._folder, table)
+        for batch in arrow_batches(self._rows[table.name], arrow_schema(table)):
+            self._writers[table.name].write(batch)
         self._rows[table.name].clear()
 
 

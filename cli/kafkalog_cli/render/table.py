@@ -1,8 +1,8 @@
 """Tables for people: text in columns, as wide as needed in a file, at most as wide as the terminal on one.
 
 A column with the same value in every row is shown once above the table. On a terminal that is too narrow, texts are
-shortened first, then columns are left out and named: those that a table's `answers` do not name, the last one first,
-then these from their end. A number, a time or one of a column's words is shown whole or not at all. Times are ISO-8601.
+shortened first, then columns are left out and named, those that a table's `answers` do not name before these. A number
+or a time is shown whole or not at all. Times are ISO-8601.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ _BETWEEN: Final = "   "
 _LONG: Final = 10_000  # characters of a text that are shown
 _BYTES: Final = 4 << 20  # of texts in a part, approximately
 _SHORT: Final = 12  # a text is not made shorter than this for other columns
+_WORD: Final = 15  # nor one of a column's words
+_CODE: Final = 24  # nor a finding's code: what explains it
+_ROOMY: Final = 40  # a text has this room before columns are shown that are no answers
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
 _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look for in records and findings
 
@@ -138,10 +141,10 @@ class _Column:
             self.cells = [name, *(_text(value, texts) for value in values)]
             self.widest = self.width = max(map(_width, {*self.cells}))
         self.narrowest = self.widest
-        if not self.is_number and not column.words and self.widest > _SHORT:
-            self.narrowest = max(
-                _SHORT, len(name), max((len(cell) for cell in self.cells if _NUMBER.fullmatch(cell)), default=0)
-            )
+        shortest = _CODE if name == "code" else _WORD if column.words else _SHORT
+        if not self.is_number and self.widest > shortest:
+            numbers = (len(cell) for cell in self.cells if _NUMBER.fullmatch(cell))
+            self.narrowest = max(shortest, len(name), max(numbers, default=0))
 
     def lines(self) -> list[str]:
         """Return the cells, each as wide as the column."""
@@ -152,28 +155,32 @@ class _Column:
 
 
 def _fit(columns: list[_Column], width: int, answers: Sequence[str]) -> list[str]:
-    """Make columns narrow enough for `width`; returns the names of those that it removes."""
-    left_out = []
+    """Make columns narrow enough for `width`; returns the names of those that it removes.
 
-    def needed() -> int:
-        return 1 + sum(column.narrowest + len(_BETWEEN) for column in columns) - len(_BETWEEN)
+    Each of the `answers` that fits stays. Others stay, from the left, where these then still have room to be read.
+    """
+    stay: list[_Column] = []
+    room = width - 1 + len(_BETWEEN)
 
-    while len(columns) > 1 and needed() > width:
-        goes = max(enumerate(columns), key=lambda one: _rank(one[1].name, one[0], answers))[1]
-        columns.remove(goes)
-        left_out.append(goes.name)
-    room = max(width - needed(), 0)
+    def fits(column: _Column, roomy: int) -> bool:
+        return sum(min(one.widest, max(one.narrowest, roomy)) + len(_BETWEEN) for one in (*stay, column)) <= room
+
+    for name in answers:
+        stay += [column for column in columns if column.name == name and fits(column, 0)]
+    roomy = _ROOMY if stay else 0
+    for column in sorted(columns, key=lambda column: column.name not in _LAST_TO_GO):
+        if column.name in answers:
+            continue
+        if stay and not fits(column, roomy):
+            break
+        stay.append(column)
+    left_out = [column.name for column in columns if column not in stay]
+    columns[:] = [column for column in columns if column in stay]
+    free = max(room - sum(column.narrowest + len(_BETWEEN) for column in columns), 0)
     for number, column in enumerate(sorted(columns, key=lambda column: column.widest - column.narrowest)):
-        column.width = min(column.widest, column.narrowest + room // (len(columns) - number))
-        room -= column.width - column.narrowest
-    return left_out[::-1]
-
-
-def _rank(name: str, number: int, answers: Sequence[str]) -> tuple[int, int]:
-    """Return how early a column goes, the largest first."""
-    if name in answers:
-        return 0, answers.index(name)
-    return (1 if name in _LAST_TO_GO else 2), number
+        column.width = min(column.widest, column.narrowest + free // (len(columns) - number))
+        free -= column.width - column.narrowest
+    return left_out
 
 
 def _time(value: Any, zone: Zone) -> str:

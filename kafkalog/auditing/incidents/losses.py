@@ -39,7 +39,7 @@ _MISSING: Final = frozenset(
     }
 )
 _CUT: Final = frozenset({"log-cut-short", "checkpoint-ahead"})
-_NOT_SURE: Final = frozenset({"checkpoint-ahead", "offset-gap-unexplained", "sequence-broken"})
+_NOT_SURE: Final = frozenset({"checkpoint-ahead", "offset-gap-unexplained", "segments-alike", "sequence-broken"})
 
 
 # The fields of their batches are damaged, the offset among them.
@@ -179,6 +179,9 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     incident.producer_ids |= {row["producer_id"] for row in findings} - {None}
     _fill(known, incident, together)
     incident.title = _title(incident, together)
+    if hanging:
+        of = many(len(hanging), "transaction")
+        incident.title = f"{incident.title.rstrip('.')}. read_committed consumers wait for the markers of {of}."
     incident.consumers = _consumers(incident, first, waits=incident.consumers.read_committed if hanging else "")
     incident.steps = _steps(incident, first, hanging)
     return incident
@@ -230,8 +233,9 @@ def _title(incident: Incident, together: Sequence[_Loss]) -> str:
     if incident.kept:
         kept = f" A whole copy is on {listed(sorted({_node(one) for one in incident.kept}))}."
     if first.cause == "foreign-segment":
-        foreign = "is" if first.certainty == "proved" else "may be"
-        return f"A segment of {where} {foreign} another partition's: its own records are missing there.{kept}"
+        if first.certainty != "proved":
+            return f"Segments of {where} have the records of another partition: one of the two may be a copy.{kept}"
+        return f"A segment of {where} is another partition's: its own records are missing there.{kept}"
     if first.unreadable:
         following = (
             f"; the next readable offset is {incident.last_offset + 1}" if incident.last_offset is not None else ""

@@ -71,17 +71,24 @@ def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Inciden
         incident.first_offset = min(offsets)
         incident.last_offset = max(offsets + [row["last_offset"] for row in rows if row["last_offset"] is not None])
     for row in rows[:_EVENTS]:
-        incident.events.append(Event(None, "broker", row["file"], row["offset"], row["message"]))
+        incident.events.append(Event(None, "broker", row["file"], row["offset"], _message(known, row)))
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     where = incident.where() or worst["file"]
     said = (_SAID if certainty == "proved" else _MAY)[kind]
     meaning = "" if len({row["code"] for row in rows}) > 1 else f" {CATALOGUE[worst['code']].meaning}"
     incident.title = (
-        f"{said} {where}: {worst['message']}" if len(rows) == 1 else f"{said} {where}: {_counted(rows)}.{meaning}"
+        f"{said} {where}: {_message(known, worst)}" if len(rows) == 1 else f"{said} {where}: {_counted(rows)}.{meaning}"
     )
     incident.consumers = Consumers(INCIDENT_KINDS[kind].consumers, INCIDENT_KINDS[kind].consumers)
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
     return incident
+
+
+def _message(known: Known, row: Row) -> str:
+    """Return what a finding says, with the replica's name: an incident is about several."""
+    node = _node(known, row)
+    name = str(row["log"]) if node is None else f"Broker {node}'s replica"
+    return str(row["message"]).replace("This replica", name, 1)
 
 
 def _first(rows: Iterable[Row]) -> tuple[object, ...]:

@@ -114,10 +114,24 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     for one in every[:SHOWN]:
         incident.events += one.decided.events(known, one.place)
         incident.events.append(_opened(one))
+        incident.events += _not_listed(known, one)
         without = _leaderless(known, one)
         if without is not None and not any(event[:4] == without.event()[:4] for event in incident.events):
             incident.events.append(_lost_leader(without, one))
     incident.consumers = _consumers(known, every)
+
+
+def _not_listed(known: Known, one: Open) -> Iterator[Event]:
+    """Say what the coordinator last wrote of the id of a transaction that it does not know of in this partition."""
+    steps = known.steps.get(one.row["transactional_id"] or "", ())
+    if one.row["cause"] == "partition-not-registered" and steps:
+        step = steps[-1]
+        places = f"{listed(step['partitions'])}, not {one.place}" if step["partitions"] else "no partition"
+        what = (
+            f"The coordinator's newest record of {step['transactional_id']} (producer {step['producer_id']}, epoch"
+            f" {step['producer_epoch']}) has the state {step['state']} and lists {places}."
+        )
+        yield Event(step["last_update_timestamp_ms"], "broker", step["log"], step["offset"], what)
 
 
 def _lost_leader(without: Leaderless, one: Open) -> Event:

@@ -8,13 +8,21 @@ from __future__ import annotations
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.findings import file_of, located, log_findings, offset_range
 from kafkalog.auditing.partition.joined import join
+from kafkalog.auditing.partition.log_start import open_at_start
 from kafkalog.auditing.partition.lost_offsets import LostOffsets
 from kafkalog.auditing.partition.marker_rules import marker_findings
 from kafkalog.auditing.partition.one_moment import Settled, settled, with_note
 from kafkalog.auditing.partition.read import ReadLog, read_log
 from kafkalog.auditing.partition.replicas import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
-from kafkalog.auditing.partition.scan_message import SCAN_VERSION, read_extents, read_scan, scan_messages
+from kafkalog.auditing.partition.scan_message import (
+    SCAN_VERSION,
+    read_extents,
+    read_scan,
+    read_states,
+    scan_messages,
+    write_states,
+)
 from kafkalog.auditing.partition.segments import segment_row
 from kafkalog.auditing.partition.steady import moving_finding, steady_findings, unreadable_while_moving
 
@@ -33,10 +41,12 @@ __all__ = [
     "marker_findings",
     "moving_finding",
     "offset_range",
+    "open_at_start",
     "reach",
     "read_extents",
     "read_log",
     "read_scan",
+    "read_states",
     "replica_forks",
     "scan_messages",
     "scan_segment",
@@ -46,4 +56,5 @@ __all__ = [
     "steady_findings",
     "unreadable_while_moving",
     "with_note",
+    "write_states",
 ]

@@ -9,7 +9,7 @@ from itertools import pairwise
 from kafkalog.auditing.partition.damaged import placed
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import Evidence, Gap, classify, holes
-from kafkalog.auditing.partition.open_at_start import open_at_start
+from kafkalog.auditing.partition.log_start import open_at_start
 from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.auditing.partition.sequences import broken_sequences
 from kafkalog.errors import UnreadableError

@@ -6,6 +6,7 @@ The many finished transactions may follow in messages of their own, so that no m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SCAN_VERSION", "read_extents", "read_scan", "scan_messages"]
+__all__ = ["SCAN_VERSION", "read_extents", "read_scan", "read_states", "scan_messages", "write_states"]
 
 SCAN_VERSION: Final = 3
 
@@ -54,6 +55,11 @@ _SCAN: Final = Schema(
     ),
 )
 _AT_ONCE: Final = 1 << 14  # state records that are packed together
+_STATES: Final = Schema(
+    "state-records",
+    SCAN_VERSION,
+    (WireTable("state_records", (*_OF_STATES, "of_log")), WireTable("listed_partitions", _LISTED)),
+)
 _EXTENTS: Final = Schema("extents", SCAN_VERSION, (WireTable("finished", EXTENT_COLUMNS),))
 
 
@@ -67,6 +73,23 @@ def scan_messages(scan: SegmentScan, rows: int) -> Iterator[bytes]:
 def read_extents(data: bytes) -> Packed:
     """Return the finished transactions of one of the messages after the first. Raises WireError."""
     return read_message(_EXTENTS, data).packed("finished")
+
+
+def write_states(states: StateColumns, of_log: NDArray[np.int64]) -> bytes:
+    """Write some thousand state records, each with the number of its log, without their names."""
+    columns = {name: getattr(states, name).astype(np.int64) for name in _OF_STATES} | {"of_log": of_log}
+    records = Packed((*_OF_STATES, "of_log"))
+    records.append(Columns(columns))
+    return write_message(_STATES, {"state_records": records, "listed_partitions": _packed(states, _LISTED)})
+
+
+def read_states(data: bytes) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64]]:
+    """Return the columns of state records, and the numbers of their logs. Raises WireError."""
+    message = read_message(_STATES, data)
+    records, listed = message.packed("state_records"), message.packed("listed_partitions")
+    of_log = records["of_log"]
+    records.names = _OF_STATES
+    return dict(chain(_unpacked(records), _unpacked(listed))), of_log
 
 
 def _head(scan: SegmentScan) -> bytes:

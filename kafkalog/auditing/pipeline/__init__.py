@@ -6,6 +6,7 @@ It answers: what runs where, and what crosses between processes.
 from __future__ import annotations
 
 from kafkalog.auditing.pipeline.confirm import confirmed
+from kafkalog.auditing.pipeline.coordinator_message import coordinator_for, coordinator_messages, read_coordinator
 from kafkalog.auditing.pipeline.messages import (
     read_conflict,
     read_counts,
@@ -44,12 +45,15 @@ __all__ = [
     "as_text",
     "audit",
     "confirmed",
+    "coordinator_for",
+    "coordinator_messages",
     "groups_of",
     "judge_partition",
     "logs_of",
     "packed_tasks",
     "provenance",
     "read_conflict",
+    "read_coordinator",
     "read_counts",
     "read_keys",
     "read_place",

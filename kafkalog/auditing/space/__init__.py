@@ -17,7 +17,7 @@ from kafkalog.auditing.space.measuring import (
     measure,
     settle,
 )
-from kafkalog.auditing.space.moment import Moment, moment_of
+from kafkalog.auditing.space.moment import Present, moment_of
 from kafkalog.auditing.space.next_start import next_start_row
 from kafkalog.auditing.space.producer_groups import group_row, producers_of_log
 from kafkalog.auditing.space.rows import segment_rows
@@ -29,7 +29,7 @@ __all__ = [
     "Cost",
     "Held",
     "LogSpace",
-    "Moment",
+    "Present",
     "Settings",
     "Space",
     "SpaceOptions",

@@ -16,6 +16,7 @@ from kafkalog.txn.columns import NONE
 __all__ = ["Compaction"]
 
 _FOREVER: Final = 2**62
+_SNAPPY: Final = 2  # its library throws an Error at some damage, which ends the cleaner's thread
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ class Compaction:
                 if found.held_by == "transaction":  # how it ends is not known: half of what only an abort would free
                     gain = (gain + self.left(found.first_dirty, found.active_base, aborts_open=True).gain) // 2
                 return self._held(found, gain - below)
-        damaged = [(one, offset, position) for one in self.log.closed for offset, position in one.unreadable]
+        damaged = [(one, batch) for one in self.log.closed for batch in one.unreadable]
         if not found.is_due:
             share = f"{found.ratio:.3f}" if found.dirty_bytes else "0"
             text = (
@@ -95,12 +96,12 @@ class Compaction:
             since_offset=found.first_dirty, is_pending=True, since_cleanable=self._since(),
         )  # fmt: skip
         if damaged:
-            one, offset, position = damaged[0]
+            one, batch = damaged[0]
             verdict.is_damaged = True
-            verdict.since_offset = offset
-            verdict.evidence = (
-                f"the cleaner can't read the batch at offset {offset}, {_name(one.segment.path)}@{position}"
-            )
+            verdict.could_end_it = any(found.codec == _SNAPPY for _, found in damaged)
+            verdict.since_offset = batch.offset
+            place = f"{_name(one.segment.path)}@{batch.position}"
+            verdict.evidence = f"the cleaner can't read the batch at offset {batch.offset}, {place}"
             verdict.next_step = "Run kafkalog verify on it; delete records up to that offset, or restore the segment."
         return verdict
 

@@ -112,24 +112,29 @@ def _merged(log: LogSpace) -> int:
 
 
 def settle_broker(logs: Sequence[tuple[LogSpace, Sequence[Verdict]]], now: int) -> None:
-    """Decide what is pending on one broker: no pass came, one partition can't be cleaned, or it is simply next."""
+    """Decide what is pending on one broker: no pass came, one partition can't be cleaned, or it is simply next.
+
+    A batch that the cleaner can't read makes its partition uncleanable, whatever else happened; only one that could end
+    the thread itself belongs to those that wait.
+    """
     pending = [(log, one) for log, found in logs for one in found[:1] if one.is_pending]
     sound = [one for _, one in pending if not one.is_damaged]
-    damaged = [one for _, one in pending if one.is_damaged]
+    ending = [one for _, one in pending if one.is_damaged and one.could_end_it]
     waits = max((log.broker.backoff_ms for log, _ in pending), default=0)
-    old = [
-        one
-        for one in sound
-        if one.since_cleanable is not None and now - one.since_cleanable > max(_LONG_MS, 10 * waits)
-    ]
-    if len(sound) > 1 or (sound and (old or any(one.could_end_it for one in damaged))):
-        since = min((one.since_cleanable for one in sound if one.since_cleanable is not None), default=None)
-        for one in (*sound, *damaged):
-            one.cause, one.certainty, one.since_ms = "cleaner-stopped", "likely", since
-            one.evidence += f"; {len(sound)} partitions of this broker wait in the same way"
-        return
-    for one in damaged:
-        one.cause = "partition-uncleanable"
-    for one in sound:
-        one.cause, one.bytes, one.next_step = "none", 0, None
-        one.evidence = f"the cleaner takes it next: {one.evidence}"
+    is_old = any(
+        one.since_cleanable is not None and now - one.since_cleanable > max(_LONG_MS, 10 * waits) for one in sound
+    )
+    stopped = [*sound, *ending] if len(sound) > 1 or (sound and (is_old or ending)) else []
+    since = min((one.since_cleanable for one in sound if one.since_cleanable is not None), default=None)
+    for one in stopped:
+        one.cause, one.certainty, one.since_ms = "cleaner-stopped", "likely", since
+        one.evidence += f"; {len(sound)} partitions of this broker wait in the same way"
+    waiting = {id(one) for one in stopped}
+    for _, one in pending:
+        if id(one) in waiting:
+            continue
+        if one.is_damaged:
+            one.cause = "partition-uncleanable"
+        else:
+            one.cause, one.bytes, one.next_step = "none", 0, None
+            one.evidence = f"the cleaner takes it next: {one.evidence}"

@@ -11,11 +11,11 @@ import secrets
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.auditing.space.rewritten import Rewriter, Share
+from kafkalog.auditing.space.rewritten import Rewriter, Squeezed
 from kafkalog.format import compaction, kernel
 from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.log.chunk import Chunk, Limits
@@ -92,7 +92,11 @@ class _Transactions:
             spans.append(np.stack([rows["producer_id"], rows["first_offset"], until])[:, dropped])
         self.empty_markers = np.sort(np.concatenate(empty))
         joined = np.concatenate(spans, axis=1)
-        self.producers, self.firsts, self.markers = joined[:, np.lexsort((joined[1], joined[0]))]
+        self.producers, firsts, self.markers = joined[:, np.lexsort((joined[1], joined[0]))]
+        # (producer, first offset) as one number that sorts alike: both by their ranks.
+        self.known = np.unique(self.producers)
+        self.firsts = np.sort(firsts)
+        self.ranks = self._ranks(np.searchsorted(self.known, self.producers), firsts)
         producers = facts.producers
         active = producers["last_timestamp"] >= oldest_producer_ms
         self.last_offsets = np.sort(producers["last_offset"][active & (producers["last_offset"] != NONE)])
@@ -105,14 +109,19 @@ class _Transactions:
         attributes = heads[kernel.ATTRIBUTES]
         rows = np.flatnonzero((attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL) & (heads[kernel.MAGIC] >= 2))
         producers = heads[kernel.PRODUCER_ID][rows]
-        for producer in np.unique(producers).tolist():
-            low, high = np.searchsorted(self.producers, [producer, producer + 1])
-            if low < high:
-                mine = rows[producers == producer]
-                offsets = heads[kernel.LAST_OFFSET][mine]
-                at = np.searchsorted(self.firsts[low:high], offsets, "right") - 1
-                dropped[mine] = (at >= 0) & (offsets < self.markers[low:high][np.maximum(at, 0)])
+        ranks = np.minimum(np.searchsorted(self.known, producers), len(self.known) - 1)
+        is_known = self.known[ranks] == producers
+        rows, producers, ranks = rows[is_known], producers[is_known], ranks[is_known]
+        offsets = heads[kernel.LAST_OFFSET][rows]
+        at = np.searchsorted(self.ranks, self._ranks(ranks, offsets), "right") - 1
+        begun = (at >= 0) & (self.producers[np.maximum(at, 0)] == producers)
+        dropped[rows] = begun & (offsets < self.markers[np.maximum(at, 0)])
         return dropped
+
+    def _ranks(self, producers: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return numbers that sort by producer, then by how many aborted transactions begin up to an offset."""
+        ranks: NDArray[np.int64] = producers * (len(self.firsts) + 1) + np.searchsorted(self.firsts, offsets, "right")
+        return ranks
 
 
 class _OffsetMap:
@@ -199,7 +208,7 @@ class _Filter:
         numbers = (offsets.secret, wanted.at_ms, wanted.horizon_ms, wanted.old_below, left.until)
         self.conditions = array("q", [min(number, _NEVER) for number in numbers])
         self.kept = bytearray(ROOM)
-        self.share = Share()
+        self.share = Squeezed()
 
     def segment(self, segment: Segment) -> None:
         """Add what is left of a segment."""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.auditing.space.causes import judge, settle_broker
 from kafkalog.auditing.space.clocks import clock_rows
 from kafkalog.auditing.space.log_space import LogSpace, read_space
-from kafkalog.auditing.space.moment import Moment, moment_of
+from kafkalog.auditing.space.moment import Present, moment_of
 from kafkalog.auditing.space.next_start import next_start_row
 from kafkalog.auditing.space.producer_groups import producer_group_rows
 from kafkalog.auditing.space.rows import blocker_rows, folder_of, segment_rows, space_rows
@@ -186,7 +186,7 @@ def settle(judged: Sequence[Weighed]) -> None:
 
 
 def judge_directory(
-    log: LogSpace, moment: Moment, limits: Limits, *, keys: bool
+    log: LogSpace, moment: Present, limits: Limits, *, keys: bool
 ) -> tuple[list[Verdict], list[Finding]]:  # fmt: skip
     """Judge one directory, without its keys where its records can't be read any more; that is a finding.
 

@@ -12,14 +12,14 @@ from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.recognition import CHECKPOINTS
 from kafkalog.quantities import When, at_newest
 
-__all__ = ["Moment", "moment_of"]
+__all__ = ["Present", "moment_of"]
 
 _MOST_MS: Final = 2**62 - 1  # of what hostile bytes may say
 _LIVE_S: Final = 600
 _DOUBT_MS: Final = 3_600_000  # by which the newest time that a broker wrote may be older than the copy
 
 
-class Moment(NamedTuple):
+class Present(NamedTuple):
     """A time (ms), where it is from, and by how much it may be too early."""
 
     now: int
@@ -27,19 +27,19 @@ class Moment(NamedTuple):
     doubt_ms: int = 0
 
 
-def moment_of(cluster: Cluster, newest_broker: int, wanted: When | None) -> Moment:
+def moment_of(cluster: Cluster, newest_broker: int, wanted: When | None) -> Present:
     """Choose the moment of a question about a cluster, in whose logs a broker wrote `newest_broker` (-1: none)."""
     default = _present(cluster, newest_broker)
     if wanted is not None:
-        default = Moment(at_newest(wanted, default.now), "--now")
+        default = Present(at_newest(wanted, default.now), "--now")
     return default._replace(now=max(-_MOST_MS, min(_MOST_MS, default.now)))
 
 
-def _present(cluster: Cluster, newest_broker: int) -> Moment:
+def _present(cluster: Cluster, newest_broker: int) -> Present:
     if any(_is_live(node) for node in cluster.nodes):
-        return Moment(time.time_ns() // 1_000_000, "this computer's clock, as the broker is running")
+        return Present(time.time_ns() // 1_000_000, "this computer's clock, as the broker is running")
     if newest_broker >= 0:
-        return Moment(newest_broker, "the newest time that a broker wrote", _DOUBT_MS)
+        return Present(newest_broker, "the newest time that a broker wrote", _DOUBT_MS)
     times = [
         identity.mtime_ns // 1_000_000
         for node in cluster.nodes
@@ -47,7 +47,7 @@ def _present(cluster: Cluster, newest_broker: int) -> Moment:
         for identity in directory.files.values()
         if identity is not None
     ]
-    return Moment(max(times, default=time.time_ns() // 1_000_000), "the newest file")
+    return Present(max(times, default=time.time_ns() // 1_000_000), "the newest file")
 
 
 def _is_live(node: LogDirectory) -> bool:

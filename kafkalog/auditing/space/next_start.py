@@ -6,7 +6,8 @@ torn tail is cut off, and all after it is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from kafkalog.auditing.space.log_space import LogSpace
@@ -27,10 +28,9 @@ def next_start_row(log: LogSpace, metadata: Metadata | None, limits: Limits) -> 
     directory, clean = log.directory, log.node.clean_shutdown
     segments = directory.segments
     recovered = () if clean else segments[_first(segments, directory.checkpoints.get("recovery_point", 0)) :]
-    rebuilt = [one for one in segments if one not in recovered and _stem(one) + ".index" not in directory.files]
-    without = sum(_stem(one) + ".index" not in directory.files for one in segments)
+    rebuilt = [one for one in segments if _stem(one) + ".index" not in directory.files]
     torn = 0 if clean or directory.suffix else _torn(log, recovered)
-    snapshots = _snapshots(log, recovered, limits)
+    snapshots = _states(log, rebuilt, recovered, limits)
     sizes = directory.files.values()
     deleted = (
         sum(identity.size for identity in sizes if identity is not None)
@@ -40,7 +40,7 @@ def next_start_row(log: LogSpace, metadata: Metadata | None, limits: Limits) -> 
     read = sum(one.size for one in (*recovered, *rebuilt)) + snapshots
     does = [
         f"recovers {len(recovered)} segments of {sum(one.size for one in recovered)} bytes" * bool(recovered),
-        f"makes {without} missing indexes anew" * bool(without),
+        f"makes {len(rebuilt)} missing indexes anew" * bool(rebuilt),
         f"reads {snapshots} bytes for the producers' states" * bool(snapshots),
         f"cuts {torn} bytes off" * bool(torn),
         f"deletes {deleted} bytes" * bool(deleted),
@@ -55,7 +55,7 @@ def next_start_row(log: LogSpace, metadata: Metadata | None, limits: Limits) -> 
         recovered_segments=len(recovered),
         recovered_bytes=sum(one.size for one in recovered),
         first_recovered_offset=recovered[0].base_offset if recovered else None,
-        rebuilt_indexes=without,
+        rebuilt_indexes=len(rebuilt),
         rebuilt_bytes=sum(one.size for one in rebuilt),
         snapshot_bytes=snapshots,
         truncated_bytes=torn,
@@ -87,30 +87,46 @@ def _torn(log: LogSpace, recovered: Sequence[Segment]) -> int:
     return 0
 
 
-def _snapshots(log: LogSpace, recovered: Sequence[Segment], limits: Limits) -> int:
-    """Return the bytes between the newest usable snapshot and what is recovered, or the log's end."""
-    directory = log.directory
-    if directory.topic == METADATA_TOPIC or directory.suffix or not directory.segments:
+def _states(log: LogSpace, rebuilt: Sequence[Segment], recovered: Sequence[Segment], limits: Limits) -> int:
+    """Return the bytes that are read again for the states of producers.
+
+    Each recovery of a segment, for its index or after the recovery point, first deletes the snapshots after its start,
+    reads from the newest one that is left up to there, and writes a snapshot at its end.
+    """
+    directory, segments = log.directory, log.directory.segments
+    if directory.topic == METADATA_TOPIC or directory.suffix or not segments:
         return 0
-    until = recovered[0].base_offset if recovered else log.facts.log_end_offset
-    if not directory.snapshots and not recovered:
-        return 0  # after a clean stop without snapshots the broker assumes that there are no producers
-    newest = max((offset for offset in directory.snapshots if offset <= until), default=log.facts.log_start_offset)
-    return sum(_after(segment, newest, until, limits) for segment in _between(directory.segments, newest, until))
+    start, end = log.facts.log_start_offset, log.facts.log_end_offset
+    ends = {one.path: after.base_offset for one, after in pairwise(segments)}
+    known, size = sorted(directory.snapshots), 0
+    for one in (*rebuilt, *recovered):
+        while known and known[-1] > one.base_offset:
+            known.pop()
+        size += _bytes(log, known[-1] if known else start, one.base_offset, limits)
+        known.append(ends.get(one.path, end))
+    while known and known[-1] > end:
+        known.pop()
+    if log.node.clean_shutdown and not known:
+        return size  # the broker assumes that there are no producers
+    return size + _bytes(log, known[-1] if known else start, end, limits)
 
 
-def _between(segments: Sequence[Segment], start: int, until: int) -> Iterator[Segment]:
-    """Yield the segments that have offsets from `start` up to `until`."""
+def _bytes(log: LogSpace, start: int, until: int, limits: Limits) -> int:
+    """Return the bytes of a log's batches from an offset up to another one."""
+    if start >= until:
+        return 0
+    size, segments = 0, log.directory.segments
     for number, segment in enumerate(segments):
-        end = segments[number + 1].base_offset if number + 1 < len(segments) else until
-        if end > start and segment.base_offset < until:
-            yield segment
+        end = segments[number + 1].base_offset if number + 1 < len(segments) else log.facts.log_end_offset
+        if start <= segment.base_offset and end <= until:
+            size += segment.size
+        elif end > start and segment.base_offset < until:
+            size += _part(segment, start, until, limits)
+    return size
 
 
-def _after(segment: Segment, start: int, until: int, limits: Limits) -> int:
-    """Return the bytes of a segment's batches from an offset on."""
-    if segment.base_offset >= start:
-        return segment.size
+def _part(segment: Segment, start: int, until: int, limits: Limits) -> int:
+    """Return the bytes of a segment's batches from an offset up to another one."""
     size = 0
     try:
         for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):

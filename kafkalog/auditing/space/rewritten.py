@@ -18,7 +18,7 @@ from kafkalog.log.records import RecordBlock
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Rewriter", "Share"]
+__all__ = ["Rewriter", "Squeezed"]
 
 _XERIAL_CHUNK: Final = 32 << 10
 
@@ -27,7 +27,7 @@ _MEASURED: Final = 8 << 20  # bytes that are compressed; of the rest the share i
 
 
 @dataclass(slots=True)
-class Share:
+class Squeezed:
     """How many bytes were compressed, and to how many."""
 
     raw: int = 0
@@ -37,7 +37,7 @@ class Share:
 class Rewriter:
     """The compressed batches of one chunk that lose records."""
 
-    def __init__(self, rows: int, share: Share) -> None:
+    def __init__(self, rows: int, share: Squeezed) -> None:
         self._share = share
         self._sizes = np.full(rows, -1, np.int64)
         self._row = -1

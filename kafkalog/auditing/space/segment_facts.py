@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from kafkalog.auditing.partition import SegmentScan, scan_segment
 from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
-from kafkalog.format.batch import CONTROL, DELETE_HORIZON
+from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.logdir import PartitionDirectory, Segment
 from kafkalog.log.readers import segment_chunks
@@ -21,12 +21,20 @@ __all__ = ["SegmentFacts", "future_batches", "read_segment"]
 _MOST: Final = 100  # batches that can't be read are listed
 
 
+class Unreadable(NamedTuple):
+    """A batch that the cleaner can't read: its first offset, its position, its codec (0: none, or not known)."""
+
+    offset: int
+    position: int
+    codec: int
+
+
 @dataclass(slots=True)
 class SegmentFacts:
     """A segment's scan, and what the cleaner and retention go by. Times are in ms, -1 where there is none.
 
     `first_timestamp` is the first batch's largest, `largest` the segment's. `horizons` are the earliest and the latest
-    delete horizon in its batches. `unreadable` are offsets and positions of batches that the cleaner can't read:
+    delete horizon in its batches. `unreadable` are batches that the cleaner can't read:
     checksums do not matter to it.
     """
 
@@ -39,9 +47,9 @@ class SegmentFacts:
     control_batches: int = 0
     control_bytes: int = 0
     newest_magic: int = -1
-    unreadable: list[tuple[int, int]] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
     scan: SegmentScan = field(init=False)
-    _doubtful: dict[int, int] = field(default_factory=dict)
+    _doubtful: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def take(self, chunk: Chunk) -> None:
         """Take in the batches of a chunk."""
@@ -50,7 +58,8 @@ class SegmentFacts:
             return
         valid = heads[kernel.VALID] != 0
         for row in np.flatnonzero(~valid)[:_MOST]:
-            self._doubtful[int(heads[kernel.POSITION][row])] = int(heads[kernel.BASE_OFFSET][row])
+            codec = int(heads[kernel.ATTRIBUTES][row]) & CODEC_MASK
+            self._doubtful[int(heads[kernel.POSITION][row])] = int(heads[kernel.BASE_OFFSET][row]), codec
         times = heads[kernel.MAX_TIMESTAMP][valid]
         if not len(times):
             return
@@ -76,7 +85,8 @@ class SegmentFacts:
         for extent in self.scan.damaged:
             if extent.position not in readable and len(self.unreadable) < _MOST:
                 after = -1 if extent.last_offset is None else extent.last_offset
-                self.unreadable.append((self._doubtful.get(extent.position, after + 1), extent.position))
+                offset, codec = self._doubtful.get(extent.position, (after + 1, 0))
+                self.unreadable.append(Unreadable(offset, extent.position, codec))
 
 
 def read_segment(directory: PartitionDirectory, segment: Segment, limits: Limits) -> SegmentFacts:
@@ -96,7 +106,7 @@ def read_segment(directory: PartitionDirectory, segment: Segment, limits: Limits
     return facts
 
 
-def _readable(segment: Segment, doubtful: dict[int, int], limits: Limits) -> set[int]:
+def _readable(segment: Segment, doubtful: Container[int], limits: Limits) -> set[int]:
     """Return the positions of the doubtful batches whose records can all be read."""
     found = set()
     try:

@@ -134,7 +134,8 @@ def _timeline(source: AuditSource, incidents: Sequence[Mapping[str, Any]]) -> It
             " All others are drawn."
         )
     if len(lanes) < len(order):
-        said.append(f" Without a script, {len(lanes)} of {len(order)} logs are drawn.")
+        words = f" {len(lanes)} of {len(order)} logs are drawn: all of them where scripts are allowed."
+        said.append(element("span", words, class_="unscripted"))
     yield element(
         "section", element("h2", "Timeline"), element("p", said) if said else None, _controls(),
         element("figure", picture(lanes, _one_by_one(source, lanes), _changes(source, lanes)), id="picture"),

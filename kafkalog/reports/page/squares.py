@@ -26,12 +26,13 @@ def squares(sizes: Sequence[int], box: Box) -> list[Box]:
     found: list[Box] = []
     scale = box.width * box.height / max(1, sum(sizes))
     for row in _rows(sizes, box, scale):
-        area = sum(row) * scale
+        total = sum(row)
         upright = box.width >= box.height  # the row is a column at the left
-        depth = area / max(1e-9, box.height if upright else box.width)
+        side, room = (box.height, box.width) if upright else (box.width, box.height)
+        depth = min(total * scale / max(1e-9, side), room)  # rounded sums may leave no room for the last parts
         at = box.y if upright else box.x
         for size in row:
-            length = size * scale / max(1e-9, depth)
+            length = side * size / total
             found.append(Box(box.x, at, depth, length) if upright else Box(at, box.y, length, depth))
             at += length
         box = _rest(box, depth, upright=upright)

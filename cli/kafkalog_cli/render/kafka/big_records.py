@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from kafkalog import Batch, Record, RecordBlock
 from kafkalog.format import gathering, kernel
@@ -12,39 +12,57 @@ from kafkalog_cli.render.kafka.options import KafkaTextOptions
 from kafkalog_cli.render.kafka.records import RecordText
 from kafkalog_cli.render.kafka.writer import LineWriter
 
-__all__ = ["BIG", "write_big"]
+__all__ = ["BIG", "Part", "own_parts", "write_big"]
 
 BIG: Final = 1 << 18  # bytes of a record
 _KEYS: Final = 1 << 12  # listed at once
 _LIST: Final = "headerKeys: ["
 
 
+class Part(NamedTuple):
+    """What a line says of a record after its metadata: where its text is in `buf`; a size below 0 is none."""
+
+    name: str
+    buf: bytes | bytearray | memoryview
+    start: int
+    size: int
+
+
+def own_parts(block: RecordBlock, number: int) -> tuple[Part, Part]:
+    """Return a record's key and value as strings."""
+    cell = block.recs.cell
+    return (
+        Part("key", block.buf, cell(kernel.KEY_START, number), cell(kernel.KEY_SIZE, number)),
+        Part("payload", block.buf, cell(kernel.VALUE_START, number), cell(kernel.VALUE_SIZE, number)),
+    )
+
+
 def write_big(
-    writer: LineWriter, records: RecordText, options: KafkaTextOptions, block: RecordBlock, number: int, batch: Batch
+    writer: LineWriter,
+    records: RecordText,
+    options: KafkaTextOptions,
+    block: RecordBlock,
+    number: int,
+    batch: Batch,
+    parts: Sequence[Part],
 ) -> None:
-    """Write one record's line; keys and values are strings."""
-    key_start, key_size, value_start, value_size, position, count = (
-        block.recs.cell(column, number)
-        for column in (
-            kernel.KEY_START, kernel.KEY_SIZE, kernel.VALUE_START, kernel.VALUE_SIZE, kernel.HEADERS_START,
-            kernel.HEADERS_COUNT,
-        )
-    )  # fmt: skip
-    skip = options.skip_record_metadata
+    """Write one record's line, with a key and payload that are somewhere as text."""
+    cell, skip = block.recs.cell, options.skip_record_metadata
+    position, count = cell(kernel.HEADERS_START, number), cell(kernel.HEADERS_COUNT, number)
     if not skip:
-        text = records.metadata(batch, _without_headers(block, number, batch), key_size, value_size)
+        sizes = (cell(column, number) for column in (kernel.KEY_SIZE, kernel.VALUE_SIZE))
+        text = records.metadata(batch, _without_headers(block, number, batch), *sizes)
         before, found, after = text.partition(_LIST)
         writer.part(before + found)
         for part in _keys(writer, block, position, count):
             writer.part(part)
         writer.part(after)
-    if options.print_data_log and not batch.is_control:
-        parts = (("key", key_start, key_size), ("payload", value_start, value_size))
+    if not batch.is_control:
         bar = "| " if skip else " "
-        for name, start, size in parts:
+        for name, buf, start, size in parts:
             if size >= 0:
                 writer.part(f"{bar}{name}: ")
-                for data in _slices(block.buf, start, size):
+                for data in _slices(buf, start, size):
                     writer.part(writer.text(data))
             if size >= 0 or (name == "key" and options.dialect == "4.2"):
                 bar = " "

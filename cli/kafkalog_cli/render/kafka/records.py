@@ -47,12 +47,17 @@ class RecordText:
         assert internal is not None  # the caller's options say so
         key, payload, doubtful = shown(internal, record, self._options.dialect)
         if doubtful:
-            from kafkalog.log.internals import internal_findings
-
-            for finding in internal_findings(self.file, batch, record, internal):
-                self._count(finding.code, finding)
+            self.doubt(record, batch)
         json = self._writer.json
         return key if key is None else json(key), payload if payload is None else json(payload)
+
+    def doubt(self, record: Record, batch: Batch) -> None:
+        """Keep what is wrong with a record of an internal topic."""
+        from kafkalog.log.internals import internal_findings
+
+        assert self._options.internal is not None  # the caller's options say so
+        for finding in internal_findings(self.file, batch, record, self._options.internal):
+            self._count(finding.code, finding)
 
     def undecodable(self) -> Iterator[Finding]:
         """Yield a finding for each file and kind of thing that a decoder cannot read, or finds odd."""

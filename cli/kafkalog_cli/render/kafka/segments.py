@@ -12,7 +12,8 @@ import kafkalog
 from kafkalog import Batch, Chunk, Finding, RecordBlock
 from kafkalog.format import kernel, lines
 from kafkalog.format.internal import Internal
-from kafkalog_cli.render.kafka.big_records import BIG, write_big
+from kafkalog.log.pieces import pieces
+from kafkalog_cli.render.kafka.big_records import BIG, Part, own_parts, write_big
 from kafkalog_cli.render.kafka.options import STRING, KafkaTextOptions
 from kafkalog_cli.render.kafka.records import RecordText
 from kafkalog_cli.render.kafka.summaries import Summaries
@@ -84,18 +85,37 @@ class KafkaText:
             heads.cells, heads.capacity, row, row + 1, template.batches, template.literals, writer.buffer, writer.used
         )
 
-    def record(self, block: RecordBlock, number: int, batch: Batch | None = None) -> None:
-        """Write one record's line the long way."""
+    def record(
+        self, block: RecordBlock, number: int, batch: Batch | None = None, parts: tuple[Part, ...] | None = None
+    ) -> None:
+        """Write one record's line the long way; `parts` are its decoded key and payload if there are some."""
         batch = batch or Batch.of(block.heads, block.recs.cell(kernel.BATCH, number))
         if self._in_pieces and block.recs.cell(kernel.RECORD_SIZE, number) > BIG:
-            write_big(self.writer, self.records, self.options, block, number, batch)
+            parts = own_parts(block, number) if self.options.print_data_log else ()
+        if parts is not None and not batch.is_control:
+            write_big(self.writer, self.records, self.options, block, number, batch, parts)
         else:
             self.writer.line(self.records.line(block.record(number), batch))
 
-    def _slowly(self, block: RecordBlock, number: int) -> tuple[str | None, str | None]:
-        """Return the texts of a record of an internal topic that is not simply read."""
+    def _slowly(self, block: RecordBlock, number: int, is_written: bool) -> tuple[str | None, str | None] | None:
+        """Return the texts of a record of an internal topic that is not simply read, unless they are written."""
         batch = Batch.of(block.heads, block.recs.cell(kernel.BATCH, number))
-        return (None, None) if batch.is_control else self.records.internal(block.record(number), batch)
+        if batch.is_control:
+            return None, None
+        if is_written:
+            self.records.doubt(block.record(number), batch)
+            return None
+        return self.records.internal(block.record(number), batch)
+
+    def _decoded_parts(self, number: int) -> tuple[Part, ...]:
+        """Return where the texts of a record's key and payload are."""
+        assert self._decoded is not None  # its block was written
+        content, places = self._decoded.content, self._decoded.places
+        room = len(places) // 4
+        return (
+            Part("key", content, places[number], places[room + number]),
+            Part("payload", content, places[2 * room + number], places[3 * room + number]),
+        )
 
     def _records(self, path: str, chunk: Chunk) -> int:
         """Write the chunk's batches and records up to its last record; answers the first batch after it."""
@@ -106,7 +126,11 @@ class KafkaText:
                     self.batch(chunk, row)
                     row += 1
             self.summaries.records(path, block)
-            row = self._block(block, row, chunk)
+            if self._decoded is None:
+                row = self._block(block, row, chunk)
+            else:
+                for piece in pieces(block):
+                    row = self._block(piece.records, row, chunk)
             for finding in block.findings:
                 self._report(finding)
         return row
@@ -138,6 +162,6 @@ class KafkaText:
             if recs.cell(kernel.BATCH, number) != at:
                 at = recs.cell(kernel.BATCH, number)
                 batch = Batch.of(heads, at)
-            self.record(block, number, batch)
+            self.record(block, number, batch, self._decoded_parts(number) if places else None)
             number += 1
         return row

@@ -1,0 +1,79 @@
+"""Parquet files that tasks write: under names that nobody else uses, until the driver says which of them count."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import fs
+
+from kafkalog.tables import TABLES
+from kafkalog.tables.parquet import ParquetFile
+
+__all__ = ["CANNOT_WRITE", "PartFiles", "filesystem_of"]
+
+CANNOT_WRITE: Final = "kafkalog can't write its output: "  # what the driver knows an error of this kind by
+_FILE_BYTES: Final = 64 << 20  # of a file, approximately
+
+
+def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
+    """Return the filesystem of a directory, and its path there."""
+    # Java's S3 filesystem has another scheme than everybody's.
+    filesystem, path = fs.FileSystem.from_uri(uri.replace("s3a://", "s3://", 1))
+    return filesystem, path.rstrip("/")
+
+
+class PartFiles:
+    """The files of one task, one at a time for each table; all are removed where the task fails.
+
+    Of a task that runs twice the driver takes the files of one run: each run's have names of their own.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._filesystem, self._folder = filesystem_of(folder)
+        self._open: dict[str, tuple[str, Any, ParquetFile]] = {}
+        self._made: list[str] = []
+
+    def write(self, table: str, batch: pa.RecordBatch) -> Iterator[str]:
+        """Add rows to a table's file; yield the name of a file that is full."""
+        try:
+            if table not in self._open:
+                name = f"{table}-{uuid.uuid4().hex}.parquet"
+                stream = self._filesystem.open_output_stream(f"{self._folder}/{name}")
+                self._made.append(name)
+                self._open[table] = name, stream, ParquetFile(stream, TABLES[table])
+            _, stream, file = self._open[table]
+            file.write(batch)
+            if stream.tell() >= _FILE_BYTES:
+                yield self._close(table)
+        except OSError as error:
+            raise OSError(f"{CANNOT_WRITE}{error}") from error
+
+    def close(self) -> Iterator[tuple[str, str]]:
+        """Complete all files; yield their tables and names."""
+        try:
+            for table in list(self._open):
+                yield table, self._close(table)
+        except OSError as error:
+            raise OSError(f"{CANNOT_WRITE}{error}") from error
+
+    def remove(self) -> None:
+        """Remove all files that were made."""
+        for _, stream, file in self._open.values():
+            with suppress(OSError, pa.ArrowException):
+                file.close()
+            with suppress(OSError):
+                stream.close()
+        self._open.clear()
+        for name in self._made:
+            with suppress(OSError):
+                self._filesystem.delete_file(f"{self._folder}/{name}")
+
+    def _close(self, table: str) -> str:
+        name, stream, file = self._open.pop(table)
+        file.close()
+        stream.close()
+        return name

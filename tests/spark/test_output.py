@@ -1,0 +1,172 @@
+"""What a bulk audit writes to: refused before a session starts, replaced only if kafkalog wrote it, whole or marked."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pytest
+from held import ROOT, rows_in, rows_of, run
+
+from invoke import kafkalog
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.outcome import Exit
+from kafkalog.tables import TABLES
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog_spark import session, tasks
+from kafkalog_spark.output import Output, OutputFailedError
+from kafkalog_spark.parts import PartFiles
+from official import FIXTURES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HANGING: Final = str(FIXTURES / "v2.8-hanging" / "data")
+
+
+def bulk(*arguments: str | Path) -> tuple[int, str]:
+    ended = kafkalog("txn-audit", "--engine", "spark", *arguments)
+    return ended.status, ended.err
+
+
+def test_an_output_is_refused_before_a_session_starts(
+    needs_spark: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that exists, and one inside an input: in a moment, whatever the cluster's queue is like."""
+
+    def never(*_: object) -> None:
+        raise AssertionError("a session was started")
+
+    monkeypatch.setattr(session, "open_session", never)
+    (tmp_path / "out").mkdir()
+    assert bulk(HANGING, "-o", tmp_path / "out") == (
+        Exit.OUTPUT_FAILED, f"kafkalog: error: {tmp_path}/out: exists already; --overwrite replaces it\n"
+    )  # fmt: skip
+    assert bulk(HANGING, "-o", f"{HANGING}/out")[0] == Exit.OUTPUT_FAILED
+    assert bulk(HANGING, "-o", tmp_path / "out", "--overwrite") == (
+        Exit.OUTPUT_FAILED,
+        f"kafkalog: error: {tmp_path}/out: exists already, and kafkalog did not write it: it is not replaced\n",
+    )
+
+
+def test_what_marks_a_whole_run_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever overwriting is interrupted, no _SUCCESS is left beside missing tables, and it may be done again."""
+    folder = tmp_path / "out"
+    output = Output(str(folder))
+    output.make(overwrite=False)
+    (folder / "gaps").mkdir()
+    (folder / "_SUCCESS").touch()
+    monkeypatch.setattr(output, "filesystem", _KeepsDirectories(output.filesystem))
+    with pytest.raises(OutputFailedError):
+        output.make(overwrite=True)
+    assert sorted(found.name for found in folder.iterdir()) == ["gaps", "provenance.json"]
+    monkeypatch.undo()
+    output.make(overwrite=True)
+    assert [found.name for found in folder.iterdir()] == ["provenance.json"]
+
+
+class _KeepsDirectories:
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def delete_dir(self, path: str) -> None:
+        raise OSError(13, "Permission denied")
+
+
+def test_files_of_an_attempt_that_did_not_count_are_no_rows(tmp_path: Path) -> None:
+    """A task that runs twice writes other files; only those that the driver names become a table's."""
+    output = Output(str(tmp_path / "out"))
+    output.make(overwrite=False)
+    gaps = TABLES["gaps"]
+    [batch] = arrow_batches([(None,) * len(gaps.columns)], arrow_schema(gaps))
+    with output.working():
+        names = []
+        for _ in range(2):
+            files = PartFiles(output.work)
+            assert list(files.write("gaps", batch)) == []
+            names += files.close()
+        output.commit({"gaps": [names[1][1]]}, ["gaps", "findings"])
+        output.write_table(TABLES["findings"], [])
+    assert len(rows_in(tmp_path / "out", "gaps")) == 1
+    assert rows_in(tmp_path / "out", "findings") == []
+    assert sorted(found.name for found in (tmp_path / "out").iterdir()) == ["findings", "gaps", "provenance.json"]
+
+
+def test_a_failed_task_takes_its_files_with_it(tmp_path: Path) -> None:
+    """Complete and incomplete ones."""
+    files = PartFiles(tmp_path.as_uri())
+    schema = arrow_schema(TABLES["gaps"])
+    empty = pa.RecordBatch.from_pylist([], schema)
+    list(files.write("gaps", empty))
+    list(files.close())
+    list(files.write("producers", pa.RecordBatch.from_pylist([], arrow_schema(TABLES["producers"]))))
+    files.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_relative_inputs_are_made_absolute(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Executors run in directories of their own."""
+    monkeypatch.chdir(Path(HANGING).parent)
+    assert bulk("data", "-o", tmp_path / "out")[0] == Exit.FINDINGS
+    assert rows_in(tmp_path / "out", "gaps") == rows_of(audit([HANGING]), "gaps")
+    assert {row[0] for row in rows_in(tmp_path / "out", "partitions")} == {
+        row[0] for row in rows_of(audit([HANGING]), "partitions")
+    }
+
+
+def test_an_output_that_tasks_cannot_write_ends_with_its_status(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their folder is gone: 4, one line, no trace, and no _SUCCESS."""
+    real = tasks.Judge
+    monkeypatch.setattr(tasks, "Judge", lambda *args: real(*args[:3], f"{args[3]}/gone", *args[4:]))
+    status, said = bulk(HANGING, "-o", tmp_path / "out")
+    assert status == Exit.OUTPUT_FAILED
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("kafkalog: error: ")
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+
+
+@pytest.mark.parametrize(("number", "after"), [(signal.SIGINT, "listed"), (signal.SIGTERM, "scanned")])
+def test_a_signal_has_its_status(needs_spark: None, tmp_path: Path, number: signal.Signals, after: str) -> None:
+    """In the middle of a call to the JVM too: 143 and 130, no trace, and no _SUCCESS; the same command then works."""
+    argv = [sys.executable, "-m", "kafkalog_cli", "txn-audit", "--engine", "spark", "--master", "local[1]",
+            HANGING, "-o", str(tmp_path / "out"), "--overwrite"]  # fmt: skip
+    # A shell's background job ignores SIGINT, and so would this one.
+    heeded = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.executable, sys.argv[1:])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", heeded, *argv], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=ROOT
+    )
+    assert process.stderr is not None
+    said = ""
+    while after not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    time.sleep(0.3)
+    process.send_signal(number)
+    said += process.stderr.read()
+    assert process.wait(60) == 128 + number, said
+    assert "Traceback" not in said, said
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+
+
+@pytest.mark.parametrize("tables", [("transactions", "coordinator")])
+def test_tables_are_files_of_tasks_and_the_driver(spark: SparkSession, tmp_path: Path, tables: tuple[str, ...]) -> None:
+    """Nothing of the work is left."""
+    run(spark, [HANGING], tmp_path / "out", tables=tables)
+    assert sorted(found.name for found in (tmp_path / "out").iterdir()) == sorted([*tables, "provenance.json"])
+    for table in tables:
+        assert rows_in(tmp_path / "out", table) == rows_of(audit([HANGING]), table)
