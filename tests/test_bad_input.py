@@ -70,7 +70,7 @@ def test_bad_input_is_named_and_the_rest_goes_on(tmp_path: Path, what: str, form
 
     said(ended, path, words)
     assert ended.out.endswith(kafkalog("dump", "--format", form, SEGMENT).out)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60  # a FIFO would be waited for without end
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])

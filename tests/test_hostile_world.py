@@ -79,7 +79,7 @@ def test_what_is_no_segment_is_one_finding(root: Path, engine: str, what: str) -
     begun = time.monotonic()
     found = ENGINES[engine]([root])
 
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60  # a FIFO would be waited for without end
     assert [finding.code for finding in found.loud if finding.file == str(path)] == [code]
     assert found.without(root / "hostile-0") == before.without(root / "hostile-0")
     assert len(found.loud) == len(before.loud) + 1

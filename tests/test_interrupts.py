@@ -100,12 +100,12 @@ class Last:
 @click.command("busy")
 def busy():
     Last()
-    time.sleep(20)
+    time.sleep(200)
 sys.argv = ["busy"]
 from kafkalog_cli.main import main
 main(busy)
 """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=15)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
 
     assert ended.returncode == status, ended.stderr
     assert ended.stderr.strip() == b""
@@ -127,7 +127,7 @@ sys.argv = ["busy"]
 from kafkalog_cli.main import main
 main(busy)
 """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=15)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
 
     assert (ended.returncode, ended.stderr) == (130, b"")
 

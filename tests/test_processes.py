@@ -257,7 +257,7 @@ def test_a_signal_while_waiting_for_input(number: int, status: int) -> None:
 
     assert ended.status == status
     assert ended.err.strip() == ""
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -29,8 +29,10 @@ class ProducerState(NamedTuple):
     def first_sequence(self) -> int:
         """Return the sequence of the last batch's first record (DefaultRecordBatch.decrementSequence)."""
         if self.last_sequence < self.offset_delta:
-            return 2**31 - 1 - (self.offset_delta - self.last_sequence) + 1
-        return self.last_sequence - self.offset_delta
+            first = 2**31 - 1 - (self.offset_delta - self.last_sequence) + 1
+        else:
+            first = self.last_sequence - self.offset_delta
+        return (first + 2**31) % 2**32 - 2**31  # as Java's int, whatever the entry says
 
 
 class ProducerSnapshot(NamedTuple):

@@ -104,6 +104,7 @@ def finding_rows(findings: Iterable[Finding], node: str | None = None) -> Iterat
 def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] | Finding:
     from kafkalog.format.control import control_record
     from kafkalog.format.message import MalformedError
+    from kafkalog.format.message_json import plain
 
     try:
         control = control_record(record.key, record.value)
@@ -119,7 +120,7 @@ def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] |
         type_number=control.type,
         version=control.version,
         coordinator_epoch=control.coordinator_epoch,
-        data=control.data,
+        data=plain(control.data),
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         partition_leader_epoch=batch.partition_leader_epoch,
