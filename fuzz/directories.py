@@ -182,7 +182,7 @@ def directories(data: bytes) -> None:
         for path in (root, twin, out):
             path.mkdir()
         made(data, root, twin)
-        before = _state(root)
+        before, known = _state(root), _memory()
         for arguments in commands(root, twin, out, chance):
             begun = time.process_time()
             ended = kafkalog(*arguments)
@@ -198,6 +198,6 @@ def directories(data: bytes) -> None:
             )
             assert spent < SECONDS, (spent, arguments, data.hex())
         assert _state(root) == before, data.hex()
-        assert _memory() < MEMORY_MIB, data.hex()
+        assert _memory() < max(MEMORY_MIB, known + 1), data.hex()  # what other work took before does not count
     finally:
         shutil.rmtree(folder, ignore_errors=True)

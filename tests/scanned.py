@@ -80,7 +80,7 @@ def in_small_steps(patch: pytest.MonkeyPatch) -> None:
     for module in ("window", "crowd", "damage_chunks", "ends"):
         patch.setattr(f"kafkalog.log.{module}.WINDOW", 1024)
     patch.setattr("kafkalog.log.window._SLACK", 64)
-    patch.setattr("kafkalog.log.cursor._CAPACITY", 16)
+    patch.setattr("kafkalog.log.cursor.CHUNK_ROOM", 16)
     patch.setattr("kafkalog.log.records.ROOM", 16)
     for name, value in {"_LEAST": 64, "_MOST": 512, "_IN_MEMORY": 256, "_BLOCK": 64, "_FORGOTTEN": 512}.items():
         patch.setattr(f"kafkalog.log.stream.{name}", value)

@@ -211,7 +211,7 @@ def test_files_agree_with_a_broker(batches: list[Batch], places: list[int]) -> N
     pieces = [batches[start:stop] for start, stop in cut(places, len(batches)) if start < stop]
     if not pieces:
         return
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(cursor, "_CAPACITY", 2):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(cursor, "CHUNK_ROOM", 2):
         found = audit([write_segments(Path(folder) / "t-0", *pieces)])
         rows = table(found, "transactions")
         seen = {

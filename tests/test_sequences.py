@@ -102,7 +102,7 @@ def test_files_give_the_same_breaks(batches: list[Batch], places: list[int]) -> 
     pieces = [batches[start:stop] for start, stop in cut(places, len(batches)) if start < stop]
     if not pieces:
         return
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(cursor, "_CAPACITY", 2):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(cursor, "CHUNK_ROOM", 2):
         (log,) = audit([write_segments(Path(folder) / "t-0", *pieces)]).clusters[0].logs
 
     assert told(list(log.partition.breaks)) == breaks(batches)

@@ -109,6 +109,7 @@ def _jvm_in_words() -> Iterator[None]:
 
     from kafkalog_spark.parts import CANNOT_WRITE
 
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs with a trace is raised, too
     logger = logging.getLogger()
     logger.addFilter(_is_no_signal)
     try:

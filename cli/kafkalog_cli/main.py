@@ -41,6 +41,8 @@ def _ended(command: click.Command | None, signals: Signals) -> int:
     """Run a command, give all of its output away, and return the exit status."""
     version_only = command is None and sys.argv[1:] == ["--version"]  # needs no command tree
     status = Exit.FINE if version_only else _run(command, signals)
+    if signals.number and status in (Exit.INCOMPLETE, Exit.OUTPUT_FAILED):
+        status = 128 + signals.number  # what the signal broke is said as an error of its own, as by Spark's JVM
     try:
         if version_only:
             print(version_line())

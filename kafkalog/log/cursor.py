@@ -35,13 +35,16 @@ class Cursor:
         limits: Limits,
         base_offset: int | None,
         hints: Callable[[], list[int]],
-        room: int = CHUNK_ROOM,
+        room: int | None = None,
     ) -> None:
         self.source = source
         self.limits = limits
         self.expansion = limits.expansion(source.size)
         self.window = Window(source, limits.max_batch_bytes)
-        self.heads = CellTable(len(kernel.BATCH_COLUMNS), min(room, self.window.size // smallest_size(0) + 1))
+        self.heads = CellTable(
+            len(kernel.BATCH_COLUMNS),
+            min(CHUNK_ROOM if room is None else room, self.window.size // smallest_size(0) + 1),
+        )
         self.order = BatchOrder(base_offset)
         self.damages = 0
         self.legacy = True  # may there be old messages: until only batches of magic 2 were seen

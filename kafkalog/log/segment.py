@@ -10,7 +10,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.format import batch_headers, kernel
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.cursor import CHUNK_ROOM, Cursor
+from kafkalog.log.cursor import Cursor
 from kafkalog.log.files import BytesSource, Source, open_source
 from kafkalog.log.names import FileKind, parse_name, sibling
 from kafkalog.log.watch import watch
@@ -49,9 +49,9 @@ def scan_source(
     limits: Limits | None = None,
     base_offset: int | None = None,
     hints: Callable[[], list[int]] = list,
-    room: int = CHUNK_ROOM,
+    room: int | None = None,
 ) -> Iterator[Chunk]:
-    """Read a segment from `source` in chunks of at most `room` batches.
+    """Read a segment from `source` in chunks of at most `room` batches, by default CHUNK_ROOM.
 
     `hints` gives positions of batches by the segment's index, if asked.
     """
@@ -130,7 +130,7 @@ def segment_chunks(
     *,
     limits: Limits | None = None,
     max_bytes: int | None = None,
-    room: int = CHUNK_ROOM,
+    room: int | None = None,
 ) -> Iterator[Chunk]:
     """Read a segment or KRaft snapshot in chunks, with what its name and the index beside it say.
 
@@ -145,7 +145,7 @@ def segment_chunks(
 
 
 def chunks_of_source(
-    source: Source, path: str | os.PathLike[str], *, limits: Limits | None = None, room: int = CHUNK_ROOM
+    source: Source, path: str | os.PathLike[str], *, limits: Limits | None = None, room: int | None = None
 ) -> Iterator[Chunk]:
     """Read a segment from an open `source`, with what the name and the index beside `path` say."""
     file = os.fspath(path)

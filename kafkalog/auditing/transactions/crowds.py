@@ -16,7 +16,7 @@ from kafkalog.auditing.transactions.findings import TransactionFindings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Crowd", "Shown", "shown"]
+__all__ = ["Crowd", "ShownFindings", "shown"]
 
 FEW: Final = 1000  # findings that are alike and shown one by one
 
@@ -38,7 +38,7 @@ class Crowd(NamedTuple):
         return len(self.producers)
 
 
-class Shown(NamedTuple):
+class ShownFindings(NamedTuple):
     """The findings that are shown, the crowds by producer id and offset of the last finding shown that is like them.
 
     `hidden` are the numbers of the log's open rows that are only counted, or that no finding is about; in order.
@@ -49,7 +49,7 @@ class Shown(NamedTuple):
     hidden: NDArray[np.intp]
 
 
-def shown(findings: TransactionFindings) -> Shown:
+def shown(findings: TransactionFindings) -> ShownFindings:
     """Choose the findings about a log's transactions that are shown one by one; of each kind the first in the log."""
     chosen, crowds = np.ones(len(findings), bool), {}
     for alike in _alike(findings) if len(findings) > FEW else ():
@@ -64,7 +64,7 @@ def shown(findings: TransactionFindings) -> Shown:
         )  # fmt: skip
     told = findings.some(np.flatnonzero(chosen))
     hidden = np.setdiff1d(findings.open_places(), told.judged_at(np.arange(len(told))).places)
-    return Shown(told, crowds, hidden)
+    return ShownFindings(told, crowds, hidden)
 
 
 def _alike(findings: TransactionFindings) -> Iterator[NDArray[np.intp]]:

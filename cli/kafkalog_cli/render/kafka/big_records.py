@@ -12,14 +12,14 @@ from kafkalog_cli.render.kafka.options import KafkaTextOptions
 from kafkalog_cli.render.kafka.records import RecordText
 from kafkalog_cli.render.kafka.writer import LineWriter
 
-__all__ = ["BIG", "Part", "own_parts", "write_big"]
+__all__ = ["BIG", "RecordPart", "own_parts", "write_big"]
 
 BIG: Final = 1 << 18  # bytes of a record
 _KEYS: Final = 1 << 12  # listed at once
 _LIST: Final = "headerKeys: ["
 
 
-class Part(NamedTuple):
+class RecordPart(NamedTuple):
     """What a line says of a record after its metadata: where its text is in `buf`; a size below 0 is none."""
 
     name: str
@@ -28,12 +28,12 @@ class Part(NamedTuple):
     size: int
 
 
-def own_parts(block: RecordBlock, number: int) -> tuple[Part, Part]:
+def own_parts(block: RecordBlock, number: int) -> tuple[RecordPart, RecordPart]:
     """Return a record's key and value as strings."""
     cell = block.recs.cell
     return (
-        Part("key", block.buf, cell(kernel.KEY_START, number), cell(kernel.KEY_SIZE, number)),
-        Part("payload", block.buf, cell(kernel.VALUE_START, number), cell(kernel.VALUE_SIZE, number)),
+        RecordPart("key", block.buf, cell(kernel.KEY_START, number), cell(kernel.KEY_SIZE, number)),
+        RecordPart("payload", block.buf, cell(kernel.VALUE_START, number), cell(kernel.VALUE_SIZE, number)),
     )
 
 
@@ -44,7 +44,7 @@ def write_big(
     block: RecordBlock,
     number: int,
     batch: Batch,
-    parts: Sequence[Part],
+    parts: Sequence[RecordPart],
 ) -> None:
     """Write one record's line, with a key and payload that are somewhere as text."""
     cell, skip = block.recs.cell, options.skip_record_metadata

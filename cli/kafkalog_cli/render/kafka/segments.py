@@ -13,7 +13,7 @@ from kafkalog import Batch, Chunk, Finding, RecordBlock
 from kafkalog.format import kernel, lines
 from kafkalog.format.internal import Internal
 from kafkalog.log.pieces import pieces
-from kafkalog_cli.render.kafka.big_records import BIG, Part, own_parts, write_big
+from kafkalog_cli.render.kafka.big_records import BIG, RecordPart, own_parts, write_big
 from kafkalog_cli.render.kafka.options import STRING, KafkaTextOptions
 from kafkalog_cli.render.kafka.records import RecordText
 from kafkalog_cli.render.kafka.summaries import Summaries
@@ -86,7 +86,7 @@ class KafkaText:
         )
 
     def record(
-        self, block: RecordBlock, number: int, batch: Batch | None = None, parts: tuple[Part, ...] | None = None
+        self, block: RecordBlock, number: int, batch: Batch | None = None, parts: tuple[RecordPart, ...] | None = None
     ) -> None:
         """Write one record's line the long way; `parts` are its decoded key and payload if there are some."""
         batch = batch or Batch.of(block.heads, block.recs.cell(kernel.BATCH, number))
@@ -107,14 +107,14 @@ class KafkaText:
             return None
         return self.records.internal(block.record(number), batch)
 
-    def _decoded_parts(self, number: int) -> tuple[Part, ...]:
+    def _decoded_parts(self, number: int) -> tuple[RecordPart, ...]:
         """Return where the texts of a record's key and payload are."""
         assert self._decoded is not None  # its block was written
         content, places = self._decoded.content, self._decoded.places
         room = len(places) // 4
         return (
-            Part("key", content, places[number], places[room + number]),
-            Part("payload", content, places[2 * room + number], places[3 * room + number]),
+            RecordPart("key", content, places[number], places[room + number]),
+            RecordPart("payload", content, places[2 * room + number], places[3 * room + number]),
         )
 
     def _records(self, path: str, chunk: Chunk) -> int:
