@@ -43,7 +43,8 @@ MAKERS: Final = {"partitions": _partitions, "files": _files}
 def _run(what: str, command: str, count: int, root: Path) -> Measured:
     root.mkdir()
     MAKERS[what](root, count)
-    ended = measured(command, "--format", "ndjson", root)
+    form = () if command == "timeline" else ("--format", "ndjson")
+    ended = measured(command, *form, root)
     print(f"{count} {what} | {command} | {ended.status} | {ended.seconds} s | {ended.memory} MiB")
     assert ended.status in (0, 1, 3), ended.said
     return ended
