@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
@@ -16,6 +16,9 @@ from kafkalog.tables.audit import SUMMARY
 from kafkalog.txn.columns import NONE
 
 __all__ = ["Blocker", "LogSummary", "Summary", "count_of"]
+
+# Notes on transactions that consumers wait for: whether they are wrong is not certain, or depends on what comes.
+_WAITING: Final = frozenset({"transaction-hanging", "transaction-pending", "transaction-undecided"})
 
 
 class Blocker(NamedTuple):
@@ -160,9 +163,18 @@ class Summary:
         if self.unreadable:
             return f"INCOMPLETE: {count_of(len(self.unreadable), 'input')} could not be read"
         if not serious:
-            return f"OK: {self.fine()}, nothing wrong" if self.has_read else "EMPTY: the log directories have no logs"
+            return f"OK: {self._fine()}" if self.has_read else "EMPTY: the log directories have no logs"
         words = ", ".join(f"{counts[code]} {code}" for code in serious)
         return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
+
+    def _fine(self) -> str:
+        """Say that nothing is wrong, and what consumers wait for all the same."""
+        waiting: Counter[str] = Counter()
+        for (code, _), count in self.findings.items():
+            if code in _WAITING:
+                waiting[code] += count
+        noted = ", ".join(f"{count} {code}" for code, count in sorted(waiting.items()))
+        return f"{self.fine()}, nothing wrong" + (f"; to note: {noted}" if noted else "")
 
     def row(self) -> tuple[Any, ...]:
         """Return the row of the table ``summary``."""
