@@ -18,7 +18,7 @@ NAMES: Final = {internal: name for name, internal in TOPICS.items()}
 LIMITS: Final = {"kafka": 512, "ndjson": 512, "json": 512, "csv": 512, "table": 512, "arrow": 1024, "parquet": 1024}
 # Those that take seconds with little else to find, in the formats that differ most; the others with `make soak`.
 USUAL: Final = {"kafka", "ndjson", "arrow"}
-LONG: Final = {"many names in a batch, with bytes after them"}
+LONG: Final = {"many names in a batch", "many names in a batch, with bytes after them"}
 
 
 def written(name: str, folder: Path) -> tuple[str, Path]:
