@@ -36,8 +36,9 @@ def moment_of(cluster: Cluster, newest_broker: int, wanted: When | None) -> Pres
 
 
 def _present(cluster: Cluster, newest_broker: int) -> Present:
-    if any(_is_live(node) for node in cluster.nodes):
-        return Present(time.time_ns() // 1_000_000, "this computer's clock, as the broker is running")
+    clock = time.time_ns() // 1_000_000
+    if abs(clock - newest_broker) < _DOUBT_MS and any(_is_live(node) for node in cluster.nodes):
+        return Present(clock, "this computer's clock, as the broker is running")
     if newest_broker >= 0:
         return Present(newest_broker, "the newest time that a broker wrote", _DOUBT_MS)
     times = [
@@ -47,11 +48,14 @@ def _present(cluster: Cluster, newest_broker: int) -> Present:
         for identity in directory.files.values()
         if identity is not None
     ]
-    return Present(max(times, default=time.time_ns() // 1_000_000), "the newest file")
+    return Present(max(times, default=clock), "the newest file")
 
 
 def _is_live(node: LogDirectory) -> bool:
-    """Say whether a broker runs on a directory now: it writes the checkpoint of high watermarks every few seconds."""
+    """Say whether a broker may run on a directory now: it writes the checkpoint of high watermarks every few seconds.
+
+    So does who copies the directory, which is why the newest time in it counts, too.
+    """
     if not node.running or is_remote(node.home):
         return False
     try:
