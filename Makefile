@@ -35,9 +35,10 @@ tests: $(READY)
 coverage: $(READY)
 	$(BIN)/pytest -n 2 -m "not corpus and not exhaustive and not live and not soak" --cov --cov-report=term
 
-# Every case of the corpus beside this checkout; one process, which prints how much was compared.
+# Every case of the corpus beside this checkout; in one process (CORPUS_JOBS=0) it prints how much was compared.
+CORPUS_JOBS ?= 2
 corpus: $(READY)
-	$(BIN)/pytest -m corpus
+	$(BIN)/pytest -n $(CORPUS_JOBS) -m corpus
 
 # What takes minutes.
 exhaustive: $(READY)
