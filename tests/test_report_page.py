@@ -214,3 +214,32 @@ def test_ten_thousand_partitions_are_a_page(running: Any, tmp_path: Path) -> Non
         shown.page.fill("#search", "orders-1234")
         assert shown.page.inner_text("#status") == "1 lanes"
         assert shown.said == []
+
+
+def test_a_compacted_log_is_a_page(running: Any, tmp_path: Path) -> None:
+    """Of very many gaps the largest are drawn, first of all those that are not legal; the page says how many."""
+    made = many_transactions(20, logs=1)
+    (log,) = made.rows("partitions")
+    of_log = {"log": log["log"], "topic": "orders", "partition": 0, "file": "f", "position": 0}
+    made.tables["gaps"] = [
+        {**of_log, "first_offset": at, "last_offset": at, "count": 1, "kind": "legal", "cause": "compaction"}
+        for at in range(25_000)
+    ]
+    made.tables["gaps"].append(
+        {**of_log, "first_offset": 7, "last_offset": 7, "count": 1, "kind": "damage", "cause": "unreadable-bytes"}
+    )
+    with opened(running, _written(made, tmp_path / "report.html")) as shown:
+        drawn = shown.page.evaluate("JSON.parse(document.getElementById('about').textContent).gaps[0]")
+        assert len(drawn) == 20_000
+        assert [7, 7, False] in drawn
+        assert "Of 25001 gaps the 20000 worst and largest are drawn" in shown.page.inner_text("#timeline")
+        assert shown.said == []
+
+
+def test_few_gaps_are_all_drawn(tmp_path: Path) -> None:
+    """Nothing is said of others then."""
+    source = source_of(audit([str(FIXTURES[0].parent / "k4-i-compacted-markers-gone")]))
+    text = _written(source, tmp_path / "report.html").read_text()
+
+    assert len(list(source.rows("gaps"))) > 0
+    assert "worst and largest are drawn" not in text

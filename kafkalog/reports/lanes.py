@@ -6,6 +6,7 @@ the drawing is. Cost: one pass over the transactions, and memory by lanes and ce
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -81,10 +82,14 @@ def lanes_by_offset(source: AuditSource, width: int, wanted: Test) -> list[Lane]
             lane = lanes[row["log"]] = Lane(f"{row['topic']}-{row['partition']}", axis, _empty(width), row)
             if row["last_stable_offset"] < row["log_end_offset"]:
                 lane.stable = int(axis.cells(np.array([row["last_stable_offset"]]), width)[0])
+    gaps: dict[tuple[str, int], array[int]] = {}
     for row in source.rows("gaps"):
         if row["log"] in lanes:
-            rank = LEGAL_GAP if row["kind"] == "legal" else GAP
-            lanes[row["log"]].draw(rank, np.array([row["first_offset"]]), np.array([row["last_offset"]]))
+            key = row["log"], LEGAL_GAP if row["kind"] == "legal" else GAP
+            gaps.setdefault(key, array("q")).extend((row["first_offset"], row["last_offset"]))
+    for (log, rank), ends in gaps.items():
+        both = np.frombuffer(ends, np.int64).reshape(-1, 2)
+        lanes[log].draw(rank, both[:, 0], both[:, 1])
     for columns in source.transactions():
         has_data = columns["first_offset"] != NONE
         for name, rows in _groups(columns["log"], has_data):

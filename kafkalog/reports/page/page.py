@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import nlargest
+from itertools import count
 from typing import Any, Final
 
 from kafkalog.escape import escape
@@ -30,6 +32,7 @@ __all__ = ["page"]
 _DRAWN_LANES: Final = 200  # in the picture without a script
 _CELLS: Final = 240
 _ONE_BY_ONE: Final = 300  # transactions that are drawn one by one in it
+_MOST_GAPS: Final = 20_000
 _SAFE: Final = 2**53  # of a number in a script
 _TRANSACTIONS: Final = (
     "topic", "partition", "producer_id", "transactional_id", "state", "first_offset", "last_offset", "records",
@@ -133,6 +136,9 @@ def _timeline(source: AuditSource, incidents: Sequence[Mapping[str, Any]]) -> It
             f"{packed.drawn} of {packed.committed} committed transactions are drawn one by one: a sample."
             " All others are drawn."
         )
+    gaps, more = _largest_gaps(source)
+    if more:
+        said.append(f" Of {len(gaps) + more} gaps the {len(gaps)} worst and largest are drawn.")
     if len(lanes) < len(order):
         words = f" {len(lanes)} of {len(order)} logs are drawn: all of them where scripts are allowed."
         said.append(element("span", words, class_="unscripted"))
@@ -142,9 +148,20 @@ def _timeline(source: AuditSource, incidents: Sequence[Mapping[str, Any]]) -> It
         legend(_ranks(lanes)),
         id="timeline",
     )  # fmt: skip
-    about = _about(order, packed, incidents, source)
+    about = _about(order, packed, incidents, gaps, source)
     yield data(json.dumps(about), type="application/json", id="about")
     yield data(packed.data, type="text/plain", id="packed")
+
+
+def _largest_gaps(source: AuditSource) -> tuple[list[dict[str, Any]], int]:
+    """Return the gaps that the script draws, those that are not legal first, and how many there are besides.
+
+    A compacted log has one for every few records: most of them are narrower than a pixel at any zoom.
+    """
+    counts = count()
+    rows = (row for row, _ in zip(source.rows("gaps"), counts, strict=False))
+    largest = nlargest(_MOST_GAPS, rows, key=lambda row: (row["kind"] != "legal", row["count"]))
+    return largest, next(counts) - len(largest)
 
 
 def _controls() -> Element:
@@ -189,17 +206,15 @@ def _ranks(lanes: Sequence[Lane]) -> set[int]:
 
 
 def _about(
-    order: Sequence[Mapping[str, Any]],
-    packed: PackedTimeline,
-    incidents: Sequence[Mapping[str, Any]],
-    source: AuditSource,
-) -> dict[str, Any]:
+    order: Sequence[Mapping[str, Any]], packed: PackedTimeline, incidents: Sequence[Mapping[str, Any]],
+    gaps: Sequence[Mapping[str, Any]], source: AuditSource,
+) -> dict[str, Any]:  # fmt: skip
     """Return what the script needs besides the transactions."""
     numbers = {row["log"]: number for number, row in enumerate(order)}
     columns = ("topic", "partition", "node_id", "log_start_offset", "log_end_offset", "last_stable_offset")
-    gaps: dict[int, list[list[int]]] = defaultdict(list)
-    for row in source.rows("gaps"):
-        gaps[numbers[row["log"]]].append(
+    by_lane: dict[int, list[list[Any]]] = defaultdict(list)
+    for row in gaps:
+        by_lane[numbers[row["log"]]].append(
             [_safe(row["first_offset"]), _safe(row["last_offset"]), row["kind"] == "legal"]
         )
     leaders: dict[int, list[list[Any]]] = defaultdict(list)
@@ -213,7 +228,7 @@ def _about(
         "rows": packed.rows,
         "decisions": packed.decisions,
         "states": STATES,
-        "gaps": gaps,
+        "gaps": by_lane,
         "incidents": {
             row["id"]: {
                 "partitions": [escape(name) for name in row["partitions"] or ()],
