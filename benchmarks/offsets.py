@@ -29,9 +29,9 @@ _OFFICIAL = "the official tool"
 
 
 def offsets(data: Path, size: int, number: int, tool: list[str] | str) -> list[Result]:
-    """Measure decoding of `size` bytes of each topic; `tool` is the official tool's command line, or why there is none.
+    """Measure decoding of `size` bytes of each topic; `tool` is the official tool's command line.
 
-    Goals are about seconds of a core, of whole processes.
+    Where that can't run, it is the reason. Goals are about seconds of a core, of whole processes.
     """
     return [result for topic in _DECODERS for result in _decoded(data, topic, size, number, tool)]
 

@@ -87,7 +87,7 @@ class Bench:
         self._audit_size = audit_size
         self._bulk_size = bulk_size
         self._rounds = number
-        self._tool = tool  # its command line, or why there is none
+        self._tool = tool  # its command line, or the reason why it can't run
 
     def speed(self, rows: Sequence[Row]) -> list[Result]:
         """Measure `rows`, those on the same file in the same rounds."""

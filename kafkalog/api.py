@@ -148,7 +148,7 @@ def groups(
 ) -> Result:  # fmt: skip
     """Show groups and their committed offsets, like ``kafkalog groups``; of a `group`, or as of a moment.
 
-    `group` is a name or a pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if there is none.
+    `group` is a name or a pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches.
     """
     from kafkalog.auditing.topics import group_rows
 
@@ -162,7 +162,7 @@ def metadata(
 ) -> Result:  # fmt: skip
     """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; of a `topic`, or as of a moment.
 
-    `topic` is a name or a pattern. Raises NothingMatchesError if there is none.
+    `topic` is a name or a pattern. Raises NothingMatchesError if no topic matches.
     """
     from kafkalog.auditing.topics import metadata_view
 

@@ -206,6 +206,7 @@ def unpack_zip(file: BinaryIO, folder: Folder) -> None:
         with zipfile.ZipFile(file) as archive:
             for member in archive.infolist():
                 _unpack_zipped(archive, member, folder)
+    # What zipfile raises for damage, an unknown method, a password, a damaged stream, an early end, a name.
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, UnicodeError) as error:
         raise ArchiveError(f"it is broken, encrypted or of a kind that is not read: {error}") from error
 

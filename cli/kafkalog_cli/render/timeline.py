@@ -21,7 +21,7 @@ _SIGNS: Final = dict(zip(
      "offsets missing", "undecided", "hanging"), " ·█▒>cax?H", strict=True,
 ))  # fmt: skip
 _ASCII: Final = {"legal gap": ".", "committed": "#", "aborted": "-"}
-# Colours of the 256 that are told apart by people who see red and green alike.
+# Numbers of a terminal's 256 colours; people who see red and green alike can tell them apart.
 _COLORS: Final = {
     "committed": 32, "aborted": 214, "ongoing": 45, "commit-pending": 45, "abort-pending": 45, "offsets missing": 201,
     "undecided": 226, "hanging": 196, "legal gap": 244,

@@ -18,7 +18,7 @@ _REGISTERED: Final = (None, "marker-missing", "begins-before-log")  # causes of 
 
 
 class Decided(NamedTuple):
-    """The newest transaction of an id that listed a partition: its records, each None where there is none.
+    """The newest transaction of an id that listed a partition: its records; one that is gone is None.
 
     `begun` is the first that listed the partition.
     """

@@ -40,7 +40,7 @@ class _Loss:
 def elections(known: Known, pool: Pool) -> Iterator[Incident]:
     """Yield an incident for each broker that became leader without being in sync, with all that was lost by it.
 
-    Without a metadata log, a fork of replicas tells of the same if a transaction lost its end by it.
+    Without a metadata log, a fork of the replicas shows the same, if a transaction lost its marker by it.
     """
     losses = [loss for loss in _losses(known, pool) if loss.findings]
     groups: dict[tuple[object, ...], list[_Loss]] = {}

@@ -62,7 +62,7 @@ def items_of_judged(
 
 
 def join_incidents(found: Space) -> list[Incident]:
-    """Return the incidents of what holds bytes, and set each directory's; a setting is none."""
+    """Return the incidents of what holds bytes, and give each directory its own; a mere setting is no incident."""
     return _of_causes(found.logs) + _of_transactions(found)
 
 

@@ -31,7 +31,7 @@ class Unreadable(NamedTuple):
 
 @dataclass(slots=True)
 class SegmentFacts:
-    """A segment's scan, and what the cleaner and retention go by. Times are in ms, -1 where there is none.
+    """A segment's scan, and what the cleaner and retention decide by. Times are in ms; -1 stands for none.
 
     `first_timestamp` is the first batch's largest, `largest` the segment's. `horizons` are the earliest and the latest
     delete horizon in its batches. `unreadable` are batches that the cleaner can't read:
@@ -130,7 +130,7 @@ def _readable(segment: Segment, doubtful: Container[int], limits: Limits) -> set
 def future_batches(segment: Segment, now: int, limits: Limits) -> tuple[int, int | None, int]:
     """Look for times after `now`: (the segment's largest time up to then, the first record after it, its time).
 
-    A batch that holds both is known by its first record's time. The record is None where there is none.
+    Of a batch that holds both, the first record's time counts. The record is None if no time is after `now`.
     """
     largest, where, when = -1, None, -1
     for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):

@@ -225,7 +225,7 @@ def _plain(value: str, default: Any) -> Any:
 
 
 def _number(values: Mapping[str, str], name: str) -> int:
-    """Return a setting as a number, Kafka's default where it is none."""
+    """Return a setting as a number; Kafka's default if its text is no number."""
     return int(_plain(values[name], int(_SETTINGS[name][1])))
 
 

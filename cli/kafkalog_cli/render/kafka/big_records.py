@@ -20,7 +20,7 @@ _LIST: Final = "headerKeys: ["
 
 
 class RecordPart(NamedTuple):
-    """What a line says of a record after its metadata: where its text is in `buf`; a size below 0 is none."""
+    """A text of a record in its line, after the metadata: where it is in `buf`. A size below 0 stands for null."""
 
     name: str
     buf: bytes | bytearray | memoryview
