@@ -39,8 +39,9 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.storage_options import StorageOptions
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import shares_of
-from kafkalog_spark import tasks
+from kafkalog_spark import scan_tasks, tasks
 from kafkalog_spark.parts import filesystem_of
+from kafkalog_spark.rows import rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +53,7 @@ _JUDGE_BYTES: Final = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class ScannedFrame:
-    """The scans as rows of ``tasks.SCANNED``; `files` are the segments that were read.
+    """The scans as rows of ``scan_tasks.SCANNED``; `files` are the segments that were read.
 
     `producers` are the producer ids in the logs of each partition, by its number.
     """
@@ -118,9 +119,9 @@ class SparkExecutor:
         started = time.monotonic()
         places = segments_of(logs, self.split_bytes)
         number = max((place.task for place in places), default=0) + 1
-        rows = self._frame("places", map(tasks.place_row, places), tasks.PLACES)
-        scan = partial(tasks.scan, limits=self.limits, storage=self.storage, hashed=self.hashed)
-        with _kept(_mapped(rows.repartitionById(number, "task"), scan, tasks.SCANNED)) as frame:
+        rows = self._frame("places", map(scan_tasks.place_row, places), scan_tasks.PLACES)
+        scan = partial(scan_tasks.scan, limits=self.limits, storage=self.storage, hashed=self.hashed)
+        with _kept(_mapped(rows.repartitionById(number, "task"), scan, scan_tasks.SCANNED)) as frame:
             heads = frame.where("kind = 'scan' and share = 0")
             names = ("log", "split_no", "size", "newest", "newest_broker", "findings", "sha256", "producers")
             findings = 0
@@ -143,7 +144,7 @@ class SparkExecutor:
         self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
     ) -> Iterator[JudgedFrame]:
         started = time.monotonic()
-        rows = scanned.frame.unionByName(self._frame("routed", self._routed(logs, scanned, around), tasks.SCANNED))
+        rows = scanned.frame.unionByName(self._frame("routed", self._routed(logs, scanned, around), scan_tasks.SCANNED))
         groups = len({(log.group, share) for log in logs for share in shares_of(log.shares)})
         size = sum(log.directory.size for log in logs)
         number = max(1, min(groups, max(8, size // _JUDGE_BYTES)))
@@ -195,13 +196,13 @@ class SparkExecutor:
         """Yield what the judges of partitions need besides the scans: where each log is, the coordinator's word."""
         for log in logs:
             for share, _ in shares_of(log.shares):
-                yield tasks.routed(log.group, share, log.number, 0, "log", write_place(log))
+                yield scan_tasks.routed(log.group, share, log.number, 0, "log", write_place(log))
         for of_one in groups_of(logs):
             first = of_one[0]
             said = coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)
             for number, message in enumerate(said):
                 for share, _ in shares_of(first.shares):
-                    yield tasks.routed(first.group, share, tasks.COORDINATOR, number, "coordinator", message)
+                    yield scan_tasks.routed(first.group, share, tasks.COORDINATOR, number, "coordinator", message)
 
     def _frame(self, name: str, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
         """Give rows to Spark as a file: what is in a plan, or in a task, has to fit a message between processes."""
@@ -209,7 +210,7 @@ class SparkExecutor:
         filesystem, path = filesystem_of(folder)
         filesystem.create_dir(path)
         with filesystem.open_output_stream(f"{path}/rows.parquet") as stream, pq.ParquetWriter(stream, schema) as file:
-            for batch in tasks.rows_of(rows, schema):
+            for batch in rows_of(rows, schema):
                 file.write_batch(batch)
         return self.session.read.schema(from_arrow_schema(schema)).parquet(folder)
 
