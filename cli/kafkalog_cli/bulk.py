@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Severity
-from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
+from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, since_audit_option
 from kafkalog_cli.exit import Exit, OutputError
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import storage_options
@@ -51,6 +51,7 @@ _CONF: Final = "Every option except --input and --output can also be set as spar
     help="If bytes are damaged: report them and continue, or stop before anything is written.",
 )  # fmt: skip
 @storage_options
+@since_audit_option
 @audit_options
 def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -> int:
     """Audit the log directories of whole clusters and write the tables as Parquet.
@@ -143,7 +144,17 @@ def _storage(params: dict[str, Any]) -> StorageOptions:
 def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, Any], started: float) -> int:
     from pyspark import __version__ as spark_version
 
-    from kafkalog.auditing.pipeline import PROVENANCE, SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
+    from kafkalog.auditing.pipeline import (
+        PROVENANCE,
+        SPLIT_BYTES,
+        SUCCESS,
+        VERDICT,
+        Keeping,
+        KeptScans,
+        as_text,
+        provenance,
+        verdict_of,
+    )  # fmt: skip
     from kafkalog.log.storage_options import set_storage_options
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
     from kafkalog_spark.output import OutputFailedError
@@ -155,7 +166,8 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
         found = bulk_audit(
             session, paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
             split_bytes=params.get("split_bytes", SPLIT_BYTES),
-            hashed=params["hashed"], fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
+            kept=KeptScans(Keeping(hashed=params["hashed"])),
+            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
         )  # fmt: skip
         for line in found.summary.unreadable:
             say(f"error: {line}")

@@ -165,13 +165,12 @@ class Target:
         """
         assert self.path is not None
         output, target = self.path, self.path.absolute()
-        self._refuse(output)
+        self.refuse(inputs)
         if target.exists():
             if not self.overwrite:
                 raise OutputError(f"{output}: exists already; --overwrite replaces it")
             if not _is_ours(target):
                 raise OutputError(f"{output}: exists already, and kafkalog did not write it: it is not replaced")
-        refuse_evidence(output, _places(inputs))
         temporary, old = temporary_name(target), temporary_name(target)
         try:
             temporary.mkdir(0o700)
@@ -189,6 +188,12 @@ class Target:
 
             for left in (temporary, old):
                 shutil.rmtree(left, ignore_errors=True)
+
+    def refuse(self, inputs: Sequence[str]) -> None:
+        """Raise OutputError where nothing may be written: in one of the inputs, or over what is there."""
+        assert self.path is not None
+        self._refuse(self.path)
+        refuse_evidence(self.path, _places(inputs))
 
     def _refuse(self, output: Path) -> None:
         if self.no_clobber and os.path.lexists(output):

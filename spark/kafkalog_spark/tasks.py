@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.auditing.incidents import is_lost, needed
-from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan
+from kafkalog.auditing.partition import MESSAGE_ROWS, SegmentScan, read_extents, read_scan
 from kafkalog.auditing.pipeline import (
     LogPlace,
     judge_partition,
@@ -50,7 +50,6 @@ from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import Share
 from kafkalog_spark.parts import PartFiles
 from kafkalog_spark.rows import Row, rows_of
-from kafkalog_spark.scan_tasks import MESSAGE_ROWS
 
 __all__ = [
     "CONFLICTS",
