@@ -143,8 +143,9 @@ def _storage(params: dict[str, Any]) -> StorageOptions:
 def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, Any], started: float) -> int:
     from pyspark import __version__ as spark_version
 
-    from kafkalog.auditing.pipeline import PROVENANCE, SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
+    from kafkalog.auditing.pipeline import SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
     from kafkalog.log.storage_options import set_storage_options
+    from kafkalog.provenance import PROVENANCE
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
     from kafkalog_spark.output import OutputFailedError
 

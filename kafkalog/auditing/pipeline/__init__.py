@@ -19,7 +19,7 @@ from kafkalog.auditing.pipeline.messages import (
     write_place,
     write_summary,
 )
-from kafkalog.auditing.pipeline.origin import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline.origin import SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.pipeline.places import (
     SHARE_BYTES,
     SPLIT_BYTES,
@@ -34,7 +34,6 @@ from kafkalog.auditing.pipeline.run import audit, run_stages
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition, scan_place, surround
 
 __all__ = [
-    "PROVENANCE",
     "SHARE_BYTES",
     "SPLIT_BYTES",
     "SUCCESS",
