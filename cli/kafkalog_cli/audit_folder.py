@@ -25,8 +25,9 @@ from kafkalog.auditing.pipeline import (
     begun_before,
     begun_text,
 )
+from kafkalog.provenance import PROVENANCE
 from kafkalog_cli.exit import OutputError
-from kafkalog_cli.output import PROVENANCE, Target, say, write_provenance
+from kafkalog_cli.output import Target, say, write_provenance
 
 __all__ = ["AuditFolder", "audit_folder"]
 

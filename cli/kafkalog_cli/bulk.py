@@ -145,7 +145,6 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
     from pyspark import __version__ as spark_version
 
     from kafkalog.auditing.pipeline import (
-        PROVENANCE,
         SPLIT_BYTES,
         SUCCESS,
         VERDICT,
@@ -156,6 +155,7 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
         verdict_of,
     )  # fmt: skip
     from kafkalog.log.storage_options import set_storage_options
+    from kafkalog.provenance import PROVENANCE
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
     from kafkalog_spark.output import OutputFailedError
 

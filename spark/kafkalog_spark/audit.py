@@ -108,8 +108,8 @@ def _write(
     around: Mapping[int, Surroundings], findings: Mapping[int, list[Finding]], summary: Summary,
     incidents: Iterable[tuple[Any, ...]],
 ) -> None:  # fmt: skip
-    """Write the driver's rows, and let the tasks' files count."""
-    output.commit(judged.parts, tables)
+    """Write the driver's rows, and let these and the tasks' files count."""
+    of_tasks = {part.table for part in judged.parts}
     of_driver: dict[str, Iterable[tuple[Any, ...]]] = {
         "partitions": (partition_row(log) for log in summary.logs),
         "coordinator": (row for one in around.values() for row in coordinator_rows(one.coordinator)),
@@ -117,9 +117,10 @@ def _write(
         INCIDENTS.name: incidents,
     }
     for table in tables:
-        if table in of_driver or table not in judged.parts:  # a table without rows has a file with its columns
+        if table in of_driver or table not in of_tasks:  # a table without rows has a file with its columns
             rows = of_driver.get(table, ())
             output.write_table(TABLES[table], arrow_batches(rows, arrow_schema(TABLES[table])))
+    output.commit(judged.parts)
 
 
 def _finding_rows(clusters: Sequence[Cluster], findings: Mapping[int, list[Finding]]) -> Iterator[tuple[Any, ...]]:

@@ -41,7 +41,7 @@ from kafkalog.log.storage_options import StorageOptions
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import shares_of
 from kafkalog_spark import scan_tasks, tasks
-from kafkalog_spark.parts import filesystem_of
+from kafkalog_spark.parts import Part, filesystem_of
 from kafkalog_spark.rows import rows_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class JudgedFrame:
     """The result of judging: rows of ``tasks.JUDGED``, and their totals.
 
     `logs` are in the order of the logs' numbers, `codes` count the findings about logs, `findings` are those about no
-    single log, by the clusters' numbers. `parts` are the files of each table that tasks wrote, `files` the segments
+    single log, by the clusters' numbers. `parts` are the files of tables that tasks wrote, `files` the segments
     that were read, of which `reused` says which were scanned.
     """
 
@@ -95,7 +95,7 @@ class JudgedFrame:
     logs: list[LogSummary]
     codes: Counter[tuple[str, Severity]]
     findings: dict[int, list[Finding]]
-    parts: dict[str, list[str]]
+    parts: list[Part]
     files: list[dict[str, Any]]
     reused: Reused
 
@@ -180,7 +180,7 @@ class SparkExecutor:
         summaries: dict[int, LogSummary] = {}
         codes: Counter[tuple[str, Severity]] = Counter()
         sizes: Counter[str] = Counter()
-        parts: dict[str, list[str]] = {}
+        parts: list[Part] = []
         # Files count by the rows of one job: what is judged again later has files of other names.
         rows = frame.where("kind in ('summary', 'counts', 'part')").select("kind", "share", "rows", "content")
         for row in sorted(rows.toArrow().to_pylist(), key=lambda row: (row["kind"], row["rows"], row["share"])):
@@ -189,8 +189,7 @@ class SparkExecutor:
                 codes.update(of_task)
                 sizes.update(of_tables)
             elif row["kind"] == tasks.PART:
-                table, _, name = row["content"].decode().partition("/")
-                parts.setdefault(table, []).append(name)
+                parts.append(tasks.read_part(row["rows"], row["content"]))
             else:
                 log, summary = row["rows"], read_summary(row["content"])
                 summaries[log] = summaries[log].with_share(summary) if log in summaries else summary

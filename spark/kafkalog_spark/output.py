@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,13 +13,15 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import fs
 
-from kafkalog.auditing.pipeline import PROVENANCE, SUCCESS, as_text
+from kafkalog.auditing.pipeline import SUCCESS, as_text
 from kafkalog.errors import KafkaLogError
 from kafkalog.log.names import local_path
+from kafkalog.provenance import PROVENANCE, refusal
 from kafkalog.tables import Table
+from kafkalog.tables.manifest import MANIFEST, TableFile, as_manifest
 from kafkalog.tables.parquet import ParquetFile
 from kafkalog.version import VERSION
-from kafkalog_spark.parts import filesystem_of
+from kafkalog_spark.parts import Part, filesystem_of
 
 __all__ = ["Output", "OutputFailedError"]
 
@@ -32,13 +34,14 @@ class OutputFailedError(KafkaLogError):
 
 
 class Output:
-    """A new directory for one run: tasks write below `work`, the driver moves what counts to the tables."""
+    """A new directory for one run: tasks write below `work`, the driver says what counts, in a manifest."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.uri = name if "://" in name else Path(os.path.abspath(name)).as_uri()
         self.filesystem, self.path = filesystem_of(self.uri)
         self.work = f"{self.uri.rstrip('/')}/{_WORK}"
+        self._files: dict[str, list[TableFile]] = {}  # that count
 
     def refuse_within(self, inputs: Sequence[str]) -> None:
         """Refuse a directory that is in an input directory or contains one. Raises OutputFailedError."""
@@ -61,12 +64,8 @@ class Output:
         with self._in_words():
             if self.filesystem.get_file_info(self.path).type is fs.FileType.NotFound:
                 return False
-            if not overwrite:
-                raise OutputFailedError(f"{self.name}: exists already; --overwrite replaces it")
-            if not self._is_ours():
-                raise OutputFailedError(
-                    f"{self.name}: exists already, and kafkalog did not write it: it is not replaced"
-                )
+            if said := refusal(self.name, overwrite=overwrite, provenance=self._provenance):
+                raise OutputFailedError(said)
         return True
 
     def make(self, *, overwrite: bool) -> None:
@@ -87,14 +86,10 @@ class Output:
             self.filesystem.create_dir(self.path)
             self.write(PROVENANCE, as_text({"kafkalog": VERSION}))  # of a job that fails, too
 
-    def _is_ours(self) -> bool:
-        """Say whether kafkalog wrote the directory: it leaves its version in each."""
-        try:
-            with self.filesystem.open_input_stream(f"{self.path}/{PROVENANCE}") as stream:
-                about = json.loads(stream.read())
-        except (OSError, ValueError, RecursionError):
-            return False
-        return isinstance(about, dict) and "kafkalog" in about
+    def _provenance(self) -> bytes:
+        with self.filesystem.open_input_stream(f"{self.path}/{PROVENANCE}") as stream:
+            content: bytes = stream.read()
+        return content
 
     def remove(self) -> None:
         """Remove the directory and its content."""
@@ -111,27 +106,37 @@ class Output:
             with suppress(OSError):
                 self.filesystem.delete_dir(f"{self.path}/{_WORK}")
 
-    def commit(self, parts: Mapping[str, Sequence[str]], tables: Iterable[str]) -> None:
-        """Make the `parts` that tasks wrote, by table, the files of the `tables`. Raises OutputFailedError."""
+    def commit(self, parts: Iterable[Part]) -> None:
+        """Write the manifest: the driver's files and these `parts` of tasks count, which get the names that it lists.
+
+        Raises OutputFailedError.
+        """
         moves = []
+        counts = Counter[str]()
+        for table, file in parts:
+            name = f"{table}/part-{counts[table]:05}.parquet"
+            counts[table] += 1
+            self._files.setdefault(table, []).append(file._replace(name=name))
+            moves.append((f"{self.path}/{_WORK}/{file.name}", f"{self.path}/{name}"))
+        self.write(MANIFEST, as_text(as_manifest(self._files)))
         with self._in_words():
-            for table in tables:
+            for table in counts:
                 self.filesystem.create_dir(f"{self.path}/{table}")
-                for number, name in enumerate(parts.get(table, ())):
-                    target = f"{self.path}/{table}/part-{number:05}.parquet"
-                    moves.append((f"{self.path}/{_WORK}/{name}", target))
             with ThreadPoolExecutor(_MOVERS) as pool:  # an object store copies each
                 for done in [pool.submit(self.filesystem.move, *move) for move in moves]:
                     done.result()
 
     def write_table(self, table: Table, batches: Iterable[pa.RecordBatch]) -> None:
         """Write the driver's file of a table. Raises OutputFailedError."""
-        name = f"{self.path}/{table.name}/part-driver.parquet"
-        with self._in_words(), self.filesystem.open_output_stream(name) as stream:
-            file = ParquetFile(stream, table)
-            for batch in batches:
-                file.write(batch)
-            file.close()
+        name = f"{table.name}/part-driver.parquet"
+        with self._in_words():
+            self.filesystem.create_dir(f"{self.path}/{table.name}")
+            with self.filesystem.open_output_stream(f"{self.path}/{name}") as stream:
+                file = ParquetFile(stream, table)
+                for batch in batches:
+                    file.write(batch)
+                file.close()
+                self._files.setdefault(table.name, []).append(TableFile(name, stream.tell(), file.rows))
 
     def write(self, name: str, text: str) -> None:
         """Write a small file. Raises OutputFailedError."""

@@ -44,11 +44,12 @@ from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit import FINDINGS, GAPS
+from kafkalog.tables.manifest import TableFile
 from kafkalog.tables.notable import NOTABLE
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import Share
-from kafkalog_spark.parts import PartFiles
+from kafkalog_spark.parts import Part, PartFiles
 from kafkalog_spark.rows import Row, rows_of
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "Judge",
     "conflict",
     "joined",
+    "read_part",
 ]
 
 JUDGED: Final = pa.schema(
@@ -70,7 +72,7 @@ JUDGED: Final = pa.schema(
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
 COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator says of a partition
-PART: Final = "part"  # a file of a table: the table, a slash, its name
+PART: Final = "part"  # a file of a table: the table, its size, its name
 EXPLAINED: Final = "explained"  # the findings that incidents need
 LOST: Final = "lost"  # the gaps that they need
 _KEY_SHARES: Final = 64
@@ -138,8 +140,7 @@ class Judge:
                 logs.append(read_place(content[0][1]))
                 scans[number] = joined(content[1:])
             yield from self._judged(share, logs, scans, coordinator, files)
-        for table, name in files.close():
-            yield _part(table, name)
+        yield from map(_part_row, files.close())
 
     def _judged(
         self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
@@ -152,8 +153,7 @@ class Judge:
         sizes: Counter[str] = Counter()
         for table in self.tables:
             for batch in self._batches(table, share, found):
-                for name in files.write(table, batch):
-                    yield _part(table, name)
+                yield from map(_part_row, files.write(table, batch))
         for kind in self.kinds:
             for batch in self._batches(kind, share, found):
                 yield (kind, cluster, number, batch.num_rows, _ipc(batch))
@@ -213,9 +213,16 @@ def _ipc(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _part(table: str, name: str) -> Row:
-    """Make a row of a table's file."""
-    return (PART, -1, -1, 0, f"{table}/{name}".encode())
+def _part_row(part: Part) -> Row:
+    """Make a row of `JUDGED` of a table's file."""
+    file = part.file
+    return (PART, -1, -1, file.rows, f"{part.table}/{file.size_bytes}/{file.name}".encode())
+
+
+def read_part(rows: int, content: bytes) -> Part:
+    """Read a row that ``_part_row`` made."""
+    table, size, name = content.decode().split("/")
+    return Part(table, TableFile(name, int(size), rows))
 
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -20,7 +20,7 @@ from kafkalog.auditing.pipeline.messages import (
     write_place,
     write_summary,
 )
-from kafkalog.auditing.pipeline.origin import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline.origin import SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.pipeline.places import (
     SHARE_BYTES,
     SPLIT_BYTES,
@@ -38,7 +38,6 @@ from kafkalog.auditing.pipeline.unfinished import BEGUN, SCANS, WORK, begun_befo
 
 __all__ = [
     "BEGUN",
-    "PROVENANCE",
     "SCANS",
     "SHARE_BYTES",
     "SPLIT_BYTES",
