@@ -84,7 +84,8 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     target = Output(output)
     try:
         target.refuse_within(paths)
-        target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true")
+        target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=sys.argv[1:])
+        _earlier(params, target)
     except OutputFailedError as error:
         raise OutputError(str(error)) from error
     mine = active_session() is None
@@ -141,6 +142,18 @@ def _storage(params: dict[str, Any]) -> StorageOptions:
     return StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
 
 
+def _earlier(params: dict[str, Any], output: Output) -> tuple[str, ...]:
+    """Return the folders of scans that the job may take. Raises UnsupportedError."""
+    from kafkalog.auditing.pipeline import scans_of_audit
+
+    previous = params.get("since_audit")
+    if previous is None:
+        return ()
+    if output.is_at(previous):
+        raise click.UsageError("--since-audit and the output are the same directory, which the job would empty.")
+    return (scans_of_audit(_absolute(previous)),)
+
+
 def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, Any], started: float) -> int:
     from pyspark import __version__ as spark_version
 
@@ -148,8 +161,6 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
         SPLIT_BYTES,
         SUCCESS,
         VERDICT,
-        Keeping,
-        KeptScans,
         as_text,
         provenance,
         verdict_of,
@@ -162,13 +173,16 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
     storage = _storage(params)
     set_storage_options(storage)
     try:
-        output.make(overwrite=params.get("overwrite", False))
+        earlier = _earlier(params, output)
+        output.make(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(
             session, paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
             split_bytes=params.get("split_bytes", SPLIT_BYTES),
-            kept=KeptScans(Keeping(hashed=params["hashed"])),
+            kept=output.kept(earlier, hashed=params["hashed"]),
             fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
         )  # fmt: skip
+        if resumed := found.summary.reused.resumed:
+            say(f"{resumed:,} of {found.summary.reused.segments:,} segments were scanned by the earlier run")
         for line in found.summary.unreadable:
             say(f"error: {line}")
         outcome = found.summary.outcome(Severity[params["fail_on"].upper()])

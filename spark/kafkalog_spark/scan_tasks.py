@@ -29,9 +29,8 @@ PLACES: Final = pa.schema(
     [
         *((name, pa.int32()) for name in ("task", "log_number", "cluster", "group", "shares", "split_no", "partition")),
         *((name, pa.int64()) for name in ("base_offset", "size")),
-        *((name, pa.binary()) for name in _NAMES),
         ("key", pa.string()), ("inode", pa.int64()), ("mtime_ns", pa.int64()), ("by_inode", pa.bool_()),
-        ("candidate", pa.binary()),
+        ("candidate", pa.binary()), *((name, pa.binary()) for name in _NAMES),
     ]
 )  # fmt: skip
 _OF_KNOWN: Final = ("key", "inode", "mtime_ns", "by_inode", "candidate")
@@ -55,7 +54,7 @@ def place_row(place: SegmentPlace) -> Row:
         about = (known.key, known.file.inode, known.file.mtime_ns, known.by_inode, candidate)
     return (
         place.task, place.log_number, place.cluster, place.group, place.shares, place.split_no, place.partition,
-        place.segment.base_offset, place.segment.size, *names, *about,
+        place.segment.base_offset, place.segment.size, *about, *names,
     )  # fmt: skip
 
 

@@ -133,7 +133,8 @@ def txn_audit(
     paths, started = unpacked(paths), time.time()
     of_audit = audit_options_of(options, jobs=jobs)
     earlier = () if since_audit is None else (scans_of_audit(since_audit),)
-    with audit_folder(target, paths, sys.argv[1:]) if folder else nullcontext() as place:
+    read = (*paths, *([] if since_audit is None else [since_audit]))
+    with audit_folder(target, read, sys.argv[1:]) if folder else nullcontext() as place:
         kept = KeptScans(earlier=earlier, begun_ms=round(started * 1000))
         if place is not None:
             kept = place.kept(earlier, hashed=hashed)
