@@ -43,7 +43,7 @@ def judged(paths: Sequence[str], shares: int) -> tuple[dict[str, Counter[Any]], 
     rows: dict[str, Counter[Any]] = {name: Counter() for name in ("transactions", "findings", "gaps", "producers")}
     summaries: dict[int, LogSummary] = {}
     executor = InProcess(options.limits, KeptScans())
-    with executor.scan(logs) as scanned:
+    with executor.scan(logs, {}) as scanned:
         scans = {log.number: list(some) for log, some in scanned.of_logs(logs)}
     with run_stages(clusters, logs, executor, options) as (around, _):
         for of_one in groups_of(logs):

@@ -25,6 +25,7 @@ from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline import (
     Clock,
     KeptScans,
+    Known,
     LogPlace,
     coordinator_for,
     groups_of,
@@ -119,9 +120,9 @@ class SparkExecutor:
     report: Callable[[str], object]
 
     @contextmanager
-    def scan(self, logs: Sequence[LogPlace]) -> Iterator[ScannedFrame]:
+    def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], Known]) -> Iterator[ScannedFrame]:
         started = time.monotonic()
-        places = segments_of(logs, self.split_bytes, self.kept.known(logs, self.limits))
+        places = segments_of(logs, self.split_bytes, known)
         number = max((place.task for place in places), default=0) + 1
         rows = self._frame("places", map(scan_tasks.place_row, places), scan_tasks.PLACES)
         scan = partial(scan_tasks.scan, limits=self.limits, storage=self.storage, keeping=self.kept.keeping)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan
 from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
-from kafkalog.auditing.pipeline.places import LogPlace, SegmentPlace, groups_of, segments_of
+from kafkalog.auditing.pipeline.places import Known, LogPlace, SegmentPlace, groups_of, segments_of
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition
 from kafkalog.auditing.transactions import AtomicityCheck, LogAudit, Reused, Surroundings, across_partitions
 from kafkalog.findings import Finding
@@ -40,8 +40,13 @@ JudgedT_co = TypeVar("JudgedT_co", covariant=True)
 class Executor(Protocol[ScannedT, JudgedT_co]):
     """Runs the stages that are many tasks. Its results last as long as its context."""
 
-    def scan(self, logs: Sequence[LogPlace]) -> AbstractContextManager[ScannedT]:
-        """Scan the segments of all logs."""
+    @property
+    def kept(self) -> KeptScans: ...
+
+    def scan(
+        self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], Known]
+    ) -> AbstractContextManager[ScannedT]:  # fmt: skip
+        """Scan the segments of all logs; `known` as ``KeptScans.known`` gives them."""
 
     def judge(
         self, logs: Sequence[LogPlace], scanned: ScannedT, around: Mapping[int, Surroundings]
@@ -97,13 +102,13 @@ class InProcess:
         self.kept = kept
 
     @contextmanager
-    def scan(self, logs: Sequence[LogPlace]) -> Iterator[ScansHere]:
+    def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], Known]) -> Iterator[ScansHere]:
         scans: dict[int, dict[int, SegmentScan]] = {}
         clocks: dict[int, Clock] = {}
         reused = Reused(hashed=self.kept.keeping.hashed)
         sha256: dict[Segment, str | None] = {}
         watch().begin(sum(log.directory.size for log in logs), sum(len(log.directory.segments) for log in logs))
-        for place, found in self._scans(segments_of(logs, _TASK_BYTES, self.kept.known(logs, self.limits))):
+        for place, found in self._scans(segments_of(logs, _TASK_BYTES, known)):
             scan = found.scan
             reused = reused.with_scan(found.scanned_ms, self.kept.begun_ms)
             if found.sha256 is not None:

@@ -14,7 +14,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -36,6 +36,7 @@ from kafkalog.auditing.pipeline.places import Known, LogPlace, SegmentPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.errors import UnreadableError
 from kafkalog.log.chunk import Limits
+from kafkalog.log.clusters import Cluster
 from kafkalog.log.files import open_source
 from kafkalog.log.likeness import likeness
 from kafkalog.log.logdir import LogDirectory, Segment
@@ -190,7 +191,9 @@ class KeptScans:
     earlier: tuple[str, ...] = ()
     begun_ms: int = 0
 
-    def known(self, logs: Sequence[LogPlace], limits: Limits) -> dict[tuple[int, int], Known]:
+    def known(
+        self, clusters: Sequence[Cluster], logs: Sequence[LogPlace], limits: Limits
+    ) -> dict[tuple[int, int], Known]:  # fmt: skip
         """Return what identifies each segment, by its log's number and its place there, and where it may be kept.
 
         Without anything to keep or to take there is none; nor for segments that can't be told apart.
@@ -198,7 +201,7 @@ class KeptScans:
         if self.keeping.folder is None and not self.earlier:
             return {}
         kept = self._kept()
-        compacted = _compacted(logs, limits) if kept else set()
+        compacted = _compacted(clusters, logs, limits) if kept else set()
         keys = {(log.number, at): _key(log, segment, limits) for log, at, segment in _segments(logs)}
         often = Counter(keys.values())
         found = {}
@@ -237,18 +240,14 @@ def _key(log: LogPlace, segment: Segment, limits: Limits) -> str:
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:_KEY]
 
 
-def _compacted(logs: Sequence[LogPlace], limits: Limits) -> set[int]:
+def _compacted(clusters: Sequence[Cluster], logs: Sequence[LogPlace], limits: Limits) -> set[int]:
     """Return the numbers of the logs in which the cleaner may have replaced segments, or it is not known."""
-    nodes: dict[int, dict[str, LogDirectory]] = {}
-    for log in logs:
-        nodes.setdefault(log.cluster, {})[log.node.path] = log.node
-    metadata: Mapping[int, Metadata | None] = {
-        cluster: cluster_metadata(list(of_one.values()), limits) for cluster, of_one in nodes.items()
-    }
-    return {log.number for log in logs if _may_be_compacted(log, metadata[log.cluster])}
+    nodes = {node.path: node for cluster in clusters for node in cluster.nodes}
+    metadata = [cluster_metadata(cluster.nodes, limits) for cluster in clusters]
+    return {log.number for log in logs if _may_be_compacted(log, nodes[log.node.path], metadata[log.cluster])}
 
 
-def _may_be_compacted(log: LogPlace, metadata: Metadata | None) -> bool:
+def _may_be_compacted(log: LogPlace, node: LogDirectory, metadata: Metadata | None) -> bool:
     topic = log.directory.topic
     if topic == METADATA_TOPIC:  # of which brokers make snapshots instead
         return False
@@ -258,4 +257,4 @@ def _may_be_compacted(log: LogPlace, metadata: Metadata | None) -> bool:
     if any(policy is not None and "compact" in policy for policy in known):
         return True
     # The broker makes the cleaner's checkpoint when it starts, and each pass adds its partition to it.
-    return (not known or None in known) and "cleaner" not in log.node.all_checkpoints
+    return (not known or None in known) and "cleaner" not in node.all_checkpoints

@@ -33,7 +33,7 @@ def run_stages(
     Gives the surroundings of each cluster, by its number, and the executor's judgement, which lasts as long as the
     context.
     """
-    with executor.scan(logs) as scanned:
+    with executor.scan(logs, executor.kept.known(clusters, logs, options.limits)) as scanned:
         states: dict[int, list[tuple[LogPlace, Sequence[SegmentScan]]]] = {}
         # Asked for once: with Spark each question is a job.
         for log, scans in scanned.of_logs([log for log in logs if log.directory.topic == STATE_TOPIC]):
