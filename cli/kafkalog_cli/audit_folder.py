@@ -10,7 +10,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +27,7 @@ from kafkalog.auditing.pipeline import (
 )
 from kafkalog.provenance import PROVENANCE
 from kafkalog_cli.exit import OutputError
-from kafkalog_cli.output import Target, say, write_provenance
+from kafkalog_cli.output import Target, say, temporary_name, write_provenance
 
 __all__ = ["AuditFolder", "audit_folder"]
 
@@ -74,11 +74,7 @@ def audit_folder(target: Target, inputs: Sequence[str], arguments: Sequence[str]
         return
     target.refuse(inputs)
     try:
-        if begun is None:
-            place.mkdir(0o700)
-            folder = _begin(place, arguments)
-        else:
-            folder = AuditFolder(place, begun, resumed=True)
+        folder = _begin_new(place, arguments) if begun is None else AuditFolder(place, begun, resumed=True)
         with _locked(place, target.path):
             if folder.resumed:
                 _clear(place)
@@ -108,6 +104,18 @@ def _begin(place: Path, arguments: Sequence[str]) -> AuditFolder:
     write_provenance(place)
     (place / BEGUN).write_text(text)
     return AuditFolder(place, begun)
+
+
+def _begin_new(place: Path, arguments: Sequence[str]) -> AuditFolder:
+    """Make the directory with what says whose it is, in one step."""
+    temporary = temporary_name(place)
+    try:
+        temporary.mkdir(0o700)
+        begun = _begin(temporary, arguments)
+        temporary.rename(place)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return replace(begun, path=place)
 
 
 @contextlib.contextmanager
