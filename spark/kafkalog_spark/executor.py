@@ -153,7 +153,8 @@ class SparkExecutor:
                 about = {"file": log.directory.segments[row["split_no"]].path, "size_bytes": row["size"]}
                 scanned.files.append(about | {"sha256": row["sha256"]} if reused.hashed else about)
             scanned.files.sort(key=lambda about: about["file"])
-            self._tell("scanned", started, f"{number} tasks, {findings} findings", scanned.files)
+            before = f", {reused.segments - reused.scanned} scanned before" if reused.scanned < reused.segments else ""
+            self._tell("scanned", started, f"{number} tasks, {findings} findings{before}", scanned.files)
             yield replace(scanned, reused=reused)
 
     @contextmanager

@@ -81,6 +81,17 @@ class Scan:
         yield from _with_trouble("scan", self.trouble, scan_tasks.scan(batches, *args, **options))
 
 
+class ScanOfSome:
+    """Stands for ``scan_tasks.scan``: each attempt scans some segments of a task, and then fails."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def __call__(self, batches: Iterable[pa.RecordBatch], *args: Any, **options: Any) -> Iterator[pa.RecordBatch]:
+        yield from scan_tasks.scan((batch.slice(0, self.most) for batch in batches), *args, **options)
+        raise RuntimeError("enough was scanned")
+
+
 class Judge:
     """Stands for ``tasks.Judge``."""
 

@@ -51,11 +51,9 @@ def scans_of_audit(output: str) -> str:
     """Return the folder of an earlier audit's scans. Raises UnsupportedError for an output that has none."""
     output = output.rstrip("/") or "/"
     if not is_directory(output):
-        raise UnsupportedError(f"--since-audit: {output} is no directory")
+        raise UnsupportedError(f"{output}: is no directory of an earlier audit")
     if not exists(f"{output}/{SUCCESS}"):
-        raise UnsupportedError(f"--since-audit: {output} has no {SUCCESS}, so it is no audit that was completed")
+        raise UnsupportedError(f"{output}: has no {SUCCESS}, so it is no audit that was completed")
     if not is_directory(f"{output}/{SCANS}"):
-        raise UnsupportedError(
-            f"--since-audit: {output} has no scans in {SCANS}: an older version wrote it, or they were removed"
-        )
+        raise UnsupportedError(f"{output}: has no scans in {SCANS}: an older version wrote it, or they were removed")
     return f"{output}/{SCANS}"
