@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan
@@ -15,12 +16,14 @@ from kafkalog.auditing.transactions import AtomicityCheck, LogAudit, Reused, Sur
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import Segment
+from kafkalog.log.names import is_remote
 from kafkalog.log.processes import POOL_BYTES, job_count, worker_pool
 from kafkalog.log.watch import watch
 
 __all__ = ["Executor", "InProcess", "JudgedLogs", "ProcessPool", "Scanned", "executor_for"]
 
 _TASK_BYTES: Final = 32 << 20
+_AT_ONCE: Final = 16  # segments of an object store that are looked at
 
 
 class Scanned(Protocol):
@@ -150,9 +153,7 @@ class ProcessPool(InProcess):
 
     def _scans(self, places: Sequence[SegmentPlace]) -> Iterator[tuple[SegmentPlace, PlaceScan]]:
         left = []
-        for place in places:
-            # What need not be read is no work for another process.
-            found = None if self.kept.keeping.hashed else self.kept.keeping.taken(place)
+        for place, found in zip(places, self._taken(places), strict=True):
             if found is None:
                 left.append(place)
             else:
@@ -160,6 +161,16 @@ class ProcessPool(InProcess):
                 yield place, found
         few = len(left) < len(places) and sum(place.segment.size for place in left) < POOL_BYTES
         yield from super()._scans(left) if few else self._pooled(left)
+
+    def _taken(self, places: Sequence[SegmentPlace]) -> Iterator[PlaceScan | None]:
+        """Take scans that were kept: what need not be read is no work for another process."""
+        taken = self.kept.keeping.taken
+        if self.kept.keeping.hashed:
+            return repeat(None, len(places))
+        if not any(place.known and is_remote(place.segment.path) for place in places):
+            return map(taken, places)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:  # requests take their time
+            return iter(list(pool.map(taken, places)))
 
     def _pooled(self, places: Sequence[SegmentPlace]) -> Iterator[tuple[SegmentPlace, PlaceScan]]:
         in_order = sorted(places, key=lambda place: place.task)

@@ -208,9 +208,9 @@ class KeptScans:
         for log, at, segment in _segments(logs):
             key, file = keys[log.number, at], log.directory.files.get(os.path.basename(segment.path))
             if file is not None and file.size == segment.size and often[key] == 1:
-                candidate = kept.get(key)
-                work = segment.size if candidate is None or self.keeping.hashed else 0
-                found[log.number, at] = Known(key, file, log.number in compacted, candidate, work)
+                candidate, by_inode = kept.get(key), log.number in compacted
+                is_read = candidate is None or self.keeping.hashed or by_inode  # or may well be: the inode decides
+                found[log.number, at] = Known(key, file, by_inode, candidate, segment.size if is_read else 0)
         return found
 
     def _kept(self) -> dict[str, str]:
