@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 __all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]
 
 _JUDGE_BYTES: Final = 256 << 20
+_KEY_BYTES: Final = 8 << 20  # of keys that one task compares
+_KEY_SHARE_BYTES: Final = 256 << 20  # of logs; at most a sixth of them are keys
+_MOST_KEY_SHARES: Final = 4096  # each is a row of each log
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ class SparkExecutor:
         in_order = rows.repartition(number, "group", "share").sortWithinPartitions(*keys)
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
-        judge = tasks.Judge(known, self.tables, self.kinds, self.work, self.storage)
+        judge = tasks.Judge(known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs))
         with _kept(_mapped(in_order, judge, tasks.JUDGED)) as frame:
             judged = self._judged(frame, logs, scanned.files)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))
@@ -180,7 +183,7 @@ class SparkExecutor:
         if sizes["keys"]:
             directories = [log.directory for log in logs]
             keys = frame.where("kind = 'keys'").select("cluster", "share", "content")
-            number = max(1, min(64, sizes["keys"] // (8 << 20)))
+            number = max(1, min(_key_shares(logs), sizes["keys"] // _KEY_BYTES))
             in_order = keys.repartition(number, "cluster", "share").sortWithinPartitions("cluster", "share")
             for row in _mapped(in_order, tasks.conflict, tasks.CONFLICTS).toArrow().to_pylist():
                 finding = conflict_finding(*read_conflict(row["content"]), directories)
@@ -215,6 +218,11 @@ class SparkExecutor:
     def _tell(self, what: str, started: float, parts: str, files: Sequence[Mapping[str, Any]]) -> None:
         seconds, size = time.monotonic() - started, sum(about["size_bytes"] for about in files)
         self.report(f"{what} {len(files)} files, {size / 2**20:.1f} MiB ({parts}) in {seconds:.1f} s")
+
+
+def _key_shares(logs: Sequence[LogPlace]) -> int:
+    """Say to how many shares the producers are given when partitions are compared; as few as keep each one small."""
+    return max(1, min(_MOST_KEY_SHARES, sum(log.directory.size for log in logs) // _KEY_SHARE_BYTES))
 
 
 @contextmanager
