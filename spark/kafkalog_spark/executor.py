@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -73,12 +74,15 @@ class ScannedFrame:
         if not logs:
             return
         rows = self.frame.where(F.col("log").isin(*(log.number for log in logs)))
-        by_log: dict[int, list[tuple[int, int, str, bytes]]] = {}
-        for row in rows.select("log", "split_no", "row_no", "kind", "content").toArrow().to_pylist():
-            place = (row["split_no"], row["row_no"], row["kind"], row["content"])
-            by_log.setdefault(row["log"], []).append(place)
+        by_log: dict[int, list[tuple[int, int, str, pa.RecordBatch, int]]] = {}
+        batches = rows.select("log", "split_no", "row_no", "kind", "content").toArrow().to_batches()
+        while batches:  # of the coordinator's many records each is either still a message, or in columns
+            batch = batches.pop()
+            places = zip(*(column.to_pylist() for column in batch.columns[:-1]), strict=True)
+            for at, (number, *place) in enumerate(places):
+                by_log.setdefault(number, []).append((*place, batch, at))
         for log in logs:
-            yield log, tasks.joined((kind, content) for _, _, kind, content in sorted(by_log.get(log.number, ())))
+            yield log, tasks.joined(_contents(by_log.pop(log.number, [])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,14 @@ class SparkExecutor:
     def _tell(self, what: str, started: float, parts: str, files: Sequence[Mapping[str, Any]]) -> None:
         seconds, size = time.monotonic() - started, sum(about["size_bytes"] for about in files)
         self.report(f"{what} {len(files)} files, {size / 2**20:.1f} MiB ({parts}) in {seconds:.1f} s")
+
+
+def _contents(rows: list[tuple[int, int, str, pa.RecordBatch, int]]) -> Iterator[tuple[str, bytes]]:
+    """Yield the kinds and contents of rows in their order, and forget each batch after its last row."""
+    rows.sort(key=itemgetter(0, 1), reverse=True)
+    while rows:
+        _, _, kind, batch, at = rows.pop()
+        yield kind, batch["content"][at].as_py()
 
 
 def _key_shares(logs: Sequence[LogPlace]) -> int:
