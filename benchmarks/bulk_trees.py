@@ -2,16 +2,14 @@
 
     python benchmarks/bulk_trees.py --rounds 3 --against ../kafkalog-before data/one-partition data/small-segments
 
-The first local engine is that of `--against`, a checkout with a build of its own; the other is this one. Every ratio is
-within a round, and its median over the rounds counts: other work on the machine slows all of a round alike. The first
-line is an audit of next to nothing: what a job costs in a session that is warm.
+The first local engine is that of `--against`, a checkout with a `.venv` and a build of its own; the other is this one.
+Every ratio is within a round, and its median over the rounds counts: other work on the machine slows all of a round
+alike. The first line is an audit of next to nothing: what a job costs in a session that is warm.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +22,7 @@ from measure import command
 
 __all__ = ["Tree", "measured"]
 
-_AUDIT = ("-m", "kafkalog_cli", "txn-audit", "--exit-zero", "--jobs", "2")
+_AUDIT = ("-P", "-m", "kafkalog_cli", "txn-audit", "--exit-zero", "--jobs", "2")
 _WARM_UPS = 3
 
 
@@ -55,9 +53,9 @@ def measured(trees: Sequence[Tree], against: Path | None, rounds: int) -> None:
                 session.audit(trees[0].path, here / f"warm-{number}")
             for number in range(rounds):
                 for tree in trees:
-                    output = here / f"local-{number}-{tree.path.name}"
+                    output = here / f"now-{number}-{tree.path.name}"
                     if against is not None:
-                        tree.before.append(_local(against, tree.path, output.with_suffix(".before")))
+                        tree.before.append(_local(against, tree.path, here / f"before-{number}-{tree.path.name}"))
                     tree.now.append(_local(Path(__file__).parents[1], tree.path, output))
                     run = session.audit(tree.path, here / "bulk")
                     tree.bulk.append(run.core_seconds)
@@ -66,8 +64,7 @@ def measured(trees: Sequence[Tree], against: Path | None, rounds: int) -> None:
 
 def _local(checkout: Path, path: Path, output: Path) -> float:
     """Audit a tree with a checkout's local engine; return the core seconds."""
-    homes = os.pathsep.join(str(checkout / home) for home in (".", "cli", "spark"))
-    return command(["env", f"PYTHONPATH={homes}", sys.executable, *_AUDIT, path, "-o", output]).cpu_seconds
+    return command([checkout / ".venv" / "bin" / "python", *_AUDIT, path, "-o", output]).cpu_seconds
 
 
 def main() -> None:

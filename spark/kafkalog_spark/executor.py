@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
@@ -41,7 +40,8 @@ from kafkalog.log.storage_options import StorageOptions
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import shares_of
 from kafkalog_spark import tasks
-from kafkalog_spark.parts import Part, filesystem_of
+from kafkalog_spark.parts import Part
+from kafkalog_spark.sent import read_sent, write_sent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -210,14 +210,10 @@ class SparkExecutor:
                     yield tasks.routed(first.group, share, tasks.COORDINATOR, number, "coordinator", message)
 
     def _frame(self, name: str, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-        """Give rows to Spark as a file: what is in a plan, or in a task, has to fit a message between processes."""
-        folder = f"{self.work}/{name}"
-        filesystem, path = filesystem_of(folder)
-        filesystem.create_dir(path)
-        with filesystem.open_output_stream(f"{path}/rows.parquet") as stream, pq.ParquetWriter(stream, schema) as file:
-            for batch in tasks.rows_of(rows, schema):
-                file.write_batch(batch)
-        return self.session.read.schema(from_arrow_schema(schema)).parquet(folder)
+        """Give rows to Spark as files: what is in a plan, or in a task, has to fit a message between processes."""
+        number = write_sent(f"{self.work}/{name}", tasks.rows_of(rows, schema), schema)
+        files = self.session.range(0, number, 1, number)
+        return _mapped(files, partial(read_sent, folder=f"{self.work}/{name}", storage=self.storage), schema)
 
     def _tell(self, what: str, started: float, parts: str, files: Sequence[Mapping[str, Any]]) -> None:
         seconds, size = time.monotonic() - started, sum(about["size_bytes"] for about in files)

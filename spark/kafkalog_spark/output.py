@@ -37,9 +37,11 @@ class Output:
     """A new directory for one run: tasks write below `work`, the driver says what counts, in a manifest."""
 
     def __init__(self, name: str) -> None:
+        """Name the directory. Raises OutputFailedError where its filesystem is not known, or can't be reached."""
         self.name = name
         self.uri = name if "://" in name else Path(os.path.abspath(name)).as_uri()
-        self.filesystem, self.path = filesystem_of(self.uri)
+        with self._in_words():
+            self.filesystem, self.path = filesystem_of(self.uri)
         self.work = f"{self.uri.rstrip('/')}/{_WORK}"
         self._files: dict[str, list[TableFile]] = {}  # that count
 
