@@ -81,8 +81,8 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     set_storage_options(_storage(params))
     # Executors run in directories of their own.
     paths = [path for pattern in paths for path in expand(_absolute(pattern))]
-    target = Output(output)
     try:
+        target = Output(output)
         target.refuse_within(paths)
         target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=sys.argv[1:])
         _earlier(params, target)
@@ -97,7 +97,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
                 value = told(session, param.opts[-1].lstrip("-"))
                 if value is not None and ctx.get_parameter_source(name) is ParameterSource.DEFAULT and name != "output":
                     params[name] = param.type_cast_value(ctx, value.split(",") if param.multiple else value)
-            return _run(session, paths, target, params, started)
+            return _run(session, paths, output, params, started)
         finally:
             if mine:
                 stop(session)
@@ -154,7 +154,7 @@ def _earlier(params: dict[str, Any], output: Output) -> tuple[str, ...]:
     return (scans_of_audit(_absolute(previous)),)
 
 
-def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, Any], started: float) -> int:
+def _run(session: Any, paths: Sequence[str], name: str, params: dict[str, Any], started: float) -> int:
     from pyspark import __version__ as spark_version
 
     from kafkalog.auditing.pipeline import (
@@ -168,11 +168,12 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
     from kafkalog.log.storage_options import set_storage_options
     from kafkalog.provenance import PROVENANCE
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
-    from kafkalog_spark.output import OutputFailedError
+    from kafkalog_spark.output import Output, OutputFailedError
 
     storage = _storage(params)
     set_storage_options(storage)
     try:
+        output = Output(name)  # by the options that the session's configuration may have set
         earlier = _earlier(params, output)
         output.make(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(

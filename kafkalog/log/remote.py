@@ -16,7 +16,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.log.storage_options import StorageOptions, storage_options
 from kafkalog.log.tree import DirectoryEntry, FileIdentity
 
-__all__ = ["RemoteSource", "RemoteTree", "kind_of", "look_at"]
+__all__ = ["RemoteSource", "RemoteTree", "file_system", "kind_of", "look_at"]
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -53,6 +53,11 @@ def _where(path: str) -> _Where:
             raise UnreadableError(f"{path}: {_words(error)}") from error
     system, prefix = _systems[cached]
     return _Where(system, posixpath.join(prefix, *key.split("/")).rstrip("/"))
+
+
+def file_system(path: str) -> tuple[Any, str]:
+    """Return the file system of a URI and the name there, for what is written. Raises UnreadableError."""
+    return _where(path)
 
 
 def _system(scheme: str, authority: str, options: StorageOptions) -> tuple[Any, str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
 from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, logs_of, run_stages
-from kafkalog.auditing.transactions import AuditOptions, Summary, Surroundings, coordinator_rows, partition_row
+from kafkalog.auditing.transactions import AuditOptions, Summary, Surroundings, coordinator_batches, partition_row
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import CATALOGUE, Bytes, Finding, Severity
 from kafkalog.log.clusters import Cluster, open_clusters
@@ -22,6 +23,7 @@ from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.audit import COORDINATOR
 from kafkalog.tables.incidents import INCIDENTS
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
 from kafkalog_spark.incidents import OF_TASKS, incident_rows
@@ -112,12 +114,14 @@ def _write(
     of_tasks = {part.table for part in judged.parts}
     of_driver: dict[str, Iterable[tuple[Any, ...]]] = {
         "partitions": (partition_row(log) for log in summary.logs),
-        "coordinator": (row for one in around.values() for row in coordinator_rows(one.coordinator)),
         "findings": _finding_rows(clusters, findings),
         INCIDENTS.name: incidents,
     }
     for table in tables:
-        if table in of_driver or table not in of_tasks:  # a table without rows has a file with its columns
+        if table == COORDINATOR.name:
+            coordinators = (one.coordinator for one in around.values())
+            output.write_table(COORDINATOR, chain.from_iterable(map(coordinator_batches, coordinators)))
+        elif table in of_driver or table not in of_tasks:  # a table without rows has a file with its columns
             rows = of_driver.get(table, ())
             output.write_table(TABLES[table], arrow_batches(rows, arrow_schema(TABLES[table])))
     output.commit(judged.parts)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
@@ -42,8 +42,9 @@ from kafkalog.log.storage_options import StorageOptions
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import shares_of
 from kafkalog_spark import scan_tasks, tasks
-from kafkalog_spark.parts import Part, filesystem_of
+from kafkalog_spark.parts import Part
 from kafkalog_spark.rows import rows_of
+from kafkalog_spark.sent import read_sent, write_sent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
 __all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]
 
 _JUDGE_BYTES: Final = 256 << 20
+_KEY_BYTES: Final = 8 << 20  # of keys that one task compares
+_KEY_SHARE_BYTES: Final = 256 << 20  # of logs; at most a sixth of them are keys
+_MOST_KEY_SHARES: Final = 4096  # each is a row of each log
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +79,15 @@ class ScannedFrame:
         if not logs:
             return
         rows = self.frame.where(F.col("log").isin(*(log.number for log in logs)))
-        by_log: dict[int, list[tuple[int, int, str, bytes]]] = {}
-        for row in rows.select("log", "split_no", "row_no", "kind", "content").toArrow().to_pylist():
-            place = (row["split_no"], row["row_no"], row["kind"], row["content"])
-            by_log.setdefault(row["log"], []).append(place)
+        by_log: dict[int, list[tuple[int, int, str, pa.RecordBatch, int]]] = {}
+        batches = rows.select("log", "split_no", "row_no", "kind", "content").toArrow().to_batches()
+        while batches:  # of the coordinator's many records each is either still a message, or in columns
+            batch = batches.pop()
+            places = zip(*(column.to_pylist() for column in batch.columns[:-1]), strict=True)
+            for at, (number, *place) in enumerate(places):
+                by_log.setdefault(number, []).append((*place, batch, at))
         for log in logs:
-            yield log, tasks.joined((kind, content) for _, _, kind, content in sorted(by_log.get(log.number, ())))
+            yield log, tasks.joined(_contents(by_log.pop(log.number, [])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +177,7 @@ class SparkExecutor:
         in_order = rows.repartition(number, "group", "share").sortWithinPartitions(*keys)
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
-        judge = tasks.Judge(known, self.tables, self.kinds, self.work, self.storage)
+        judge = tasks.Judge(known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs))
         with _kept(_mapped(in_order, judge, tasks.JUDGED)) as frame:
             judged = self._judged(frame, logs, scanned)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))
@@ -199,7 +206,7 @@ class SparkExecutor:
         if sizes["keys"]:
             directories = [log.directory for log in logs]
             keys = frame.where("kind = 'keys'").select("cluster", "share", "content")
-            number = max(1, min(64, sizes["keys"] // (8 << 20)))
+            number = max(1, min(_key_shares(logs), sizes["keys"] // _KEY_BYTES))
             in_order = keys.repartition(number, "cluster", "share").sortWithinPartitions("cluster", "share")
             for row in _mapped(in_order, tasks.conflict, tasks.CONFLICTS).toArrow().to_pylist():
                 finding = conflict_finding(*read_conflict(row["content"]), directories)
@@ -224,18 +231,27 @@ class SparkExecutor:
                     yield scan_tasks.routed(first.group, share, tasks.COORDINATOR, number, "coordinator", message)
 
     def _frame(self, name: str, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-        """Give rows to Spark as a file: what is in a plan, or in a task, has to fit a message between processes."""
-        folder = f"{self.work}/{name}"
-        filesystem, path = filesystem_of(folder)
-        filesystem.create_dir(path)
-        with filesystem.open_output_stream(f"{path}/rows.parquet") as stream, pq.ParquetWriter(stream, schema) as file:
-            for batch in rows_of(rows, schema):
-                file.write_batch(batch)
-        return self.session.read.schema(from_arrow_schema(schema)).parquet(folder)
+        """Give rows to Spark as files: what is in a plan, or in a task, has to fit a message between processes."""
+        number = write_sent(f"{self.work}/{name}", rows_of(rows, schema), schema)
+        files = self.session.range(0, number, 1, number)
+        return _mapped(files, partial(read_sent, folder=f"{self.work}/{name}", storage=self.storage), schema)
 
     def _tell(self, what: str, started: float, parts: str, files: Sequence[Mapping[str, Any]]) -> None:
         seconds, size = time.monotonic() - started, sum(about["size_bytes"] for about in files)
         self.report(f"{what} {len(files)} files, {size / 2**20:.1f} MiB ({parts}) in {seconds:.1f} s")
+
+
+def _contents(rows: list[tuple[int, int, str, pa.RecordBatch, int]]) -> Iterator[tuple[str, bytes]]:
+    """Yield the kinds and contents of rows in their order, and forget each batch after its last row."""
+    rows.sort(key=itemgetter(0, 1), reverse=True)
+    while rows:
+        _, _, kind, batch, at = rows.pop()
+        yield kind, batch["content"][at].as_py()
+
+
+def _key_shares(logs: Sequence[LogPlace]) -> int:
+    """Say to how many shares the producers are given when partitions are compared; as few as keep each one small."""
+    return max(1, min(_MOST_KEY_SHARES, sum(log.directory.size for log in logs) // _KEY_SHARE_BYTES))
 
 
 @contextmanager

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-
-from pyarrow import fs
 
 from kafkalog.auditing.pipeline import LocalFolder, ScanFolder
 from kafkalog.log.names import is_remote, local_path
@@ -42,7 +39,7 @@ class _InStore:
     def put(self, name: str, data: bytes) -> None:
         """Write an object."""
         with _in_words():
-            filesystem, path = _filesystem(self.uri)
+            filesystem, path = filesystem_of(self.uri)
             with filesystem.open_output_stream(f"{path}/{name}") as stream:
                 stream.write(data)
 
@@ -55,11 +52,6 @@ class _InStore:
 def task_folder(uri: str) -> ScanFolder:
     """Return the folder of a URI; it goes to tasks."""
     return _InStore(uri) if is_remote(uri) else _OnDisk(LocalFolder(local_path(uri)))
-
-
-@lru_cache(1)
-def _filesystem(uri: str) -> tuple[fs.FileSystem, str]:
-    return filesystem_of(uri)
 
 
 @contextmanager

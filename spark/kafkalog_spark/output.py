@@ -51,9 +51,11 @@ class Output:
     """
 
     def __init__(self, name: str) -> None:
+        """Name the directory. Raises OutputFailedError where its filesystem is not known, or can't be reached."""
         self.name = name
         self.uri = name if "://" in name else Path(os.path.abspath(name)).as_uri()
-        self.filesystem, self.path = filesystem_of(self.uri)
+        with self._in_words():
+            self.filesystem, self.path = filesystem_of(self.uri)
         self.work = f"{self.uri.rstrip('/')}/{WORK}"
         self.work_path = f"{self.path}/{WORK}"
         self.begun_ms = 0

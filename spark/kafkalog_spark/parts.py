@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from pyarrow import fs
 
+from kafkalog.errors import UnreadableError
+from kafkalog.log.remote import file_system
 from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import TableFile
 from kafkalog.tables.parquet import ParquetFile
@@ -21,10 +23,17 @@ _FILE_BYTES: Final = 64 << 20  # of a file, approximately
 
 
 def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
-    """Return the filesystem of a directory, and its path there."""
-    # Java's S3 filesystem has another scheme than everybody's.
-    filesystem, path = fs.FileSystem.from_uri(uri.replace("s3a://", "s3://", 1))
-    return filesystem, path.rstrip("/")
+    """Return the filesystem of a directory, and its path there; object stores are reached as when they are read.
+
+    Raises OSError.
+    """
+    if uri.startswith("file://"):
+        filesystem, path = fs.FileSystem.from_uri(uri)
+        return filesystem, path.rstrip("/")
+    try:
+        return file_system(uri)
+    except UnreadableError as error:
+        raise OSError(str(error)) from error
 
 
 class Part(NamedTuple):

@@ -75,7 +75,6 @@ COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator sa
 PART: Final = "part"  # a file of a table: the table, its size, its name
 EXPLAINED: Final = "explained"  # the findings that incidents need
 LOST: Final = "lost"  # the gaps that they need
-_KEY_SHARES: Final = 64
 
 
 def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
@@ -97,18 +96,20 @@ def joined(rows: Iterable[tuple[str, bytes]]) -> list[SegmentScan]:
 class Judge:
     """Judges partition by partition: the rows of each come together, in the order of log, split and row.
 
-    Rows of the `tables` go to files in the folder `work`, what else is of the `kinds` to the driver.
+    Rows of the `tables` go to files in the folder `work`, what else is of the `kinds` to the driver. The producers that
+    partitions are compared by are shared out to `key_shares`.
     """
 
     def __init__(
         self, around: Mapping[int, Surroundings], tables: tuple[str, ...], kinds: tuple[str, ...], work: str,
-        storage: StorageOptions,
+        storage: StorageOptions, key_shares: int,
     ) -> None:  # fmt: skip
         self.around = around
         self.tables = tables
         self.kinds = kinds
         self.work = work
         self.storage = storage
+        self.key_shares = key_shares
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         set_storage_options(self.storage)
@@ -166,7 +167,7 @@ class Judge:
         for log, number in zip(found.logs, numbers, strict=True):
             keys: dict[int, Packed] = {}
             for some in own_epoch_keys(log.judged, number):
-                shares = some["producer_id"] % _KEY_SHARES
+                shares = some["producer_id"] % self.key_shares
                 for key_share in sorted(set(shares.tolist())):
                     keys.setdefault(key_share, Packed(KEY_COLUMNS)).append(some.take(shares == key_share))
             for key_share, of_share in keys.items():
@@ -227,8 +228,11 @@ def read_part(rows: int, content: bytes) -> Part:
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Find transactions that ended differently in different partitions, one share of the producers at a time."""
-    rows = _flat(batches, "cluster", "share", "content")
+    yield from rows_of(_conflicts(_flat(batches, "cluster", "share", "content")), CONFLICTS)
+
+
+def _conflicts(rows: Iterable[Row]) -> Iterator[Row]:
     for (cluster, _), of_share in groupby(rows, key=itemgetter(0, 1)):
         keys = Columns.concat([some for *_, content in of_share for some in read_keys(content).blocks()], KEY_COLUMNS)
         for one, other in conflicts(keys.take(np.argsort(keys["log"], kind="stable"))):
-            yield from rows_of([(cluster, write_conflict(one, other))], CONFLICTS)
+            yield (cluster, write_conflict(one, other))

@@ -77,6 +77,19 @@ def watched(trouble: Trouble) -> Iterator[None]:
         scan_tasks.scan, tasks.Judge = real  # type: ignore[misc]  # ditto
 
 
+def kill_one_that(stage: str, seen: Path, killed: list[int]) -> None:
+    """Kill the executor of the first task of a stage, which waits, and let the others go on."""
+    deadline = time.monotonic() + 120
+    while not (begun := list(seen.glob(f"{stage}.*"))):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.05)
+    worker = int(begun[0].name.split(".")[3])
+    above = {one.pid for one in psutil.Process(worker).parents()}
+    killed.extend(kill(one) for one in executors() if one.pid in above)
+    (seen / Wait.GO).touch()
+
+
 def fault(session: SparkSession, folder: Path, name: str, paths: Sequence[str]) -> None:
     """Run a job in which executors are lost: none, in the middle of the map, or when a stage's rows are there."""
     seen = folder / f"{name}.seen"
@@ -84,22 +97,11 @@ def fault(session: SparkSession, folder: Path, name: str, paths: Sequence[str]) 
     trouble = Wait(seen) if name == "map" else Trouble(seen)
     killed: list[int] = []
 
-    def kill_one_that_scans() -> None:
-        deadline = time.monotonic() + 120
-        while not (begun := list(seen.glob("scan.*"))):
-            if time.monotonic() > deadline:
-                return
-            time.sleep(0.05)
-        worker = int(begun[0].name.split(".")[3])
-        above = {one.pid for one in psutil.Process(worker).parents()}
-        killed.extend(kill(one) for one in executors() if one.pid in above)
-        (seen / Wait.GO).touch()
-
     def kill_when_told(line: str) -> None:
         if name == "behind" and line.startswith(("scanned", "judged")):
             killed.extend(kill(one) for one in executors())  # a single one may have none of the rows
 
-    killer = Thread(target=kill_one_that_scans) if name == "map" else None
+    killer = Thread(target=kill_one_that, args=("scan", seen, killed)) if name == "map" else None
     if killer is not None:
         killer.start()
     with watched(trouble):

@@ -15,7 +15,7 @@ from kafkalog.auditing.transactions.atomicity import (
     own_epoch_keys,
 )
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
-from kafkalog.auditing.transactions.batches import audit_batches, log_batches
+from kafkalog.auditing.transactions.batches import audit_batches, coordinator_batches, log_batches
 from kafkalog.auditing.transactions.crowds import Crowd
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, Deadlines, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
@@ -61,6 +61,7 @@ __all__ = [
     "audit_rows",
     "conflict_finding",
     "conflicts",
+    "coordinator_batches",
     "coordinator_rows",
     "count_of",
     "fates_after_salvage",
