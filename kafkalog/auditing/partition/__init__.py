@@ -8,7 +8,6 @@ from __future__ import annotations
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.findings import file_of, located, log_findings, offset_range
 from kafkalog.auditing.partition.joined import join
-from kafkalog.auditing.partition.kept_scan import KeptAbout, kept_about, kept_bytes, kept_scan, may_be_kept
 from kafkalog.auditing.partition.log_start import open_at_start
 from kafkalog.auditing.partition.lost_offsets import LostOffsets
 from kafkalog.auditing.partition.marker_rules import marker_findings
@@ -16,6 +15,7 @@ from kafkalog.auditing.partition.one_moment import Settled, settled, with_note
 from kafkalog.auditing.partition.read import ReadLog, read_log
 from kafkalog.auditing.partition.replicas import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
+from kafkalog.auditing.partition.scan_file import KeptAbout, kept_about, kept_bytes, kept_scan, may_be_kept
 from kafkalog.auditing.partition.scan_message import (
     MESSAGE_ROWS,
     SCAN_VERSION,
