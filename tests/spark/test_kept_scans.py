@@ -73,7 +73,7 @@ def test_a_job_that_died_is_gone_on_with(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """What its tasks had scanned is not scanned again; a file of it that is damaged is."""
-    root, out = broker(tmp_path), tmp_path / "out"
+    root, out = broker(tmp_path), tmp_path / "an output, 100% quoted"
     with monkeypatch.context() as patch:
         patch.setattr(scan_tasks, "scan", misbehaving.ScanOfSome(SEGMENTS // 2))
         with pytest.raises(Exception, match="enough was scanned"):
