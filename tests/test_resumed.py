@@ -21,6 +21,14 @@ from kafkalog.auditing.pipeline import kept_scans
 from kept import SEGMENTS, broker
 
 
+@pytest.fixture(autouse=True)
+def small_segments() -> Iterator[None]:
+    """Keep the scans of small segments, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_scans, "LEAST_BYTES", 1)
+        yield
+
+
 @contextmanager
 def ended_after(number: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Let an interrupt come after some scans of segments with batches; gives the segments that were scanned."""
@@ -80,6 +88,7 @@ def test_a_run_that_was_killed_is_gone_on_with(jobs: str, tmp_path: Path) -> Non
 import os, signal, sys
 from kafkalog.auditing.pipeline import kept_scans
 real, seen = kept_scans.scan_segment, []
+kept_scans.LEAST_BYTES = 1
 def scanned(place, segment, limits):
     seen.extend([1] if segment.size else [])
     if len(seen) == {SEGMENTS // 2}:
