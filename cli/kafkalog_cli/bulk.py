@@ -25,7 +25,7 @@ from kafkalog_cli.params import Size
 if TYPE_CHECKING:
     from kafkalog.log.storage_options import StorageOptions
 
-__all__ = ["bulk_audit", "run_bulk"]
+__all__ = ["absolute", "bulk_audit", "jvm_in_words", "run_bulk"]
 
 _FULL: Final = "No space left on device"  # the JVM says it far below its first line
 _CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
@@ -77,8 +77,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     started, ctx = time.time(), click.get_current_context()
     params = ctx.params | {"output": output, "overwrite": overwrite}
     set_storage_options(_storage(params))
-    # Executors run in directories of their own.
-    paths = [path for pattern in paths for path in expand(_absolute(pattern))]
+    paths = [path for pattern in paths for path in expand(absolute(pattern))]
     try:
         target = Output(output)
         target.refuse_within(paths)
@@ -86,7 +85,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     except OutputFailedError as error:
         raise OutputError(str(error)) from error
     mine = active_session() is None
-    with _jvm_in_words():
+    with jvm_in_words():
         session = open_session(master)
         try:
             for param in ctx.command.params:
@@ -101,7 +100,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
 
 
 @contextmanager
-def _jvm_in_words() -> Iterator[None]:
+def jvm_in_words() -> Iterator[None]:
     """Say in one line what ended a job, and exit with the status that it means."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
     from pyspark.errors import PySparkException
@@ -129,7 +128,8 @@ def _is_no_signal(record: logging.LogRecord) -> bool:
     return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt | SystemExit)
 
 
-def _absolute(pattern: str) -> str:
+def absolute(pattern: str) -> str:
+    """Return a path or pattern that means the same in executors, which run in directories of their own."""
     return pattern if "://" in pattern else os.path.abspath(pattern)
 
 
