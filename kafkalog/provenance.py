@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Final
 
@@ -18,6 +17,8 @@ def refusal(name: str, *, overwrite: bool, provenance: Callable[[], bytes]) -> s
     """
     if not overwrite:
         return f"{name}: exists already; --overwrite replaces it"
+    import json  # which a dump does without
+
     try:
         about = json.loads(provenance())
     except (OSError, ValueError, RecursionError):

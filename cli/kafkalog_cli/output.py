@@ -165,12 +165,11 @@ class Target:
         """
         assert self.path is not None
         output, target = self.path, self.path.absolute()
-        self._refuse(output)
+        self.refuse(inputs)
         if target.exists():
             there = target / PROVENANCE
             if said := refusal(str(output), overwrite=self.overwrite, provenance=there.read_bytes):
                 raise OutputError(said)
-        refuse_evidence(output, _places(inputs))
         temporary, old = temporary_name(target), temporary_name(target)
         try:
             temporary.mkdir(0o700)
@@ -188,6 +187,12 @@ class Target:
 
             for left in (temporary, old):
                 shutil.rmtree(left, ignore_errors=True)
+
+    def refuse(self, inputs: Sequence[str]) -> None:
+        """Raise OutputError where nothing may be written: in one of the inputs, or over what is there."""
+        assert self.path is not None
+        self._refuse(self.path)
+        refuse_evidence(self.path, _places(inputs))
 
     def _refuse(self, output: Path) -> None:
         if self.no_clobber and os.path.lexists(output):

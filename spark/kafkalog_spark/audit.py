@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, logs_of, run_stages
+from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, logs_of, run_stages
 from kafkalog.auditing.transactions import AuditOptions, Summary, Surroundings, coordinator_batches, partition_row
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import CATALOGUE, Bytes, Finding, Severity
@@ -49,14 +49,15 @@ class BulkAudit:
 
 def bulk_audit(
     session: SparkSession, paths: Sequence[str], output: Output, options: AuditOptions | None = None, *,
-    tables: Sequence[str], split_bytes: int = SPLIT_BYTES, share_bytes: int = SHARE_BYTES, hashed: bool = False,
-    fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
+    tables: Sequence[str], split_bytes: int = SPLIT_BYTES, share_bytes: int = SHARE_BYTES,
+    kept: KeptScans | None = None, fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
     progress: Callable[[str], object] = lambda _: None,
 ) -> BulkAudit:  # fmt: skip
     """Audit log directories and write `tables` to `output`, an existing empty directory.
 
     The rows are those of a local audit with the same options; the option `jobs` has no effect here.
-    `storage` says how object stores are reached, if the environment of driver and executors does not.
+    `kept` says which scans are kept and taken, `storage` how object stores are reached, if the environment of driver
+    and executors does not.
     Raises CorruptInputError before anything is written if `fail_on_corrupt` is set and bytes are damaged.
     """
     options, storage = options or AuditOptions(), storage or StorageOptions()
@@ -73,7 +74,7 @@ def bulk_audit(
         by_log = tuple(table for table in tables if table in _BY_LOG)
         kinds = OF_TASKS if INCIDENTS.name in tables else ()
         executor = SparkExecutor(
-            session, options.limits, storage, by_log, kinds, output.work, split_bytes, hashed, progress
+            session, options.limits, storage, by_log, kinds, output.work, split_bytes, kept or KeptScans(), progress
         )
         with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
             findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
@@ -90,7 +91,7 @@ def bulk_audit(
 def _summary(
     clusters: Sequence[Cluster], unreadable: list[str], judged: JudgedFrame, findings: Mapping[int, list[Finding]]
 ) -> Summary:
-    summary = Summary(judged.logs, judged.codes, unreadable)
+    summary = Summary(judged.logs, judged.codes, unreadable, reused=judged.reused)
     for number, cluster in enumerate(clusters):
         summary.count(findings[number])
         for node in cluster.nodes:

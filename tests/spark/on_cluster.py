@@ -23,7 +23,7 @@ from coordinated import coordinated
 from held import home_of_links, run
 from misbehaving import Trouble, Wait
 
-from kafkalog_spark import tasks
+from kafkalog_spark import scan_tasks, tasks
 from kafkalog_spark.audit import BulkAudit
 from kafkalog_spark.session import open_session
 
@@ -68,13 +68,13 @@ def kill(one: psutil.Process) -> int:
 @contextmanager
 def watched(trouble: Trouble) -> Iterator[None]:
     """Let the tasks leave word of their attempts."""
-    real = tasks.scan, tasks.Judge
-    tasks.scan = misbehaving.Scan(trouble)  # type: ignore[assignment]  # as long as a job runs
+    real = scan_tasks.scan, tasks.Judge
+    scan_tasks.scan = misbehaving.Scan(trouble)  # type: ignore[assignment]  # as long as a job runs
     tasks.Judge = lambda *args: misbehaving.Judge(trouble, *args)  # type: ignore[assignment,misc]  # ditto
     try:
         yield
     finally:
-        tasks.scan, tasks.Judge = real  # type: ignore[misc]  # ditto
+        scan_tasks.scan, tasks.Judge = real  # type: ignore[misc]  # ditto
 
 
 def kill_one_that(stage: str, seen: Path, killed: list[int]) -> None:

@@ -53,6 +53,7 @@ def verdict_of(summary: Summary, status: Exit) -> dict[str, Any]:
         "totals": summary.totals(),
         "worst": None if summary.worst is None else summary.worst.word,
         "complete": summary.complete,
+        "segments": summary.reused.row(),
         "exit_status": int(status),
     }
 

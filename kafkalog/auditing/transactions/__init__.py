@@ -22,6 +22,7 @@ from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
 from kafkalog.auditing.transactions.reported import Reported
+from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.auditing.transactions.rows import (
     audit_rows,
     coordinator_rows,
@@ -50,6 +51,7 @@ __all__ = [
     "LogAudit",
     "LogSummary",
     "Reported",
+    "Reused",
     "StateLog",
     "Summary",
     "Surroundings",
