@@ -151,7 +151,7 @@ def _earlier(params: dict[str, Any], output: Output) -> tuple[str, ...]:
         return ()
     if output.is_at(previous):
         raise click.UsageError("--since-audit and the output are the same directory, which the job would empty.")
-    return (scans_of_audit(_absolute(previous)),)
+    return (scans_of_audit(absolute(previous)),)
 
 
 def _run(session: Any, paths: Sequence[str], name: str, params: dict[str, Any], started: float) -> int:

@@ -145,6 +145,9 @@ class StateColumns:
             column = getattr(self, name)
             if len(column) and column.strides[0]:
                 setattr(self, name, column[listed if name in _LISTED else order])
+                del column
+                if len(self) >= _MANY:
+                    give_back()
 
     def take(self, rows: NDArray[Any]) -> StateColumns:
         """Return some rows; names keep their numbers."""
