@@ -172,9 +172,7 @@ def fill(
             if state[t + 2]:
                 same = has_gone and _all_equal(scratch, 3 * count, n, 1)
             else:
-                same = _all_equal(cells, c, n, state[t + 1]) and (
-                    not has_gone or _all_equal(scratch, 3 * count, n, 0)
-                )
+                same = _all_equal(cells, c, n, state[t + 1]) and (not has_gone or _all_equal(scratch, 3 * count, n, 0))
             if same:
                 continue
             state[t] = 2

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kafkalog.log.arrow import ARROW_ROOM
+from kafkalog.log.arrow import ARROW_BATCHES, ARROW_ROOM
 from kafkalog.log.arrow_rows import ArrowRows
 from kafkalog.log.blocks import Rows
 from kafkalog.tables import TABLES, Table
@@ -147,6 +147,7 @@ class ArrowSink:
     """Takes rows and blocks of the tables that `open_table` gives a stream for."""
 
     room = ARROW_ROOM
+    batches: int | None = ARROW_BATCHES
     spaced = True
 
     def __init__(

@@ -31,11 +31,13 @@ class RowSink(Protocol):
 class BlockSink(RowSink, Protocol):
     """Takes also blocks of at most `room` records, whose columns are those that it asks for.
 
-    JSON in them has blanks and is not ASCII if it is `spaced`.
+    They are of chunks of at most `batches` batches, None for as many as text takes. JSON in them has blanks and is not
+    ASCII if it is `spaced`.
     """
 
     room: int
     spaced: bool
+    batches: int | None
 
     def names(self, table: Table) -> Sequence[str]:
         """Return the columns that blocks of a table need."""
@@ -71,6 +73,7 @@ class NdjsonSink:
 
     room = ROOM
     spaced = False
+    batches: int | None = None
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str]) -> None:
         self._stream = stream
@@ -121,6 +124,7 @@ class JsonSink:
 
     room = ROOM
     spaced = False
+    batches: int | None = None
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], expected: Sequence[str]) -> None:
         self._stream = stream
@@ -224,6 +228,7 @@ class CsvSink:
 
     room = ROOM
     spaced = False
+    batches: int | None = None
 
     def __init__(
         self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool, safe: bool = False
