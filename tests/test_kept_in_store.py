@@ -12,6 +12,7 @@ import pytest
 from invoke import kafkalog
 from kafkalog.auditing.pipeline import Keeping, KeptScans, kept_scans
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.log import remote
 from kafkalog.log.likeness import likeness
 from kafkalog.log.storage import open_tree
 from kept import CASE, LOG, SEGMENTS, segments
@@ -32,6 +33,7 @@ def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+    monkeypatch.setattr(remote, "_systems", {})  # of the servers of other tests
     return server
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kept
-from kafkalog.auditing.pipeline import kept_scans
+from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, audit, kept_scans
 from kafkalog.auditing.transactions import AuditOptions, Summary
 from kafkalog.log.chunk import Limits
 from kept import LOG, SEGMENTS, audited, broker, rows, segments
@@ -262,3 +262,19 @@ def test_small_segments_are_scanned_each_time(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1 << 18)
     assert Summary.of(audited(root, tmp_path / "second", tmp_path / "first")).verdict()[-1] != ")"
     assert not list((tmp_path / "second").iterdir())
+
+
+def test_what_a_lost_attempt_kept_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that is tried again, wherever, finds in the audit's own folder what was scanned before."""
+    root, own = broker(tmp_path), tmp_path / "own"
+    own.mkdir()
+    scans = KeptScans(Keeping(LocalFolder(str(own))), begun_ms=1)
+    first = audit([root], kept=scans)
+    assert (first.reused.scanned, first.reused.resumed) == (16, 0)
+    next(own.iterdir()).write_bytes(b"half")
+
+    monkeypatch.setattr(kept_scans.KeptScans, "_kept", lambda _: {})  # an attempt knows what was there at the start
+    second = audit([root], kept=scans)
+    assert (second.reused.scanned, second.reused.resumed, second.reused.taken) == (3, SEGMENTS - 1, 0)
+    assert rows(second) == rows(first)
+    assert len(list(own.iterdir())) == SEGMENTS

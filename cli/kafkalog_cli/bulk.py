@@ -182,7 +182,7 @@ def _run(session: Any, paths: Sequence[str], name: str, params: dict[str, Any], 
             kept=output.kept(earlier, hashed=params["hashed"]),
             fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
         )  # fmt: skip
-        if resumed := found.summary.reused.resumed:
+        if output.resumed and (resumed := found.summary.reused.resumed):
             say(f"{resumed:,} of {found.summary.reused.segments:,} segments were scanned by the earlier run")
         for line in found.summary.unreadable:
             say(f"error: {line}")

@@ -19,6 +19,10 @@ class _OnDisk:
 
     folder: LocalFolder
 
+    @property
+    def path(self) -> str:
+        return self.folder.path
+
     def put(self, name: str, data: bytes) -> None:
         """Write a file."""
         with _in_words():
@@ -34,18 +38,18 @@ class _OnDisk:
 class _InStore:
     """A folder in an object store, where an object appears when it is whole."""
 
-    uri: str
+    path: str
 
     def put(self, name: str, data: bytes) -> None:
         """Write an object."""
         with _in_words():
-            filesystem, path = filesystem_of(self.uri)
-            with filesystem.open_output_stream(f"{path}/{name}") as stream:
+            filesystem, folder = filesystem_of(self.path)
+            with filesystem.open_output_stream(f"{folder}/{name}") as stream:
                 stream.write(data)
 
     def take_over(self, path: str, name: str, data: bytes) -> None:
         """Write an object that another folder has; one that is here already stays."""
-        if path != f"{self.uri}/{name}":
+        if path != f"{self.path}/{name}":
             self.put(name, data)
 
 

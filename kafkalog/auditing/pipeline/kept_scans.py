@@ -57,6 +57,10 @@ _LEAST: Final = 1 << 20
 class ScanFolder(Protocol):
     """A folder of kept scans; it goes to tasks."""
 
+    @property
+    def path(self) -> str:
+        """Return its path or URI."""
+
     def put(self, name: str, data: bytes) -> None:
         """Write a file that appears under its name when it is whole."""
 
@@ -127,10 +131,18 @@ class Keeping:
     def taken(self, place: SegmentPlace, sha256: str | None = None) -> PlaceScan | None:
         """Take a segment's scan where one is kept and the segment is still the same; else None."""
         known = place.known
-        if known is None or known.candidate is None or (self.hashed and sha256 is None):
+        if known is None or (self.hashed and sha256 is None):
             return None
+        mine = None if self.folder is None else f"{self.folder.path}/{known.key}{_SUFFIX}"
+        for path in (known.candidate, mine):  # the latter of an attempt at this task that was lost
+            found = None if path is None else self._taken(place, known, path, sha256)
+            if found is not None:
+                return found
+        return None
+
+    def _taken(self, place: SegmentPlace, known: Known, path: str, sha256: str | None) -> PlaceScan | None:
         try:
-            data = _content(known.candidate, place.segment)
+            data = _content(path, place.segment)
             about = kept_about(data)
             if about.key != known.key or (self.hashed and about.sha256 != sha256):
                 return None
@@ -147,7 +159,7 @@ class Keeping:
             return None
         scan.segment = place.segment
         if self.folder is not None:
-            self.folder.take_over(known.candidate, _name(about), data)
+            self.folder.take_over(path, f"{known.key}{_SUFFIX}", data)
         return PlaceScan(scan, about.scanned_ms, sha256)
 
     def _keep(self, place: SegmentPlace, found: PlaceScan) -> None:
@@ -165,11 +177,7 @@ class Keeping:
                 time.time_ns() // 1_000_000, known.file.inode, scan.last_position, first, last, known.key, now.etag,
                 found.sha256 or "",
             )  # fmt: skip
-            self.folder.put(_name(about), kept_bytes(about, found.messages()))
-
-
-def _name(about: KeptAbout) -> str:
-    return f"{about.key}-{about.first_sum:08x}{about.last_sum:08x}{_SUFFIX}"
+            self.folder.put(f"{known.key}{_SUFFIX}", kept_bytes(about, found.messages()))
 
 
 def _content(path: str, segment: Segment) -> bytes:
