@@ -193,6 +193,8 @@ class Coordinator:
     def _listing(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
         """Return the partitions that decisions list, in order, where each one's begin, and the Prepare records."""
         states = self.states
+        if len(states) >= _MANY:
+            give_back()
         prepared = np.flatnonzero(np.isin(states.state, _PREPARE))
         order = np.lexsort((states.last_update_timestamp[prepared], states.producer_id[prepared]))
         prepared = prepared[order]
