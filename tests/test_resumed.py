@@ -5,6 +5,9 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,6 +69,39 @@ def test_the_same_command_goes_on(form: str, tmp_path: Path, monkeypatch: pytest
     assert json.loads((out / "verdict.json").read_text())["segments"] | {"scanned": 0, "resumed": 0} == {
         "segments": 16, "scanned": 0, "resumed": 0, "taken": 0, "oldest_scan_ms": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_run_that_was_killed_is_gone_on_with(jobs: str, tmp_path: Path) -> None:
+    """By nobody asked, in the middle of a scan: also where processes scan."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    arguments = ["txn-audit", str(root), "--jobs", jobs, "-o", str(out)]
+    code = f"""
+import os, signal, sys
+from kafkalog.auditing.pipeline import kept_scans
+real, seen = kept_scans.scan_segment, []
+def scanned(place, segment, limits):
+    seen.extend([1] if segment.size else [])
+    if len(seen) == {SEGMENTS // 2}:
+        os.killpg(0, signal.SIGKILL)
+    return real(place, segment, limits)
+kept_scans.scan_segment = scanned
+sys.argv = ["kafkalog", *{arguments!r}]
+from kafkalog_cli.start import main
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, timeout=60, start_new_session=True
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    scans = len(list((out / "_work" / "scans").glob("*.scan")))
+    assert scans >= SEGMENTS // 2 - 1
+
+    again = kafkalog(*arguments)
+    assert again.status == 0
+    assert f"{scans} of 16 segments were scanned by the earlier run" in again.err
+    assert kafkalog("txn-audit", root, "-o", tmp_path / "whole").out == again.out
+    assert tables(out) == tables(tmp_path / "whole")
 
 
 def test_what_was_half_written_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

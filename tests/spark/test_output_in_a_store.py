@@ -63,10 +63,11 @@ def test_tables_are_written_to_a_store(needs_spark: None, store: ObjectStore, tm
         tables = json.loads(stream.read())["tables"]
     listed = {file["file"]: file["size_bytes"] for some in tables.values() for file in some}
     assert listed == {name: size for name, size in files.items() if name.endswith(".parquet")}
-    others = {
-        name for name in set(files) - set(listed) if not name.startswith("_work/scans/")
-    }  # kept for the next audit
-    assert others == {"_SUCCESS", "manifest.json", "provenance.json", "verdict.json"}
+    scans = {name for name in files if name.startswith("_work/scans/") and name.endswith(".scan")}
+    assert len(scans) == sum(path.stat().st_size > 0 for path in Path(HANGING).rglob("*.log"))
+    assert set(files) - set(listed) - scans == {
+        "_SUCCESS", "_work/begun.json", "manifest.json", "provenance.json", "verdict.json"
+    }  # fmt: skip
     found = audit([HANGING])
     for table in tables:
         rows = pq.read_table(table, filesystem=there).to_pylist()

@@ -5,6 +5,7 @@ It answers: what is in this log, where is it damaged, which offsets are missing 
 
 from __future__ import annotations
 
+from kafkalog.auditing.partition.damaged_bytes import DamagedExtents
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.findings import file_of, located, log_findings, offset_range
 from kafkalog.auditing.partition.joined import join
@@ -31,6 +32,7 @@ from kafkalog.auditing.partition.steady import moving_finding, steady_findings, 
 __all__ = [
     "MESSAGE_ROWS",
     "SCAN_VERSION",
+    "DamagedExtents",
     "KeptAbout",
     "LostOffsets",
     "PartitionAudit",

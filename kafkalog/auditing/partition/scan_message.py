@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
+from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
 from kafkalog.log.logdir import Segment
@@ -135,7 +136,7 @@ def read_scan(data: bytes) -> SegmentScan:
     epochs = [(row["epoch"], row["first_offset"]) for row in message.columns("leader_epochs")]
     markers = [(row["offset"], row["position"], row["size"]) for row in message.columns("unreadable_markers")]
     *numbers, cleaned = counts
-    damaged = [DamagedBytes(path, *row) for row in message.rows("damaged")]
+    damaged = DamagedExtents.of([DamagedBytes(path, *row) for row in message.rows("damaged")])
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
     states = {name: [column] for name, column in _unpacked(message.packed("state_records"))}
     states |= {name: [column] for name, column in _unpacked(message.packed("listed_partitions"))}

@@ -80,7 +80,7 @@ class LogSummary:
             directory.topic_id, partition.log_start_offset, partition.log_end_offset,
             directory.checkpoints.get("high_watermark"), partition.last_stable_offset, len(directory.segments),
             directory.size, partition.batches, partition.records, partition.control_records, log.verdicts.counts(),
-            0 if first is None else first.number, Counter(gap.kind for gap in partition.gaps),
+            0 if first is None else first.number, partition.gaps.counts(),
             serious, log.unidentified, log.judged.spoken_for,
             blocker,
         )  # fmt: skip
