@@ -50,7 +50,7 @@ def segment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """Write a small file that takes gigabytes if it is kept as objects."""
     path = tmp_path_factory.mktemp("bomb") / f"{0:020}.log"
     path.write_bytes(SEGMENTS[request.param]())
-    assert path.stat().st_size < 100_000
+    assert path.stat().st_size < 200_000
     return path
 
 
@@ -60,7 +60,7 @@ def _peak(form: str, path: Path) -> int:
     command = [*PROGRAM, "dump", "--format", form, *options, str(path)]
     ended = subprocess.run([sys.executable, "-c", RUN, *command], capture_output=True, timeout=300, check=True)
     status, peak = map(int, ended.stdout.split())
-    assert status == 0, ended.stderr.decode()
+    assert status in (0, 1), ended.stderr.decode()  # 1: more than all of a file's batches may decompress to
     return peak
 
 
