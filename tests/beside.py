@@ -31,7 +31,7 @@ def of_partition(directory: PartitionDirectory) -> tuple[PartitionAudit, list[Fi
     found = [finding for side in sides for finding in side.finish()]
     audit = read_log(directory, ()).partition
     found += [finding for finding in audit.findings if not finding.file.endswith(".log")]
-    return audit, [*found, *compare_partition(audit, sides)]
+    return audit, [*found, *compare_partition(audit, [side.rebuilt for side in sides])]
 
 
 def told(*roots: Path) -> list[Finding]:

@@ -22,6 +22,6 @@ def test_a_batch_over_the_limit_is_no_damage(tmp_path: Path) -> None:
     [log] = audit([folder], AuditOptions(limits)).clusters[0].logs
     [facts] = verify([folder], VerifyOptions(limits)).files
 
-    assert (log.partition.damaged, log.partition.gaps) == ((), ())
+    assert (len(log.partition.damaged), len(log.partition.gaps)) == (0, 0)
     assert (facts.good, facts.damaged, facts.batches) == (len(data), 0, 3)
     assert "batch-over-limit" in {finding.code for finding in log.findings}

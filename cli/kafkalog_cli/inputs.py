@@ -51,9 +51,8 @@ def chunks_of(
     room: int | None = None,
 ) -> Iterator[Chunk]:
     """Read a segment, or standard input as one; `before_waiting` is called when that has no more bytes for now.
-    A chunk has at most `room` batches.
 
-    Raises UnreadableError if it cannot be a segment.
+    A chunk has at most `room` batches. Raises UnreadableError if it cannot be a segment.
     """
     if file != STDIN:
         yield from kafkalog.segment_chunks(file, limits=limits, max_bytes=max_bytes, room=room)

@@ -16,11 +16,11 @@ from typing import BinaryIO, Final
 from kafkalog.escape import escape
 from kafkalog.log.names import is_remote, local_path, unpacked_places
 from kafkalog.log.watch import watch
+from kafkalog.provenance import PROVENANCE, refusal
 from kafkalog_cli.exit import OutputError, PipeClosedError
 
-__all__ = ["PROVENANCE", "STDOUT", "Target", "is_terminal", "say", "say_official", "write_provenance"]
+__all__ = ["STDOUT", "Target", "is_terminal", "say", "say_official", "write_provenance"]
 
-PROVENANCE: Final = "provenance.json"  # in every directory that kafkalog writes
 FOLDERS: Final = ("ndjson", "arrow", "parquet")  # formats with a file for each table, in a directory
 
 
@@ -97,13 +97,15 @@ class Target:
     """What ``-o`` names, `path`, None for standard output; what is there is replaced as the two options say.
 
     A file is replaced unless `no_clobber`, a directory only with `overwrite`, and only one that kafkalog wrote.
-    `csv_safe` says that a spreadsheet will open it.
+    `csv_safe` says that a spreadsheet will open it. `remote` is the URI of a place in an object store, where only Spark
+    writes.
     """
 
     path: Path | None = None
     overwrite: bool = False
     no_clobber: bool = False
     csv_safe: bool = False
+    remote: str | None = None
 
     @property
     def on_terminal(self) -> bool:
@@ -165,13 +167,11 @@ class Target:
         """
         assert self.path is not None
         output, target = self.path, self.path.absolute()
-        self._refuse(output)
+        self.refuse(inputs)
         if target.exists():
-            if not self.overwrite:
-                raise OutputError(f"{output}: exists already; --overwrite replaces it")
-            if not _is_ours(target):
-                raise OutputError(f"{output}: exists already, and kafkalog did not write it: it is not replaced")
-        refuse_evidence(output, _places(inputs))
+            there = target / PROVENANCE
+            if said := refusal(str(output), overwrite=self.overwrite, provenance=there.read_bytes):
+                raise OutputError(said)
         temporary, old = temporary_name(target), temporary_name(target)
         try:
             temporary.mkdir(0o700)
@@ -190,7 +190,15 @@ class Target:
             for left in (temporary, old):
                 shutil.rmtree(left, ignore_errors=True)
 
+    def refuse(self, inputs: Sequence[str]) -> None:
+        """Raise OutputError where nothing may be written: in one of the inputs, or over what is there."""
+        assert self.path is not None
+        self._refuse(self.path)
+        refuse_evidence(self.path, _places(inputs))
+
     def _refuse(self, output: Path) -> None:
+        if self.remote is not None:
+            raise OutputError(f"{self.remote}: only txn-audit --engine spark writes to object stores")
         if self.no_clobber and os.path.lexists(output):
             raise OutputError(f"{output}: exists already (--no-clobber)")
         for archive in (root.removesuffix("!") for root in unpacked_places()):
@@ -214,14 +222,3 @@ def write_provenance(folder: Path) -> None:
 
     about = {"kafkalog": VERSION, "schema_version": SCHEMA_VERSION, "arguments": sys.argv[1:]}
     (folder / PROVENANCE).write_text(json.dumps(about, indent=1) + "\n")
-
-
-def _is_ours(folder: Path) -> bool:
-    """Say whether kafkalog wrote a directory: it leaves its version in each."""
-    import json
-
-    try:
-        about = json.loads((folder / PROVENANCE).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(about, dict) and "kafkalog" in about

@@ -9,16 +9,15 @@ from __future__ import annotations
 from array import array
 from typing import Final, NamedTuple
 
-from kafkalog.findings import Finding
 from kafkalog.format import batch_headers, candidates, kernel
 from kafkalog.format.batch_start import SIZE_UP_TO_MAGIC
 from kafkalog.format.layout import RECORD_BATCH
-from kafkalog.log.chunk import Chunk, Resumed
+from kafkalog.log.chunk import Chunk, Crowd, Resumed
 from kafkalog.log.cursor import Cursor
 from kafkalog.log.ends import declared_size, end_is_believed, end_of_file, next_offset, next_whole
 from kafkalog.log.window import WINDOW
 
-__all__ = ["Gathered", "crowded", "crowded_finding", "gather"]
+__all__ = ["Gathered", "crowded", "gather", "pass_over"]
 
 _ENDLESS: Final = 1 << 62
 _NO_SUMS: Final = array("Q", [0])
@@ -42,6 +41,9 @@ def gather(cursor: Cursor) -> Gathered:
     if cursor.source.size is not None:
         room = cursor.source.size - window.position
     state, found = array("q", [0, -1, 1, 0]), array("q", [0, 0, 0])
+    crowd = Crowd(chunk.file)
+    positions, lengths, proved = crowd.positions, crowd.lengths, crowd.proved
+    expected, after = crowd.expected, crowd.after
     while True:
         start, stop = window.start, cursor.reach()
         more, at, why = batch_headers.read(
@@ -50,7 +52,7 @@ def gather(cursor: Cursor) -> Gathered:
         if more > rows:
             window.start, heads.count = at, more
             cursor.legacy = heads.cell(kernel.MAGIC, more - 1) < 2 or heads.cell(kernel.MAGIC, rows) < 2
-            chunk.findings += order.broken(cursor.source.name, heads, rows)
+            chunk.examined += order.broken(cursor.source.name, heads, rows)
             rows = more
             if why == batch_headers.END and stop < window.stop:
                 continue
@@ -64,22 +66,25 @@ def gather(cursor: Cursor) -> Gathered:
         ):  # fmt: skip
             break
         cursor.damages += 1
-        position, expected = window.position + here, None if found[2] == kernel.NONE else found[2]
-        chunk.findings.append(crowded_finding(cursor, position, found[0] - here))
-        chunk.resumed.append(Resumed(window.position + found[0], bool(found[1]), expected))
+        positions.append(window.position + here)
+        lengths.append(found[0] - here)
+        proved.append(found[1])
+        expected.append(found[2])
+        after.append(len(chunk.examined))
         window.start = found[0]
+    if positions:
+        chunk.crowd = crowd
     return Gathered(chunk, why, start, stop)
 
 
-def crowded_finding(cursor: Cursor, position: int, size: int) -> Finding:
-    """Report bytes that belong to no batch, in a file with much damage."""
-    return cursor.finding(
-        "bytes-unreadable",
-        f"{size} bytes that are no batch; the file has so many damaged places that this one was not examined closely",
-        position=position,
-        length=size,
-        needed="a batch",
-    )
+def pass_over(chunk: Chunk, position: int, resumed: Resumed) -> None:
+    """Make a place the one that a chunk passes over."""
+    chunk.crowd = crowd = Crowd(chunk.file)
+    crowd.positions.append(position)
+    crowd.lengths.append(resumed.position - position)
+    crowd.proved.append(resumed.is_proved)
+    crowd.expected.append(kernel.NONE if resumed.expected is None else resumed.expected)
+    crowd.after.append(0)
 
 
 def crowded(cursor: Cursor, here: int) -> Resumed:

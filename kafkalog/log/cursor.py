@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 from kafkalog.findings import Finding, Where
 from kafkalog.format import kernel
 from kafkalog.format.batch import CellTable
-from kafkalog.format.batch_start import magic_of, smallest_size
+from kafkalog.format.batch_start import LOG_OVERHEAD, SIZE_UP_TO_MAGIC, magic_of, smallest_size
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.files import Source
 from kafkalog.log.order import BatchOrder
@@ -79,9 +79,11 @@ class Cursor:
         cause the same bytes to be read again and again.
         """
         window = self.window
-        size = window.next_size()
-        if size <= _DOUBTED:
-            return min(window.stop, window.start + _DOUBTED)
+        start, stop = window.start, window.stop
+        # As `next_size`, which costs as much as all else for a place of many.
+        size = int.from_bytes(window.buffer[start + 8 : start + 12], "big", signed=True) + LOG_OVERHEAD
+        if size <= _DOUBTED or start + SIZE_UP_TO_MAGIC > stop:
+            return min(stop, start + _DOUBTED)
         is_old = magic_of(window.buffer, window.start) < 2
         holds = self.resync.holds_message if is_old else self.resync.holds
         return window.stop if self.next_fits() and holds(window.here, size) else window.start
@@ -100,7 +102,7 @@ class Cursor:
 
     def ordered(self, chunk: Chunk) -> Chunk:
         """Compare the chunk's batches with those before."""
-        chunk.findings += self.order.broken(self.source.name, self.heads)
+        chunk.examined += self.order.broken(self.source.name, self.heads)
         return chunk
 
     def finding(self, code: str, message: str, **where: Unpack[Where]) -> Finding:

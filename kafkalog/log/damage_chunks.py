@@ -10,7 +10,7 @@ from kafkalog.format import batch_headers, checksums, kernel
 from kafkalog.format.batch_start import MAGIC_AT, checked_from, magic_of, set_magic, set_size, smallest_size
 from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.log.chunk import Chunk
-from kafkalog.log.crowd import crowded_finding
+from kafkalog.log.crowd import pass_over
 from kafkalog.log.cursor import Cursor
 from kafkalog.log.damage import Damage, Wrong, decide
 from kafkalog.log.window import WINDOW
@@ -23,7 +23,8 @@ def next_damage(cursor: Cursor) -> Chunk:
     damage = decide(cursor)
     cursor.heads.count = 0
     chunk = _CHUNKS[damage.wrong](damage, cursor)
-    chunk.resumed.append(damage.resumed)
+    if chunk.crowd is None:
+        chunk.resumed.append(damage.resumed)
     return chunk
 
 
@@ -46,7 +47,7 @@ def _with_magic(damage: Damage, cursor: Cursor, chunk: Chunk) -> Chunk:
     if magic > 2:
         cursor.heads.set(kernel.MAGIC, 0, magic)
     offset = cursor.heads.cell(kernel.BASE_OFFSET, 0)
-    chunk.findings.append(
+    chunk.examined.append(
         cursor.finding(
             "magic-wrong",
             f"the batch at offset {offset} has magic {magic}, but its CRC matches as that of a magic 2 batch",
@@ -66,7 +67,7 @@ def _over_limit(damage: Damage, cursor: Cursor) -> Chunk:
     cursor.heads.set(kernel.VALID, 0, 1)
     chunk = cursor.ordered(cursor.chunk())
     limit = cursor.limits.max_batch_bytes
-    chunk.findings.append(
+    chunk.examined.append(
         cursor.finding(
             "batch-over-limit",
             f"the batch has {damage.size} bytes, more than --max-batch-bytes {limit}: its records were not read",
@@ -86,7 +87,7 @@ def _wrong_length(damage: Damage, cursor: Cursor) -> Chunk:
     set_size(data, damage.size)
     _take(cursor, data, damage.position)
     chunk = cursor.ordered(cursor.chunk(data, damage.position))
-    chunk.findings.append(_length_finding(damage, cursor, None))
+    chunk.examined.append(_length_finding(damage, cursor, None))
     return chunk
 
 
@@ -94,7 +95,7 @@ def _wrong_extent(damage: Damage, cursor: Cursor) -> Chunk:
     """A batch whose bytes are lost up to the next whole batch."""
     _header_row(damage, cursor)
     chunk = cursor.chunk()
-    chunk.findings.append(_length_finding(damage, cursor, damage.size))
+    chunk.examined.append(_length_finding(damage, cursor, damage.size))
     return chunk
 
 
@@ -125,7 +126,7 @@ def _mismatch(damage: Damage, cursor: Cursor) -> Chunk:
     stored = cursor.heads.cell(kernel.CRC, 0)
     computed = _checksum(cursor, here + checked_from(magic_of(damage.head)), here + size, is_old=is_old)
     offset = cursor.heads.cell(kernel.LAST_OFFSET, 0)
-    chunk.findings.append(
+    chunk.examined.append(
         cursor.finding(
             "crc-mismatch",
             f"the CRC of the batch that ends at offset {offset} does not match: stored {stored:#010x},"
@@ -161,7 +162,7 @@ def _torn(damage: Damage, cursor: Cursor) -> Chunk:
         return chunk
     last = cursor.order.last_offset
     after = "" if last is None else f" after offset {last}"
-    chunk.findings.append(
+    chunk.examined.append(
         cursor.finding(
             "batch-truncated",
             f"the file ends inside a batch{after}: the batch needs {damage.declared} bytes, {damage.size} are there",
@@ -176,7 +177,7 @@ def _torn(damage: Damage, cursor: Cursor) -> Chunk:
 
 def _preallocated(damage: Damage, cursor: Cursor) -> Chunk:
     chunk, zeros = cursor.chunk(), damage.size
-    chunk.findings.append(
+    chunk.examined.append(
         cursor.finding(
             "tail-preallocated",
             f"the file ends in {zeros} zero bytes",
@@ -195,7 +196,7 @@ def _no_batch(damage: Damage, cursor: Cursor) -> Chunk:
     before = damage.before
     where = "at the end of the file" if before is None else f"before the batch that ends at offset {before}"
     chunk = cursor.chunk()
-    chunk.findings.append(
+    chunk.examined.append(
         cursor.finding(
             "bytes-zero" if is_zero else "bytes-unreadable",
             f"{damage.size} {what}, {where}",
@@ -211,7 +212,7 @@ def _no_batch(damage: Damage, cursor: Cursor) -> Chunk:
 def _crowded(damage: Damage, cursor: Cursor) -> Chunk:
     """Bytes that belong to no batch, in a file with much damage."""
     chunk = cursor.chunk()
-    chunk.findings.append(crowded_finding(cursor, damage.position, damage.size))
+    pass_over(chunk, damage.position, damage.resumed)
     return chunk
 
 

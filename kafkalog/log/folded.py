@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kafkalog.findings import Bytes, Finding
+from kafkalog.log.chunk import CROWDED, Chunk, Crowd
 
 __all__ = ["MOST", "Extents", "FileFindings", "is_extent"]
 
@@ -31,6 +32,11 @@ class Extents:
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return zip(self.positions, self.lengths, strict=True)
+
+    def extend(self, crowd: Crowd) -> None:
+        """Take in the places of a crowd."""
+        self.positions.extend(crowd.positions)
+        self.lengths.extend(crowd.lengths)
 
     def add(self, finding: Finding) -> None:
         """Take in the next finding."""
@@ -74,6 +80,14 @@ class FileFindings:
             if len(extents) > MOST:
                 return
         self._kept.append(finding)
+
+    def of_chunk(self, chunk: Chunk) -> list[Finding]:
+        """Return the findings of a chunk to add: without those of its crowd where the places are only counted."""
+        extents = self._extents.get(CROWDED)
+        if chunk.crowd is None or extents is None or len(extents) <= MOST:
+            return chunk.findings
+        extents.extend(chunk.crowd)
+        return chunk.examined
 
     def all(self) -> list[Finding]:
         """Return all findings in order; the one that counts many is where the first of them was."""

@@ -107,7 +107,7 @@ def _copy(source: Source, stretch: Stretch, write: Callable[[memoryview], object
     """Read a stretch again and write it; raise if it no longer has the batches that it had when it was graded."""
     batches = 0
     for chunk in scan_source(_Part(source, stretch.position, stretch.size), limits=limits):
-        if chunk.resumed or 0 in chunk.heads.column(kernel.VALID):
+        if chunk.goes_on_at is not None or 0 in chunk.heads.column(kernel.VALID):
             break
         batches += chunk.heads.count
         if chunk.heads.count:

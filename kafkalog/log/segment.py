@@ -37,7 +37,7 @@ def scan(
         for chunk in scan_source(source, limits=limits, base_offset=base_offset):
             if records:
                 for block in chunk.records():
-                    chunk.findings += block.findings
+                    chunk.examined += block.findings
             yield chunk
     finally:
         source.close()
@@ -69,7 +69,7 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
 
             chunk, why, start, stop = gather(cursor)
             rows = heads.count
-            if rows or chunk.findings:
+            if rows or chunk.examined or chunk.crowd is not None:
                 yield chunk
         else:
             start, stop = window.start, window.stop
@@ -95,8 +95,8 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
 
             chunk = next_damage(cursor)
             yield chunk
-            if chunk.resumed:
-                window.go_to(chunk.resumed[-1].position)
+            if (ahead := chunk.goes_on_at) is not None:
+                window.go_to(ahead)
             if window.here <= before:  # the file shrank meanwhile: go on after what was read
                 window.go_to(window.position + window.stop)
                 if window.here <= before:
@@ -109,19 +109,19 @@ def _closing(cursor: Cursor) -> Iterator[Chunk]:
     cursor.heads.count = 0
     chunk = cursor.chunk()
     if gaps := cursor.order.gaps(cursor.source.name):
-        chunk.findings.append(gaps)
+        chunk.examined.append(gaps)
     if cursor.passed_over:
-        chunk.findings.append(
+        chunk.examined.append(
             cursor.finding(
                 "search-over-budget",
                 f"{cursor.passed_over} headers of large batches in damaged bytes were not examined: there are too many",
                 found=cursor.passed_over,
             )
         )
-    chunk.findings += cursor.expansion.findings(cursor.source.name)
+    chunk.examined += cursor.expansion.findings(cursor.source.name)
     if changes := cursor.source.changes():
-        chunk.findings.append(cursor.finding("file-changed", f"the file {changes}"))
-    if chunk.findings:
+        chunk.examined.append(cursor.finding("file-changed", f"the file {changes}"))
+    if chunk.examined:
         yield chunk
 
 

@@ -117,8 +117,9 @@ def _pieces_of(chunks: Iterator[Chunk], report: Callable[[Finding], object], all
     top = max(allowed.lowest - 1, -(2**63))
     for chunk in chunks:
         found = []
-        resumed |= {place.position: place for place in chunk.resumed}
-        unfit = next((finding.code for finding in chunk.findings if _is_unfit(finding)), "")
+        places = chunk.resumed if chunk.crowd is None else [*chunk.resumed, *chunk.crowd.resumed()]
+        resumed |= {place.position: place for place in places}
+        unfit = next((finding.code for finding in chunk.examined if _is_unfit(finding)), "")
         for piece in _pieces(chunk, unfit, allowed, top):
             piece.resumed = resumed.pop(piece.position, None)
             top = max(top, piece.last) if not piece.against else top

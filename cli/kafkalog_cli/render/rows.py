@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Final, Protocol
 from kafkalog.log.blocks import Block, Rows
 from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog_cli.render.block_lines import BlockLines
-from kafkalog_cli.render.cells import as_csv, as_json
+from kafkalog_cli.render.cells import JsonRows, as_csv, as_json
 from kafkalog_cli.render.escaped_csv import EscapedCsv
 from kafkalog_cli.render.row_templates import RowTemplate, csv_template, json_template, ndjson_template
 
@@ -81,16 +81,18 @@ class NdjsonSink:
         self._columns = ChosenColumns(columns)
         self._lines = BlockLines(stream)
         self._templates = _Templates()
+        self._rows: dict[str, JsonRows] = {}
 
     def names(self, table: Table) -> Sequence[str]:
         return self._columns.names_of(table)
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
-        kept = self._columns.of(table)
-        if not kept:  # none of the requested columns
-            return
-        head, names = {"table": table.name, "schema_version": SCHEMA_VERSION}, table.names
-        self._lines.write(as_json({**head, **{names[i]: row[i] for i in kept}}).encode() + b"\n")
+        text = self._rows.get(table.name)
+        if text is None:
+            head = {"table": table.name, "schema_version": SCHEMA_VERSION}
+            text = self._rows[table.name] = JsonRows(table.names, self._columns.of(table), head)
+        if self._columns.of(table):  # else none of the requested columns
+            self._lines.write(text(row).encode() + b"\n")
 
     def block(self, rows: Rows) -> None:
         if rows.block.columns:
@@ -133,6 +135,7 @@ class JsonSink:
         self._lists: dict[str, _JsonList] = {}
         self._begun = ""
         self._expected = list(expected)
+        self._rows: dict[str, JsonRows] = {}
         self._is_started = False
 
     def head(self, cells: Mapping[str, Any]) -> None:
@@ -167,9 +170,10 @@ class JsonSink:
         return self._columns.names_of(table)
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
-        names = table.names
-        text = as_json({names[i]: row[i] for i in self._columns.of(table)})
-        self._list_of(table.name).row(text.encode())
+        text = self._rows.get(table.name)
+        if text is None:
+            text = self._rows[table.name] = JsonRows(table.names, self._columns.of(table))
+        self._list_of(table.name).row(text(row).encode())
 
     def block(self, rows: Rows) -> None:
         self._list_of(rows.block.table.name).block(rows)

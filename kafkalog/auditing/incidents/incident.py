@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 from kafkalog.findings import Severity
 from kafkalog.tables.incidents import INCIDENTS
 
-__all__ = ["LISTED", "Consumers", "Event", "Incident", "Kept", "More", "Since", "Step", "listed"]
+__all__ = ["LISTED", "SHOWN", "Consumers", "Event", "Incident", "Kept", "More", "Since", "Step", "listed", "listed_of"]
 
 LISTED: Final = 100  # partitions, ids and events; a row is bounded, whatever happened
+SHOWN: Final = 3  # things that a sentence names
 _FINDINGS: Final = 1000
 _TEXT: Final = 10_000  # characters of a title or a text: names come from files
 
@@ -142,11 +143,17 @@ class Incident:
         return listed(f"{topic}-{number}" for topic, number in sorted(self.partitions))
 
 
-def listed(names: Iterable[str], most: int = 3) -> str:
+def listed(names: Iterable[str], most: int = SHOWN) -> str:
     """Name some things, and count the others."""
     every = list(names)
-    shown = ", ".join(every[:most])
-    return shown if len(every) <= most else f"{shown} and {len(every) - most} more"
+    return listed_of(len(every), every[:most])
+
+
+def listed_of(count: int, names: Iterable[str]) -> str:
+    """Name the first of `count` things, and count the others."""
+    some = list(names)
+    shown = ", ".join(some)
+    return shown if count <= len(some) else f"{shown} and {count - len(some)} more"
 
 
 def _sentence(text: str) -> str:

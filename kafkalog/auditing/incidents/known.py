@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kafkalog.auditing.incidents.abort_decisions import AbortCrowd, AbortDecisions, Reason
+from kafkalog.auditing.incidents.lost_ranges import LostRanges
+from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import Metadata, leadership_rows
 from kafkalog.auditing.transactions import (
     NEWEST_ABORTED,
@@ -20,7 +23,6 @@ from kafkalog.auditing.transactions import (
     Crowd,
     LogSummary,
     coordinator_rows,
-    gap_rows,
     notable_rows,
     partition_row,
 )
@@ -60,8 +62,9 @@ class Known:
     `findings` are rows of that table; rows of ``partitions`` are in `logs` by their log, in `replicas` by partition;
     `transactions` are rows of ``notable`` by their log. Of the coordinator's records, `steps` are those of the ids that
     `transactions` and `findings` are about, `decisions` these ids' decisions by producer, state and partition, `aborts`
-    the decisions to abort that are shown, and `aborted` counts the others. `gaps` are rows of that table that are not
-    legal, `leadership` those of the partitions that a finding is about, and of the state topic's, oldest first.
+    the decisions to abort that are shown, and `aborted` counts the others. `gaps` are those that
+    are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state topic's,
+    oldest first.
     """
 
     cluster_id: str | None = None
@@ -72,7 +75,7 @@ class Known:
     decisions: dict[tuple[int, str, str], list[Row]] = field(default_factory=dict)
     aborts: list[tuple[Reason, Row, Row | None]] = field(default_factory=list)  # with what the new producer got
     aborted: dict[tuple[str, str | None], AbortCrowd] = field(default_factory=dict)
-    gaps: dict[Place, list[Row]] = field(default_factory=dict)
+    gaps: dict[Place, LostRanges] = field(default_factory=dict)
     leadership: dict[Place, list[Row]] = field(default_factory=dict)
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
     # Open transactions that are only counted, by the log, producer id and offset of the finding that is like theirs.
@@ -87,7 +90,6 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
     findings += finding_rows(cluster.findings)
     logs: list[tuple[Any, ...]] = []
     notable: list[tuple[Any, ...]] = []
-    gaps: list[tuple[Any, ...]] = []
     crowds: dict[tuple[str, int, int], Crowd] = {}
     for log in cluster.logs:
         shown, of_log, hidden = log.findings.shown()
@@ -95,18 +97,18 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
         crowds |= {(log.partition.directory.log, *of): crowd for of, crowd in of_log.items()}
         logs.append(partition_row(LogSummary.of(log)))
         notable += notable_rows(log, hidden)
-        gaps += filter(is_lost, gap_rows(log.partition))
     known = known_of_tables(
         cluster.cluster_id,
         findings,
         logs,
         notable,
-        gaps,
+        (),
         cluster.coordinator,
         cluster.metadata,
         cluster.nodes,
         cluster.now,
     )
+    _take_partitions(known, (log.partition for log in cluster.logs))
     known.crowds, known.ids = crowds, cluster.coordinator.states.ids
     return known
 
@@ -174,12 +176,12 @@ def place_of(log: str) -> Place:
 
 def known_of_files(
     cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
-    gaps: Iterable[tuple[Any, ...]],
+    partitions: Iterable[PartitionAudit],
 ) -> Known:  # fmt: skip
-    """Return what a verification knows: rows of its ``findings`` and ``logs``, and of ``gaps``."""
+    """Return what a verification knows: rows of its ``findings`` and ``logs``, and the gaps of its logs."""
     known = Known(cluster_id, _explained(findings))
     _take_logs(known, _named(LOGS, logs))
-    _take_gaps(known, filter(is_lost, gaps))
+    _take_partitions(known, partitions)
     return known
 
 
@@ -198,8 +200,25 @@ _KIND: Final = GAPS.names.index("kind")
 
 
 def _take_gaps(known: Known, gaps: Iterable[tuple[Any, ...]]) -> None:
-    for row in sorted(_named(GAPS, gaps), key=lambda row: (row["log"], row["first_offset"])):
-        known.gaps.setdefault((row["topic"], row["partition"]), []).append(row)
+    for gap in gaps:
+        log, topic, partition, first, last, cause = _OF_GAP(gap)
+        of_place = known.gaps.setdefault((topic, partition), LostRanges())
+        of_place.add(log, first, last, unreadable=cause == "unreadable-bytes")
+
+
+_OF_GAP: Final = itemgetter(
+    *map(GAPS.names.index, ("log", "topic", "partition", "first_offset", "last_offset", "cause"))
+)
+
+
+def _take_partitions(known: Known, partitions: Iterable[PartitionAudit]) -> None:
+    """Take the gaps of logs as the columns that they are."""
+    for partition in partitions:
+        directory, gaps = partition.directory, partition.gaps
+        lost = gaps.chosen(~gaps.of_kind("legal"))
+        if lost:
+            of_place = known.gaps.setdefault((directory.topic, directory.partition), LostRanges())
+            of_place.extend(directory.log, lost.first, lost.last, lost.of_cause("unreadable-bytes"))
 
 
 def needed(finding: tuple[Any, ...]) -> bool:

@@ -11,9 +11,19 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import Final
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Kept, Step, listed
+from kafkalog.auditing.incidents.incident import (
+    SHOWN,
+    Consumers,
+    Event,
+    Incident,
+    Kept,
+    Step,
+    listed,
+    listed_of,
+)
 from kafkalog.auditing.incidents.kinds import KIND_OF
 from kafkalog.auditing.incidents.known import Known, Place, Row
+from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.opened import Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
@@ -55,7 +65,7 @@ class _Loss:
     certainty: str
     findings: list[Row] = field(default_factory=list)
     hanging: list[Open] = field(default_factory=list)
-    ranges: list[tuple[int, int]] = field(default_factory=list)
+    ranges: Ranges = field(default_factory=lambda: Ranges.of(()))
 
     @property
     def name(self) -> str:
@@ -102,8 +112,8 @@ def _cause(known: Known, row: Row) -> str:
     """Return the cause of a finding; a segment that is cut short before another one leaves a gap."""
     if row["code"] in _UNREADABLE:
         return KIND_OF[row["code"]].cause
-    gaps = (gap for gap in known.gaps.get((row["topic"], row["partition"]), ()) if gap["log"] == row["log"])
-    if row["code"] not in _CUT or any(gap["first_offset"] == row["offset"] for gap in gaps):
+    gaps = known.gaps.get((row["topic"], row["partition"]))
+    if row["code"] not in _CUT or (gaps is not None and gaps.begins_at(row["log"], row["offset"])):
         return "missing-offsets"
     return "log-cut-short"
 
@@ -121,20 +131,18 @@ def _join_foreign(some: list[_Loss]) -> None:
         del some[1:]
 
 
-def _ranges(known: Known, place: Place, loss: _Loss) -> list[tuple[int, int]]:
-    """Return the offsets that are missing or unreadable, in order; empty where no file shows them."""
+def _ranges(known: Known, place: Place, loss: _Loss) -> Ranges:
+    """Return the offsets that are missing or unreadable; none where no file shows them."""
+    unreadable = known.gaps[place].unreadable() if loss.unreadable and place in known.gaps else Ranges.of(())
     found: set[tuple[int, int]] = set()
-    if loss.unreadable:
-        gaps = (row for row in known.gaps.get(place, ()) if row["cause"] == "unreadable-bytes")
-        found |= {(row["first_offset"], row["last_offset"]) for row in gaps}
     for row in loss.findings:
         if row["code"] in ("offset-gap-lost", "offset-gap-unexplained"):
             found.add((row["offset"], row["last_offset"]))
         elif row["code"] in _CUT and (missing := _missing(row)) is not None:
             found.add(missing)
-        elif row["code"] == "crc-mismatch" and not found and row["offset"] is not None:
+        elif row["code"] == "crc-mismatch" and not found and not unreadable and row["offset"] is not None:
             found.add((row["offset"], row["offset"]))
-    return sorted(found)
+    return unreadable.with_ranges(Ranges.of(found))
 
 
 def _missing(row: Row) -> tuple[int, int] | None:
@@ -169,7 +177,7 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     findings = [row for loss in together for row in loss.findings]
     hanging = [one for loss in together for one in loss.hanging]
     kind = "records-unreadable" if first.unreadable else "records-lost"
-    key = (first.place, first.ranges[0][0] if first.ranges else None) if len(together) == 1 else (first.certainty,)
+    key = (first.place, first.ranges.first if first.ranges else None) if len(together) == 1 else (first.certainty,)
     every = [*findings, *(one.finding for one in hanging)]
     incident = Incident(kind, first.cause, key, severity_of(every), known.cluster_id, first.certainty)
     incident.findings = [row["id"] for row in every]
@@ -189,11 +197,11 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
 
 def _fill(known: Known, incident: Incident, together: Sequence[_Loss]) -> None:
     incident.first_offset = incident.last_offset = incident.records = None
-    ranges = [one for loss in together for one in loss.ranges]
+    ranges = [loss.ranges for loss in together if loss.ranges]
     if ranges:
-        incident.records = sum(last - first + 1 for first, last in ranges)
+        incident.records = sum(of_loss.offsets for of_loss in ranges)
         if len(together) == 1:
-            incident.first_offset, incident.last_offset = ranges[0][0], max(last for _, last in ranges)
+            incident.first_offset, incident.last_offset = ranges[0].first, ranges[0].last
     elif len(together) == 1:
         known_offsets = [row["offset"] for row in together[0].findings if row["code"] not in _OF_NO_OFFSET]
         incident.first_offset = min((offset for offset in known_offsets if offset is not None), default=None)
@@ -210,21 +218,22 @@ def _kept(known: Known, loss: _Loss) -> Iterator[Kept]:
     """Yield the other replicas that have all of the lost offsets."""
     if not loss.ranges:
         return
-    first, last = loss.ranges[0][0], max(last for _, last in loss.ranges)
+    first, last = loss.ranges.first, loss.ranges.last
+    gaps = known.gaps.get(loss.place)
     hurt = {row["log"] for row in loss.findings}
     for row in known.replicas.get(loss.place, ()):
         log = row["log"]
         if log in hurt:
             continue
-        own = (gap for gap in known.gaps.get(loss.place, ()) if gap["log"] == log)
-        whole = not any(gap["first_offset"] <= last and gap["last_offset"] >= first for gap in own)
+        whole = gaps is None or not gaps.meet(log, first, last)
         if row["log_start_offset"] <= first and row["log_end_offset"] > last and whole:
             yield Kept(log, row["node_id"], *loss.place, first, last)
 
 
 def _title(incident: Incident, together: Sequence[_Loss]) -> str:
     first, where = together[0], incident.where()
-    shown = listed(offsets(*one) for loss in together for one in loss.ranges) if len(together) == 1 else ""
+    shown = listed_of(len(first.ranges), (offsets(*one) for one in first.ranges.shown(SHOWN)))
+    shown = shown if len(together) == 1 else ""
     what = f"{shown.capitalize()} of {where}" if shown else f"Records of {where}"
     verb = "is" if incident.records == 1 else "are"
     kept = ""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import known_of_audit, known_of_files
 from kafkalog.auditing.incidents.stage import incidents_of
-from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows, gap_rows
+from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.auditing.verification import Verification
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incidents import INCIDENTS
@@ -35,8 +34,8 @@ def incidents_of_verification(found: Verification) -> list[Incident]:
     """Return the incidents of a verification, worst first; it knows no transactions."""
     clusters = {log.node.cluster_id for log in found.logs}
     only = next(iter(clusters)) if len(clusters) == 1 else None
-    gaps = chain.from_iterable(gap_rows(log.partition) for log in found.logs)
-    return incidents_of([known_of_files(only, found.rows("findings"), found.rows("logs"), gaps)])
+    partitions = (log.partition for log in found.logs)
+    return incidents_of([known_of_files(only, found.rows("findings"), found.rows("logs"), partitions)])
 
 
 def rows_of_audit(audit: Audit, table: str) -> Iterable[tuple[Any, ...]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from kafkalog.auditing.partition.scan import DamagedBytes, SegmentScan
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
+from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.layout import RECORD_BATCH
@@ -14,14 +15,14 @@ from kafkalog.log.files import open_source
 __all__ = ["placed"]
 
 
-def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding], list[DamagedBytes]]:
+def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding], DamagedExtents]:
     """Return the findings of a partition's segments, and their damage with the offsets before it across segments.
 
     Zeros up to the end of a segment are damage unless it is the last one. The batch that a `running` broker was writing
     at the log's end is a note and no damage.
     """
     findings: list[Finding] = []
-    damaged: list[DamagedBytes] = []
+    damaged = DamagedExtents()
     last: int | None = None
     for number, scan in enumerate(scans):
         is_active = number == len(scans) - 1
@@ -32,17 +33,16 @@ def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding
             else found
             for found in scan.findings
         )
-        extents = [extent for extent in scan.damaged if extent.position not in torn]
+        of_scan = DamagedExtents.of(scan.damaged)
+        damaged.extend(of_scan.without(torn), last)
         if scan.zero_tail is not None:
             if is_active:
                 findings.append(scan.zero_tail)
             else:
                 zeros = _zeros(scan, scan.zero_tail)
                 findings.append(zeros)
-                extents.append(
-                    DamagedBytes(zeros.file, zeros.position or 0, zeros.length or 0, scan.stretch.last_offset)
-                )
-        damaged += (extent._replace(last_offset=last) if extent.last_offset is None else extent for extent in extents)
+                before = last if scan.stretch.last_offset is None else scan.stretch.last_offset
+                damaged.append(DamagedBytes(zeros.file, zeros.position or 0, zeros.length or 0, before))
         last = last if scan.stretch.last_offset is None else scan.stretch.last_offset
     return findings, damaged
 

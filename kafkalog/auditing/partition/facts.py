@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kafkalog.auditing.partition.gaps import NO_GAPS, Gaps
 from kafkalog.txn.columns import Columns
 from kafkalog.txn.fold import MARKER_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from kafkalog.auditing.partition.gaps import Gap
-    from kafkalog.auditing.partition.scan import DamagedBytes
+    from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
     from kafkalog.findings import Finding
     from kafkalog.format.index import AbortedTransaction
     from kafkalog.log.logdir import PartitionDirectory
@@ -47,12 +47,12 @@ class PartitionAudit:
     newest: int
     newest_broker: int
     oldest: int
-    damaged: tuple[DamagedBytes, ...]
+    damaged: Sequence[DamagedBytes]
     cleaned_to: int
     epochs: tuple[tuple[int, int], ...]
     has_transactions: bool
     breaks: tuple[Break, ...]
-    gaps: tuple[Gap, ...] = ()
+    gaps: Gaps = NO_GAPS
     findings: tuple[Finding, ...] = ()
     of_producers: tuple[Finding, ...] = ()
     txn_entries: Mapping[int, list[AbortedTransaction]] = field(default_factory=dict)

@@ -44,9 +44,8 @@ def file_of(directory: PartitionDirectory, offset: int) -> str:
 
 
 def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
-    for gap in audit.gaps:
-        if gap.kind == "legal" or gap.cause == "unreadable-bytes":  # the bytes have their own finding
-            continue
+    gaps = audit.gaps  # of unreadable bytes the bytes have their own finding
+    for gap in gaps.chosen(~(gaps.of_kind("legal") | gaps.of_cause("unreadable-bytes"))):
         code = "offset-gap-lost" if gap.kind == "damage" else "offset-gap-unexplained"
         missing = offset_range(gap.first_offset, gap.last_offset).capitalize()
         verb = "is" if gap.first_offset == gap.last_offset else "are"

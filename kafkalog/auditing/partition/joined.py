@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from kafkalog.auditing.partition.damaged import placed
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.auditing.partition.gaps import Evidence, Gap, classify, holes
+from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
 from kafkalog.auditing.partition.log_start import open_at_start
 from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.auditing.partition.sequences import broken_sequences
@@ -51,11 +51,11 @@ def join(
     entries = _txn_entries(directory, reported.append) if directory.txn_indexes else {}
     cleaned_to = _cleaned_to(directory, scans, log_end)
     has_transactions = any(scan.transactions for scan in scans)
-    gaps: list[Gap] = []
-    if missing := list(holes(scans)):
+    gaps = NO_GAPS
+    if missing := missing_offsets(scans):
         aborted = [(entry.first_offset, entry.last_offset) for rows in entries.values() for entry in rows]
-        evidence = Evidence.of(directory, log_start, cleaned_to, damaged, aborted, has_transactions=has_transactions)
-        gaps = [classify(hole, evidence, policies) for hole in missing]
+        evidence = Evidence(directory, log_start, cleaned_to, has_transactions, damaged, aborted)
+        gaps = classify(missing, evidence, policies)
     facts = PartitionAudit(
         directory,
         log_start,
@@ -69,12 +69,12 @@ def join(
         newest=max((scan.stretch.newest for scan in scans), default=-1),
         newest_broker=max((scan.stretch.newest_broker for scan in scans), default=-1),
         oldest=min((scan.oldest for scan in scans if scan.oldest >= 0), default=-1),
-        damaged=tuple(damaged),
+        damaged=damaged,
         cleaned_to=cleaned_to,
         epochs=tuple(_epochs(scans)),
         has_transactions=has_transactions,
         breaks=tuple(sorted(whole.breaks, key=lambda found: found.first_offset)),
-        gaps=tuple(gaps),
+        gaps=gaps,
         findings=(*of_segments, *reported, *_seams(scans)),
         txn_entries=entries,
         others=Columns.concat([scan.stretch.others for scan in scans], MARKER_COLUMNS),

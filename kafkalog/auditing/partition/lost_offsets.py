@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from itertools import accumulate
 
-from kafkalog.auditing.partition.gaps import Gap
+import numpy as np
+
+from kafkalog.auditing.partition.gaps import Gaps
 
 __all__ = ["LostOffsets"]
 
@@ -14,10 +15,10 @@ __all__ = ["LostOffsets"]
 class LostOffsets:
     """Gaps, to be asked many times."""
 
-    def __init__(self, gaps: Iterable[Gap]) -> None:
-        ordered = sorted((gap.first_offset, gap.last_offset) for gap in gaps)
-        self._firsts = [first for first, _ in ordered]
-        self._ends = list(accumulate((last + 1 for _, last in ordered), max))
+    def __init__(self, gaps: Gaps) -> None:
+        order = np.argsort(gaps.first, kind="stable")
+        self._firsts = array("q", gaps.first[order].tobytes())
+        self._ends = array("q", np.maximum.accumulate(gaps.last[order] + 1).tobytes())
 
     def __contains__(self, offset: int) -> bool:
         at = bisect_right(self._firsts, offset) - 1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents, last_before
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import kernel, markers
@@ -21,16 +21,7 @@ from kafkalog.log.state_columns import read_state_columns
 from kafkalog.txn.fold import Fold, FoldedLog
 from kafkalog.txn.shares import Share
 
-__all__ = ["DamagedBytes", "SegmentScan", "scan_segment"]
-
-
-class DamagedBytes(NamedTuple):
-    """An extent of a file's bytes that is no whole batch; `last_offset` is that of the batch before it, if any."""
-
-    file: str
-    position: int
-    length: int
-    last_offset: int | None
+__all__ = ["SegmentScan", "scan_segment"]
 
 
 class LogName(Protocol):
@@ -50,17 +41,19 @@ class SegmentScan:
 
     `damaged` are the extents that no whole batch covers. `zero_tail` is the finding about zeros up to the file's end.
     `transactions` counts those with a part here, `oldest` (ms) is the first time of a producer's batch or a marker, -1
-    for none. `states` are the records of a segment of the state topic.
+    for none. `states` are the records of a segment of the state topic. `last_position` is where the last batch begins
+    that was seen, -1 without any.
     """
 
     segment: Segment
     stretch: FoldedLog
-    damaged: list[DamagedBytes] = field(default_factory=list)
+    damaged: Sequence[DamagedBytes] = ()
     zero_tail: Finding | None = None
     findings: list[Finding] = field(default_factory=list)
     transactions: int = 0
     oldest: int = -1
     states: StateColumns = field(default_factory=StateColumns)
+    last_position: int = -1
 
     def share(self, share: Share) -> SegmentScan:
         """Return the scan with the transactions of a share of its producers alone, and all else."""
@@ -80,12 +73,14 @@ def scan_segment(
     fold = Fold()
     reported = _Reported(segment.path)
     types, coordinator_epochs = array("q"), array("q")
+    last_position = -1
     try:
         for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
             reported.of_chunk(chunk, fold.last_offset)
             heads = chunk.heads
             if not heads.count:
                 continue
+            last_position = heads.cell(kernel.POSITION, heads.count - 1)
             if len(types) < heads.capacity:
                 types, coordinator_epochs = (array("q", bytes(8 * heads.capacity)) for _ in range(2))
             if markers.read(chunk.buf, heads.cells, heads.capacity, heads.count, types, coordinator_epochs):
@@ -100,7 +95,7 @@ def scan_segment(
     reported.of_markers(stretch)
     scan = SegmentScan(
         segment, stretch, reported.damaged, reported.zero_tail, reported.kept.all(),
-        len(stretch.finished) + len(stretch.opened), _oldest(stretch),
+        len(stretch.finished) + len(stretch.opened), _oldest(stretch), last_position=last_position,
     )  # fmt: skip
     if log.topic == STATE_TOPIC:
         _read_states(log, scan, limits)
@@ -135,7 +130,7 @@ class _Reported:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.damaged: list[DamagedBytes] = []
+        self.damaged = DamagedExtents()
         self.zero_tail: Finding | None = None
         self.kept = FileFindings()
 
@@ -144,12 +139,15 @@ class _Reported:
 
         `last_offset` is that of the batch before the chunk.
         """
-        for finding in chunk.findings:
+        findings = self.kept.of_chunk(chunk)
+        if findings is chunk.examined and chunk.crowd is not None:
+            self.damaged.pass_over(chunk, last_offset)
+        for finding in findings:
             if finding.code == "tail-preallocated":
                 self.zero_tail = finding
                 continue
             if finding.length and is_extent(finding):
-                before = _last_before(chunk, finding.position or 0, last_offset)
+                before = last_before(chunk, finding.position or 0, last_offset)
                 self.damaged.append(DamagedBytes(self.file, finding.position or 0, finding.length, before))
             if finding.code != "offset-gap":
                 self.kept.add(finding)
@@ -163,11 +161,3 @@ class _Reported:
                     "control-record-malformed", self.file, message, position=position, length=size, offset=offset
                 )
             )
-
-
-def _last_before(chunk: Chunk, position: int, last_offset: int | None) -> int | None:
-    """Return the last offset of the whole batch before a position in or after a chunk."""
-    row = bisect_left(chunk.heads.column(kernel.POSITION), position) - 1
-    while row >= 0 and not chunk.heads.cell(kernel.VALID, row):
-        row -= 1
-    return last_offset if row < 0 else chunk.heads.cell(kernel.LAST_OFFSET, row)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from kafkalog.findings import Finding
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
@@ -13,7 +15,7 @@ from kafkalog.txn.sequences import judge
 
 if TYPE_CHECKING:
     from kafkalog.auditing.partition.facts import PartitionAudit
-    from kafkalog.auditing.partition.gaps import Gap
+    from kafkalog.auditing.partition.gaps import Gaps
 
 __all__ = ["broken_sequences"]
 
@@ -54,10 +56,10 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
 class _Missing:
     """A log's gaps, to be asked many times."""
 
-    def __init__(self, gaps: Iterable[Gap]) -> None:
-        ordered = sorted((gap.first_offset, gap.last_offset) for gap in gaps)
-        self._firsts = [first for first, _ in ordered]
-        self._lowest_ends = list(accumulate((last for _, last in reversed(ordered)), min))[::-1]
+    def __init__(self, gaps: Gaps) -> None:
+        order = np.argsort(gaps.first, kind="stable")
+        self._firsts = array("q", gaps.first[order].tobytes())
+        self._lowest_ends = array("q", np.minimum.accumulate(gaps.last[order][::-1])[::-1].tobytes())
 
     def between(self, before: int, after: int) -> bool:
         """Say whether a whole gap is between two offsets."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from kafkalog.auditing.side_files.copy_skew import explains_transactions, settle_copy
 from kafkalog.auditing.side_files.of_node import compare_cluster, compare_node
 from kafkalog.auditing.side_files.of_partition import check_partition, compare_partition
-from kafkalog.auditing.side_files.rebuilt import SideFiles
+from kafkalog.auditing.side_files.rebuilt import RebuiltSegment, SideFiles
 
 __all__ = [
+    "RebuiltSegment",
     "SideFiles",
     "check_partition",
     "compare_cluster",

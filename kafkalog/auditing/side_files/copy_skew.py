@@ -58,7 +58,7 @@ def settle_copy(
 def explains_transactions(audit: PartitionAudit) -> bool:
     """Say whether a skewed copy may explain findings about a log's transactions at all."""
     twice = any(finding.code == "offset-not-increasing" for finding in audit.findings)
-    return audit.directory.running and (twice or any(gap.kind == "damage" for gap in audit.gaps))
+    return audit.directory.running and (twice or bool(audit.gaps.of_kind("damage").any()))
 
 
 def _joined(audit: PartitionAudit, follow: Sequence[Finding], severity: Severity) -> Finding:
@@ -177,8 +177,9 @@ class _Skew:
         """Judge a transaction whose marker may be in a segment that went, or that is read twice."""
         if finding.certainty != "damage-between" or self.audit.damaged:
             return self._after_overlap(finding)
-        between = [gap for gap in self.audit.gaps if gap.kind == "damage" and gap.first_offset > (finding.offset or 0)]
-        return Severity.NOTE if all(not gap.position for gap in between) else None
+        gaps = self.audit.gaps
+        between = gaps.of_kind("damage") & (gaps.first > (finding.offset or 0))
+        return Severity.NOTE if gaps.at_starts(between) else None
 
     def _epochs(self, finding: Finding) -> Severity | None:
         """Judge a checkpoint that is older or newer than the log: it differs before or after what both have."""

@@ -9,7 +9,7 @@ from kafkalog.auditing.partition import PartitionAudit, located
 from kafkalog.auditing.side_files.doubts import Doubts
 from kafkalog.auditing.side_files.leader_epochs import leader_epochs
 from kafkalog.auditing.side_files.log_end import log_end
-from kafkalog.auditing.side_files.rebuilt import SideFiles
+from kafkalog.auditing.side_files.rebuilt import RebuiltSegment
 from kafkalog.auditing.side_files.snapshot_chain import SnapshotChain
 from kafkalog.auditing.side_files.txn_indexes import txn_index_faults
 from kafkalog.findings import Bytes, Finding, Severity
@@ -17,13 +17,11 @@ from kafkalog.findings import Bytes, Finding, Severity
 __all__ = ["check_partition", "compare_partition"]
 
 
-def compare_partition(audit: PartitionAudit, sides: Sequence[SideFiles]) -> Iterator[Finding]:
+def compare_partition(audit: PartitionAudit, segments: Sequence[RebuiltSegment]) -> Iterator[Finding]:
     """Yield where a partition's side files contradict its log.
 
-    `sides` are those of the segments that were joined to `audit`, in the order of their offsets, after their
-    ``finish``.
+    `segments` are those that were joined to `audit`, in the order of their offsets.
     """
-    segments = [side.rebuilt for side in sides]
     wrong = list(txn_index_faults(audit, missing=True))
     doubts = Doubts.against(segments, [faults.place.segment for faults in wrong if not faults.is_rebuilt])
     yield from _orphans(audit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,15 +22,24 @@ from kafkalog.txn.columns import Columns
 __all__ = ["SnapshotChain"]
 
 
-class _Known(NamedTuple):
+class _Known:
     """Producers' states, and the offset of the snapshot from which they were continued, None: the log's begin."""
 
-    states: Columns
-    since: int | None
+    def __init__(self, states: Columns, since: int | None) -> None:
+        self._parts = [states]
+        self.since = since
 
-    def after(self, changes: Columns) -> _Known:
-        joined = Columns.concat([self.states, changes], producer_states.COLUMNS)
-        return self._replace(states=producer_states.collapse(joined))
+    def go_on(self, changes: Columns) -> None:
+        """Take in what the next piece of the log changed; it is joined when a snapshot asks for the states."""
+        if len(changes):
+            self._parts.append(changes)
+
+    @property
+    def states(self) -> Columns:
+        if len(self._parts) > 1:
+            joined = Columns.concat(self._parts, producer_states.COLUMNS)
+            self._parts = [producer_states.collapse(joined)]
+        return self._parts[0]
 
 
 class _Suspect(NamedTuple):
@@ -48,6 +58,7 @@ class SnapshotChain:
         self.doubts = doubts
         self.begin = segments[0].segment.base_offset if segments else 0
         self.lost = LostOffsets(audit.gaps)
+        self.reported = {(finding.code, finding.file) for finding in audit.findings}
         self.known = _Known(Columns.empty(producer_states.COLUMNS), None)
         self.suspect: _Suspect | None = None
 
@@ -55,22 +66,19 @@ class SnapshotChain:
         """Yield what is wrong with each snapshot."""
         if self.segments:
             yield from self._at(self.begin, None)
+        bases = sorted({rebuilt.segment.base_offset for rebuilt in self.segments})
         for rebuilt in self.segments:
             for piece in rebuilt.states:
-                self.known = self.known.after(piece.changes)
+                self.known.go_on(piece.changes)
                 if self.suspect is not None:
-                    self.suspect = self.suspect._replace(states=self.suspect.states.after(piece.changes))
+                    self.suspect.states.go_on(piece.changes)
                 if piece.stop is not None:
                     yield from self._at(piece.stop, rebuilt.segment)
-            following = self._base_after(rebuilt.segment)
-            if following is not None:
-                yield from self._at(following, rebuilt.segment)
+            following = bisect_right(bases, rebuilt.segment.base_offset)
+            if following < len(bases):
+                yield from self._at(bases[following], rebuilt.segment)
         if self.suspect is not None:
             yield self.suspect.finding
-
-    def _base_after(self, segment: Segment) -> int | None:
-        bases = (other.segment.base_offset for other in self.segments)
-        return min((base for base in bases if base > segment.base_offset), default=None)
 
     def _at(self, offset: int, segment: Segment | None) -> Iterator[Finding]:
         """Compare the snapshot at an offset, if there is one, with what is known there."""
@@ -79,7 +87,7 @@ class SnapshotChain:
             return
         snapshot = self._read(path)
         if isinstance(snapshot, Finding):
-            if not any(known.code == snapshot.code and known.file == path for known in self.audit.findings):
+            if (snapshot.code, path) not in self.reported:
                 yield snapshot
             return
         stored = _Known(states_of(snapshot.entries), offset)

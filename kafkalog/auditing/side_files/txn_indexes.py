@@ -68,7 +68,7 @@ def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnInd
     if not missing and not audit.txn_entries:
         return
     aborts, lost = Aborts(audit.transactions), LostOffsets(audit.gaps)
-    damaged = LostOffsets(gap for gap in audit.gaps if gap.kind != "legal")
+    damaged = LostOffsets(audit.gaps.chosen(~audit.gaps.of_kind("legal")))
     for number, segment in enumerate(segments):
         high = segments[number + 1].base_offset if number + 1 < len(segments) else 2**63 - 1
         entries = _entries(audit, segment, missing=missing)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.auditing.partition import DamagedExtents, PartitionAudit
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 
@@ -20,10 +20,10 @@ class UnreadBytes:
     """The offsets after which a log has damaged bytes, and those from which on offsets are missing through damage."""
 
     def __init__(self, audit: PartitionAudit) -> None:
-        after = [extent.last_offset for extent in audit.damaged]
-        self._after = np.array(sorted(offset for offset in after if offset is not None), np.int64)
-        self._missing = np.array(sorted(gap.first_offset for gap in audit.gaps if gap.kind == "damage"), np.int64)
-        self._at_start = None in after
+        after = DamagedExtents.of(audit.damaged).spans()[:, 2]
+        self._after = np.sort(after[after != NONE])
+        self._missing = np.sort(audit.gaps.first[audit.gaps.of_kind("damage")])
+        self._at_start = bool((after == NONE).any())
         self._log_end = audit.log_end_offset
 
     def reach(self, rows: Columns) -> NDArray[np.bool_]:

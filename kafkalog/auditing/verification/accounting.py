@@ -17,7 +17,7 @@ from kafkalog.format.checkpoint import leader_epochs, partition_offsets, propert
 from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
 from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.format.snapshot import producer_snapshot
-from kafkalog.log.chunk import Chunk
+from kafkalog.log.chunk import CROWDED, Chunk
 from kafkalog.log.files import FileSource, SizedSource, open_source
 from kafkalog.log.folded import MOST, Extents, is_extent
 from kafkalog.log.hashing import HashedSource
@@ -123,7 +123,12 @@ class FileFacts:
                 base = heads.cell(kernel.BASE_OFFSET, first)
                 self.first_offset = heads.cell(kernel.LAST_OFFSET, first) if base == kernel.NONE else base
             self.last_offset = heads.cell(kernel.LAST_OFFSET, last)
-        for finding in chunk.findings:
+        if chunk.crowd is not None:
+            if CROWDED not in self.extents:
+                self.extents[CROWDED] = Extents(next(chunk.crowd.findings()))
+            self.extents[CROWDED].extend(chunk.crowd)
+            self.damaged += sum(chunk.crowd.lengths)
+        for finding in chunk.examined:
             if is_extent(finding):
                 self.extents.setdefault(finding.code, Extents(finding)).add(finding)
             length = finding.length or 0

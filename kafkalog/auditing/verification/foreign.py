@@ -215,12 +215,14 @@ class _Homes:
         self._logs = logs
         self._same: dict[tuple[int, int], dict[tuple[str, int], tuple[int, str]]] = {}
         self._gaps: dict[tuple[int | None, int | None], list[int]] = {}
+        ranges = {(content.first_offset, content.last_offset) for log in logs for content in log.contents}
         for number, log in enumerate(logs):
             for content in log.contents:
                 same = self._same.setdefault((content.fingerprint, content.batches), {})
                 if len(same) < 2:  # there is at least one that is not the asking log's
                     same.setdefault(log.name, (number, content.file))
-            for gap in {(gap.first_offset, gap.last_offset) for gap in log.partition.gaps}:
+            gaps = log.partition.gaps
+            for gap in set(zip(gaps.first.tolist(), gaps.last.tolist(), strict=True)) & ranges:
                 self._gaps.setdefault(gap, []).append(number)
 
     def of(self, log: Log, content: Content) -> str | None:

@@ -22,6 +22,7 @@ from kafkalog.auditing.side_files import compare_partition
 from kafkalog.auditing.topics import Metadata, policies
 from kafkalog.auditing.verification.result import LogFacts
 from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_segment
+from kafkalog.auditing.verification.segment_tasks import segment_tasks
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, list_again
 from kafkalog.log.moving import PAUSES, READINGS, Movement, is_same_file, is_unsettled, movement, stays
 from kafkalog.log.names import is_remote
@@ -42,10 +43,10 @@ def settled_log(
             time.sleep(pause)
             newer = list_again(node, directory)
             checks = {
-                segment.path: checks[segment.path]
-                if segment.path in checks and _stays(segment, directory, newer)
-                else check_segment(newer, segment, options)
-                for segment in newer.segments
+                task.segment.path: checks[task.segment.path]
+                if task.segment.path in checks and _stays(task.segment, directory, newer)
+                else check_segment(task, options)
+                for task in segment_tasks(newer)
             }
             directory = newer
         log = log_of(node, directory, checks, metadata, movements)

@@ -35,7 +35,7 @@ class Replica:
     @cached_property
     def unreadable(self) -> LostOffsets:
         """Return the offsets in damaged bytes."""
-        return LostOffsets(gap for gap in self.audit.gaps if gap.cause == "unreadable-bytes")
+        return LostOffsets(self.audit.gaps.chosen(self.audit.gaps.of_cause("unreadable-bytes")))
 
     @property
     def newest_epoch(self) -> int:

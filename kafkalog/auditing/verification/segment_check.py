@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from array import array
 from collections.abc import Callable, Iterator
@@ -13,24 +12,22 @@ from typing import Final
 import numpy as np
 
 from kafkalog.auditing.partition import SegmentScan, scan_segment
-from kafkalog.auditing.side_files import SideFiles
+from kafkalog.auditing.side_files import RebuiltSegment, SideFiles
 from kafkalog.auditing.verification.accounting import FileFacts, open_file
 from kafkalog.auditing.verification.batch_rules import check_headers, check_records
 from kafkalog.auditing.verification.foreign import Content
 from kafkalog.auditing.verification.neighbours import Neighbours
+from kafkalog.auditing.verification.segment_tasks import SegmentTask
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import header_sums, kernel
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.logdir import PartitionDirectory, Segment
-from kafkalog.log.names import local_path
 from kafkalog.log.segment import chunks_of_source
 
 __all__ = ["DEPTHS", "SegmentCheck", "VerifyOptions", "check_batches", "check_segment"]
 
 DEPTHS: Final = ("frame", "records")
 _sums: Final = array("q", bytes(8 * header_sums.SUMS))
-_CLEANER: Final = "cleaner-offset-checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +52,16 @@ class SegmentCheck:
     scan: SegmentScan
     facts: FileFacts
     content: Content
-    side: SideFiles
+    side: RebuiltSegment
     findings: list[Finding]
 
 
-def check_segment(directory: PartitionDirectory, segment: Segment, options: VerifyOptions) -> SegmentCheck:
+def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
     """Read a partition's segment once."""
+    directory, segment, whole = task
     facts = FileFacts.of(segment.path)
     facts.more_follow = segment != directory.segments[-1]
     side = SideFiles(directory, segment)
-    whole = _never_cleaned(directory)
     around = Neighbours(directory, segment)
     fingerprint = 0
 
@@ -72,8 +69,8 @@ def check_segment(directory: PartitionDirectory, segment: Segment, options: Veri
         nonlocal fingerprint
         fingerprint = zlib.crc32(chunk.heads.column(kernel.CRC), fingerprint)
         if whole:
-            chunk.findings += _records_missing(chunk)
-        chunk.findings += around.chunk(chunk)
+            chunk.examined += _records_missing(chunk)
+        chunk.examined += around.chunk(chunk)
         side.chunk(chunk)
 
     chunks = check_batches(facts, directory.topic, options, look, segment.size)
@@ -82,7 +79,8 @@ def check_segment(directory: PartitionDirectory, segment: Segment, options: Veri
         segment.path, fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
         np.unique(scan.stretch.producers["producer_id"]),
     )  # fmt: skip
-    return SegmentCheck(scan, facts, content, side, [*around.finish(), *side.finish()])
+    findings = [*around.finish(), *side.finish()]
+    return SegmentCheck(scan, facts, content, side.rebuilt, findings)
 
 
 def check_batches(
@@ -103,9 +101,9 @@ def check_batches(
             facts.size = source.size
             facts.batches = facts.records = 0
             for chunk in chunks_of_source(source, facts.file, limits=options.limits):
-                chunk.findings += check_headers(chunk, topic, records=records)
+                chunk.examined += check_headers(chunk, topic, records=records)
                 if records:
-                    chunk.findings += check_records(chunk)
+                    chunk.examined += check_records(chunk)
                 facts.chunk(chunk)  # after the records: old compressed messages show their offsets only then
                 look(chunk)
                 yield chunk
@@ -115,16 +113,6 @@ def check_batches(
         raise
     if facts.state in ("shrank", "replaced"):
         facts.rest_is_damaged()
-
-
-def _never_cleaned(directory: PartitionDirectory) -> bool:
-    """Say whether the cleaner has worked in this broker and never in this partition."""
-    home = os.path.dirname(os.path.abspath(local_path(directory.log)))
-    if "cleaner" in directory.checkpoints or not os.path.exists(os.path.join(home, _CLEANER)):
-        return False
-    # It writes its checkpoint last: until then the files that it has replaced tell.
-    deleted = {name.removesuffix(".deleted") for name in directory.left_over if name.endswith(".log.deleted")}
-    return not any(os.path.basename(segment.path) in deleted for segment in directory.segments if deleted)
 
 
 def _records_missing(chunk: Chunk) -> Iterator[Finding]:

@@ -19,13 +19,14 @@ from kafkalog.auditing.verification.one_log import log_of, settled_log
 from kafkalog.auditing.verification.replica_compare import compare_replicas
 from kafkalog.auditing.verification.result import LogFacts, Verification
 from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
+from kafkalog.auditing.verification.segment_tasks import SegmentTask, segment_tasks
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.clusters import open_clusters
 from kafkalog.log.files import open_source
 from kafkalog.log.folded import FileFindings
 from kafkalog.log.left_over import left_over
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, open_log_directory
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
 from kafkalog.log.processes import job_count, worker_pool
 from kafkalog.log.rows import side_file_rows
@@ -88,7 +89,7 @@ def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Veri
 def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions, result: Verification) -> None:
     """Verify a directory: its logs, then every file that is in none of them."""
     logs = [directory for directory in node.partitions if not directory.suffix]
-    checks = _check_all([(directory, segment) for directory in logs for segment in directory.segments], options)
+    checks = _check_all([task for directory in logs for task in segment_tasks(directory)], options)
     settled = (settled_log(node, directory, checks, metadata, options) for directory in logs)
     found = [log for log in settled if log is not None]
     of_name = {log.name: log for log in found}
@@ -105,20 +106,18 @@ def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions,
     _other_files(node, found, options, result)
 
 
-def _check_all(
-    segments: Sequence[tuple[PartitionDirectory, Segment]], options: VerifyOptions
-) -> dict[str, SegmentCheck]:
+def _check_all(tasks: Sequence[SegmentTask], options: VerifyOptions) -> dict[str, SegmentCheck]:
     """Check every segment, in parallel processes where that pays."""
-    count = job_count(options.jobs, sum(segment.size for _, segment in segments))
+    count = job_count(options.jobs, sum(task.segment.size for task in tasks))
     checks = {}
     if count == 1:
-        for directory, segment in segments:
-            checks[segment.path] = check = check_segment(directory, segment, options)
+        for task in tasks:
+            checks[task.segment.path] = check = check_segment(task, options)
             watch().found(check.scan.findings)
         return checks
-    biggest_first = sorted(segments, key=lambda item: -item[1].size)
+    biggest_first = sorted(tasks, key=lambda task: -task.segment.size)
     with worker_pool(count) as pool:
-        for check in pool.map(check_segment, *zip(*biggest_first, strict=True), [options] * len(segments)):
+        for check in pool.map(check_segment, biggest_first, [options] * len(tasks)):
             checks[check.facts.file] = check
             watch().done(check.facts.file, check.facts.size)
             watch().found(check.scan.findings)
@@ -219,7 +218,7 @@ def _batches(facts: FileFacts, topic: str | None, options: VerifyOptions) -> lis
     kept = FileFindings()
     try:
         for chunk in check_batches(facts, topic, options):
-            for finding in chunk.findings:
+            for finding in kept.of_chunk(chunk):
                 kept.add(finding)
     except UnreadableError as error:
         kept.add(Finding.of("file-unreadable", facts.file, str(error)))
@@ -263,7 +262,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
         directory = replace(directory, segments=tuple(kept), orphans=())
     part = Verification()
     _announce([directory])
-    checks = _check_all([(directory, segment) for segment in directory.segments], options)
+    checks = _check_all([*segment_tasks(directory)], options)
     metadata = cluster_metadata([node], options.limits)
     part.logs.append(log_of(node, directory, checks, metadata, []))
     settle(part.logs)

@@ -1,0 +1,107 @@
+"""Offsets that are missing or unreadable: as columns, since half of a million batches may be damaged."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    _Offsets = NDArray[np.int64]
+    _Mask = NDArray[np.bool_]
+
+__all__ = ["LostRanges", "Ranges"]
+
+
+class Ranges:
+    """Some ranges of offsets, each once, in order."""
+
+    __slots__ = ("_first", "_last")
+
+    def __init__(self, first: _Offsets, last: _Offsets) -> None:
+        order = np.lexsort((last, first))
+        first, last = first[order], last[order]
+        new = np.append(True, (first[1:] != first[:-1]) | (last[1:] != last[:-1]))[: len(first)]
+        self._first, self._last = first[new], last[new]
+
+    @classmethod
+    def of(cls, ranges: Iterable[tuple[int, int]]) -> Ranges:
+        """Return these ranges."""
+        table = np.array(list(ranges), np.int64).reshape(-1, 2)
+        return cls(table[:, 0], table[:, 1])
+
+    def with_ranges(self, other: Ranges) -> Ranges:
+        """Return these and others."""
+        return Ranges(np.append(self._first, other._first), np.append(self._last, other._last))
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    @property
+    def first(self) -> int:
+        """Return the first offset of all; there is one."""
+        return int(self._first[0])
+
+    @property
+    def last(self) -> int:
+        """Return the last offset of all."""
+        return int(self._last.max())
+
+    @property
+    def offsets(self) -> int:
+        """Return how many offsets there are, those of two ranges counted twice."""
+        return sum((self._last - self._first + 1).tolist())
+
+    def shown(self, most: int) -> Iterator[tuple[int, int]]:
+        """Yield the first ones."""
+        return islice(zip(self._first[:most].tolist(), self._last[:most].tolist(), strict=True), most)
+
+
+class LostRanges:
+    """The gaps of a partition's logs that are not legal."""
+
+    __slots__ = ("_logs",)
+
+    def __init__(self) -> None:
+        self._logs: dict[str, tuple[array[int], array[int], array[int]]] = {}
+
+    def add(self, log: str, first: int, last: int, *, unreadable: bool) -> None:
+        """Take in a gap of a log; `unreadable` says that the bytes are there."""
+        firsts, lasts, flags = self._of(log)
+        firsts.append(first)
+        lasts.append(last)
+        flags.append(unreadable)
+
+    def extend(self, log: str, first: _Offsets, last: _Offsets, unreadable: _Mask) -> None:
+        """Take in many gaps of a log."""
+        firsts, lasts, flags = self._of(log)
+        firsts.frombytes(first.astype(np.int64).tobytes())
+        lasts.frombytes(last.astype(np.int64).tobytes())
+        flags.frombytes(unreadable.astype(np.int8).tobytes())
+
+    def _of(self, log: str) -> tuple[array[int], array[int], array[int]]:
+        return self._logs.setdefault(log, (array("q"), array("q"), array("b")))
+
+    def unreadable(self) -> Ranges:
+        """Return those whose bytes are there."""
+        found = Ranges.of(())
+        for firsts, lasts, flags in self._logs.values():
+            which = np.frombuffer(flags, np.int8) != 0
+            found = found.with_ranges(
+                Ranges(np.frombuffer(firsts, np.int64)[which], np.frombuffer(lasts, np.int64)[which])
+            )
+        return found
+
+    def begins_at(self, log: str, offset: int | None) -> bool:
+        """Say whether one of a log's begins at an offset."""
+        return offset is not None and offset in self._logs.get(log, ((), (), ()))[0]
+
+    def meet(self, log: str, first: int, last: int) -> bool:
+        """Say whether one of a log's has an offset from `first` to `last`."""
+        firsts, lasts, _ = self._of(log)
+        return bool(((np.frombuffer(firsts, np.int64) <= last) & (np.frombuffer(lasts, np.int64) >= first)).any())
