@@ -19,7 +19,7 @@ from measure import CandidateError, command
 from report import Result
 from shapes import SHAPES, Layout, size_text
 
-__all__ = ["bulk"]
+__all__ = ["bulk", "open_session"]
 
 _SESSION = Path(__file__).with_name("bulk_session.py")
 _LOCAL = (sys.executable, "-m", "kafkalog_cli", "txn-audit", "--exit-zero", "--jobs", "2")
@@ -32,6 +32,7 @@ class _Run:
     """One bulk audit: when it ran, and what Spark's event log says of that time."""
 
     seconds: float
+    core_seconds: float
     began_ms: int
     ended_ms: int
     told: list[str]
@@ -72,11 +73,13 @@ class _Session:
         self._process.stdin.write(json.dumps({"paths": [str(path)], "output": str(output)}) + "\n")
         self._process.stdin.flush()
         said = self.answer()
-        return _Run(said["seconds"], said["began_ms"], said["ended_ms"], said["told"], said["totals"])
+        return _Run(
+            said["seconds"], said["core_seconds"], said["began_ms"], said["ended_ms"], said["told"], said["totals"]
+        )
 
 
 @contextmanager
-def _session(events: Path) -> Iterator[_Session]:
+def open_session(events: Path) -> Iterator[_Session]:
     """Start a session; when it has ended, its event log is whole."""
     argv = [sys.executable, _SESSION, "--events", events]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -100,7 +103,7 @@ def bulk(files: Files, size: int, rounds: int) -> list[Result]:
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         try:
-            with _session(here / "events") as session:
+            with open_session(here / "events") as session:
                 for number in range(3):
                     session.audit(warm, here / f"warm-{number}")
                 for number in range(rounds):
@@ -144,14 +147,14 @@ def _written(stage: dict[str, Any]) -> int:
 
 def _results(case: _Case) -> list[Result]:
     size = sum(file.stat().st_size for file in case.path.rglob("*.log"))
-    seconds = median(run.seconds for run in case.runs)
+    seconds, cores = (median(getattr(run, name) for run in case.runs) for name in ("seconds", "core_seconds"))
     ratio = median(run.seconds / local for run, local in zip(case.runs, case.local, strict=True))
     last = case.runs[-1]
     return [
         Result("bulk audit on local[2]", ratio, BULK_TIME.unit, BULK_TIME if case.goal else None, case.file),
         Result("its time", seconds, "s", None, case.file),
         Result("two local jobs", median(case.local), "s", None, case.file),
-        Result("its cost", seconds * 2 / (size / _GIB), "core seconds a GiB", None, case.file),
+        Result("its cost", cores / (size / _GIB), "core seconds a GiB", None, case.file),
         Result("its shuffles", last.shuffle_bytes / _MIB, "MiB (shuffled)", None, case.file),
         Result("its tasks", last.tasks, "tasks", None, case.file),
     ]

@@ -6,6 +6,7 @@ The rows are those of the commands of the same names, column by column.
 from __future__ import annotations
 
 import os
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -87,15 +88,17 @@ class Judged(Result):
 def audit(
     paths: Paths, *, now: int | str | None = None, snapshot: bool = False, copy_minutes: float = 10.0,
     transaction_max_timeout_ms: int = 900_000, transaction_state_partitions: int | None = None, jobs: int | None = 1,
-    limits: Limits | None = None,
+    limits: Limits | None = None, since: str | os.PathLike[str] | None = None,
 ) -> Judged:  # fmt: skip
     """Report what happened to every transaction and offset under log directories, like ``kafkalog txn-audit``.
 
     `now` is ms since 1970, ISO-8601, or relative to the newest time that a broker wrote: ``-1h``. With `jobs` above 1,
-    processes read segments; 0 stands for all processors, None for the command's default. An input that could not be
-    read is a finding, and raises nothing.
+    processes read segments; 0 stands for all processors, None for the command's default. Of segments that are the same
+    as in the output of an earlier audit, `since`, its scans are taken; raises UnsupportedError if it has none. An input
+    that could not be read is a finding, and raises nothing.
     """
     from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
+    from kafkalog.auditing.pipeline import KeptScans, scans_of_audit
     from kafkalog.auditing.pipeline import audit as run
     from kafkalog.auditing.transactions import AuditOptions, Summary
 
@@ -103,7 +106,8 @@ def audit(
         limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), transaction_max_timeout_ms,
         transaction_state_partitions,
     )  # fmt: skip
-    found = run(_paths(paths), options)
+    earlier = () if since is None else (scans_of_audit(os.fspath(since)),)
+    found = run(_paths(paths), options, kept=KeptScans(earlier=earlier, begun_ms=time.time_ns() // 1_000_000))
     findings = [*_unreadable(found.unreadable), *found.findings()]
     rows, batches = partial(rows_of_audit, found), partial(batches_of_audit, found)
     return _judged(Summary.of(found), AUDIT_TABLES, findings, rows, batches)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kafkalog.findings import Finding
-from kafkalog.format.internal import Internal
+from kafkalog.format.internal_topics import Internal
 from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.rows import segment_rows

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 import build
-from kafkalog.format.internal import Internal
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message_writer import encode_uvarint
 
 __all__ = ["MESSAGES"]

@@ -10,7 +10,8 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 import kafkalog
-from kafkalog.format.internal import Internal, record_types
+from kafkalog.format.internal import record_types
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message import UNKNOWN_TAGS
 from kafkalog.format.records.record_type import RecordType
 from kafkalog.format.schema import Array, Message, MessageField, Struct

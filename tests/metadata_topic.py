@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import build
-from kafkalog.format.internal import Internal, record_types
+from kafkalog.format.internal import record_types
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message_writer import encode, encode_uvarint
 
 __all__ = ["write_leader", "write_policy"]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kafkalog import Record
 from kafkalog.format import checksums, consumer_protocol, internal_text, interpreted, message_kinds, message_text
-from kafkalog.format.internal import Internal
 from kafkalog.format.internal_text import BlockText, Texts
+from kafkalog.format.internal_topics import Internal
 from kafkalog_cli.render.decoders import DIALECTS, shown
 from messages import TOPICS, internal_segments, plain_records
 from official import FIXTURES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +69,9 @@ def test_a_file_of_another_table_is_refused(written: Path, tmp_path: Path) -> No
     (file,) = (folder / "incidents").glob("*.parquet")
     table = pq.read_table(file)
     pq.write_table(table.drop_columns(table.column_names[:1]), file)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["tables"]["incidents"][0]["size_bytes"] = file.stat().st_size
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     ended = kafkalog("report", folder)
 
     assert ended.status == 3

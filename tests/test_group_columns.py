@@ -15,7 +15,8 @@ from kafkalog.auditing.topics.fates import STATES, UNKNOWN, Fates
 from kafkalog.auditing.topics.group_tables import GROUP_TABLES, group_rows
 from kafkalog.errors import NothingMatchesError
 from kafkalog.findings import Finding
-from kafkalog.format.internal import Internal, record_types
+from kafkalog.format.internal import record_types
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message_writer import encode
 from kafkalog.format.numbered import Numbered
 from kafkalog.log.moment import Moment

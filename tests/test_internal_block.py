@@ -18,8 +18,9 @@ from kafkalog.format import message_ops as ops
 from kafkalog.format.batch import CellTable
 from kafkalog.format.consumer_protocol import MEMBER_FIELDS
 from kafkalog.format.definitions import message
-from kafkalog.format.internal import Internal, internal_record
+from kafkalog.format.internal import internal_record
 from kafkalog.format.internal_block import DOUBT, TYPE, VERSION, InternalBlock
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message import MalformedError, escaped_text
 from kafkalog.format.message_writer import encode, encode_uvarint
 from kafkalog.format.numbered import Numbered

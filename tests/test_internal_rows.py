@@ -20,7 +20,7 @@ from invoke import kafkalog
 from kafkalog.findings import Finding
 from kafkalog.format import checksums, consumer_protocol, internal_text, interpreted, message_kinds, message_text
 from kafkalog.format.batch import Batch
-from kafkalog.format.internal import Internal
+from kafkalog.format.internal_topics import Internal
 from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Limits
 from kafkalog.log.internals import TOPICS, internal_row, read_internal

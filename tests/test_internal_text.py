@@ -16,7 +16,8 @@ from dumped import dumped as rows_one_by_one
 from handmade import batch, one, record, segment
 from invoke import Row, kafkalog
 from kafkalog.findings import Finding
-from kafkalog.format.internal import Internal, record_types
+from kafkalog.format.internal import record_types
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message_writer import encode
 from kafkalog.log.selection import Selection
 from kafkalog_cli.render.kafka.options import KafkaTextOptions

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafkalog.format.internal import Internal, internal_record
+from kafkalog.format.internal import internal_record
 from kafkalog.format.internal_block import DOUBT, InternalBlock
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message import MalformedError
 from kafkalog.format.message_tables import MOST_CELLS
 from kafkalog.format.message_writer import encode_uvarint

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import official
 from kafkalog.format.definitions import definitions
-from kafkalog.format.internal import Internal, InternalRecord, UnknownTypeError, internal_record, record_types
+from kafkalog.format.internal import InternalRecord, UnknownTypeError, internal_record, record_types
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message import MalformedError, decode
 from kafkalog.format.message_json import kafka_json, plain
 from kafkalog.format.message_writer import encode, encode_uvarint

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.executors import InProcess
+from kafkalog.auditing.pipeline.kept_scans import KeptScans
 from kafkalog.auditing.pipeline.places import groups_of, logs_of
 from kafkalog.auditing.pipeline.run import run_stages
 from kafkalog.auditing.pipeline.stages import judge_partition
@@ -41,8 +42,8 @@ def judged(paths: Sequence[str], shares: int) -> tuple[dict[str, Counter[Any]], 
     logs = [replace(log, shares=shares) for log in logs_of(clusters, None)]
     rows: dict[str, Counter[Any]] = {name: Counter() for name in ("transactions", "findings", "gaps", "producers")}
     summaries: dict[int, LogSummary] = {}
-    executor = InProcess(options.limits)
-    with executor.scan(logs) as scanned:
+    executor = InProcess(options.limits, KeptScans())
+    with executor.scan(logs, {}) as scanned:
         scans = {log.number: list(some) for log, some in scanned.of_logs(logs)}
     with run_stages(clusters, logs, executor, options) as (around, _):
         for of_one in groups_of(logs):

@@ -13,7 +13,8 @@ import kafkalog
 from kafkalog.format import checksums
 from kafkalog.format.compression import DecompressionError, decompress
 from kafkalog.format.index import aborted_transactions
-from kafkalog.format.internal import Internal, internal_record, record_types
+from kafkalog.format.internal import internal_record, record_types
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message import decode
 from kafkalog.format.snapshot import producer_snapshot
 from scanned import scanned

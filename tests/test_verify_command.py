@@ -116,6 +116,7 @@ def test_a_folder_of_rows_without_parquet(tmp_path: Path) -> None:
     assert (ended.status, ended.text) == (1, "WRONG: 1 crc-mismatch, 3 partition-absent\n")
     assert {path.name for path in out.iterdir()} == {
         *(f"{name}.ndjson" for name in NAMES),
+        "manifest.json",
         "provenance.json",
         "verdict.json",
         "_SUCCESS",

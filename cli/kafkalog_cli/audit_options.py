@@ -14,10 +14,15 @@ from kafkalog_cli.params import TIMES, Time
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import AuditOptions
 
-__all__ = ["SHOWN", "TABLE_NAMES", "audit_options", "audit_options_of"]
+__all__ = ["SHOWN", "TABLE_NAMES", "audit_options", "audit_options_of", "since_audit_option"]
 
 TABLE_NAMES: Final = tuple(table.name for table in AUDIT_TABLES)
 SHOWN: Final = tuple(name for name in TABLE_NAMES if name != "visible")  # visible only when asked for
+
+since_audit_option: Final = click.option(
+    "--since-audit", metavar="PREVIOUS",
+    help="Scan only segments that are new or changed since this output of an earlier audit.",
+)  # fmt: skip
 
 audit_options: Final = in_order(
     table_option(TABLE_NAMES),

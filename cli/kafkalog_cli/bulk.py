@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Severity
-from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
+from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, since_audit_option
 from kafkalog_cli.exit import Exit, OutputError
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import storage_options
@@ -51,6 +51,7 @@ _CONF: Final = "Every option except --input and --output can also be set as spar
     help="If bytes are damaged: report them and continue, or stop before anything is written.",
 )  # fmt: skip
 @storage_options
+@since_audit_option
 @audit_options
 def bulk_audit(more: tuple[str, ...], inputs: tuple[str, ...], **_params: Any) -> int:
     """Audit the log directories of whole clusters and write the tables as Parquet.
@@ -80,10 +81,11 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     set_storage_options(_storage(params))
     # Executors run in directories of their own.
     paths = [path for pattern in paths for path in expand(_absolute(pattern))]
-    target = Output(output)
     try:
+        target = Output(output)
         target.refuse_within(paths)
-        target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true")
+        target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=sys.argv[1:])
+        _earlier(params, target)
     except OutputFailedError as error:
         raise OutputError(str(error)) from error
     mine = active_session() is None
@@ -95,7 +97,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
                 value = told(session, param.opts[-1].lstrip("-"))
                 if value is not None and ctx.get_parameter_source(name) is ParameterSource.DEFAULT and name != "output":
                     params[name] = param.type_cast_value(ctx, value.split(",") if param.multiple else value)
-            return _run(session, paths, target, params, started)
+            return _run(session, paths, output, params, started)
         finally:
             if mine:
                 stop(session)
@@ -140,23 +142,48 @@ def _storage(params: dict[str, Any]) -> StorageOptions:
     return StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
 
 
-def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, Any], started: float) -> int:
+def _earlier(params: dict[str, Any], output: Output) -> tuple[str, ...]:
+    """Return the folders of scans that the job may take. Raises UnsupportedError."""
+    from kafkalog.auditing.pipeline import scans_of_audit
+
+    previous = params.get("since_audit")
+    if previous is None:
+        return ()
+    if output.is_at(previous):
+        raise click.UsageError("--since-audit and the output are the same directory, which the job would empty.")
+    return (scans_of_audit(_absolute(previous)),)
+
+
+def _run(session: Any, paths: Sequence[str], name: str, params: dict[str, Any], started: float) -> int:
     from pyspark import __version__ as spark_version
 
-    from kafkalog.auditing.pipeline import PROVENANCE, SPLIT_BYTES, SUCCESS, VERDICT, as_text, provenance, verdict_of
+    from kafkalog.auditing.pipeline import (
+        SPLIT_BYTES,
+        SUCCESS,
+        VERDICT,
+        as_text,
+        provenance,
+        verdict_of,
+    )  # fmt: skip
     from kafkalog.log.storage_options import set_storage_options
+    from kafkalog.provenance import PROVENANCE
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
-    from kafkalog_spark.output import OutputFailedError
+    from kafkalog_spark.output import Output, OutputFailedError
 
     storage = _storage(params)
     set_storage_options(storage)
     try:
-        output.make(overwrite=params.get("overwrite", False))
+        output = Output(name)  # by the options that the session's configuration may have set
+        earlier = _earlier(params, output)
+        output.make(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(
             session, paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
             split_bytes=params.get("split_bytes", SPLIT_BYTES),
-            hashed=params["hashed"], fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
+            kept=output.kept(earlier, hashed=params["hashed"]),
+            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
         )  # fmt: skip
+        if resumed := found.summary.reused.resumed:
+            say(f"{resumed:,} of {found.summary.reused.segments:,} segments were scanned by the earlier run")
         for line in found.summary.unreadable:
             say(f"error: {line}")
         outcome = found.summary.outcome(Severity[params["fail_on"].upper()])

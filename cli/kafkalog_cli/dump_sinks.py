@@ -8,9 +8,10 @@ from typing import BinaryIO
 import click
 
 from kafkalog import FileKind
-from kafkalog.log.rows import TABLES_OF
+from kafkalog.log.file_tables import TABLES_OF
 from kafkalog.tables import TABLES
-from kafkalog_cli.dumping import SEGMENTS, DumpRequest, counted_of, dump_rows
+from kafkalog_cli.dumping import SEGMENTS, DumpRequest, counted_of
+from kafkalog_cli.dumping_rows import dump_rows
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import name_of
 from kafkalog_cli.output import Target, write_provenance

@@ -32,8 +32,8 @@ GROUPS: Final = {
         "fail-on", "exit-zero",
     ),
     "Limits": (
-        "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes", "max-decompressed-bytes",
-        "max-unpacked-bytes", "max-expansion", "endpoint", "region", "anonymous",
+        "since-audit", "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes",
+        "max-decompressed-bytes", "max-unpacked-bytes", "max-expansion", "endpoint", "region", "anonymous",
     ),
     "Help": (
         "version", "help",

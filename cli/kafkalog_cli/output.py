@@ -16,11 +16,11 @@ from typing import BinaryIO, Final
 from kafkalog.escape import escape
 from kafkalog.log.names import is_remote, local_path, unpacked_places
 from kafkalog.log.watch import watch
+from kafkalog.provenance import PROVENANCE, refusal
 from kafkalog_cli.exit import OutputError, PipeClosedError
 
-__all__ = ["PROVENANCE", "STDOUT", "Target", "is_terminal", "say", "say_official", "write_provenance"]
+__all__ = ["STDOUT", "Target", "is_terminal", "say", "say_official", "write_provenance"]
 
-PROVENANCE: Final = "provenance.json"  # in every directory that kafkalog writes
 FOLDERS: Final = ("ndjson", "arrow", "parquet")  # formats with a file for each table, in a directory
 
 
@@ -165,13 +165,11 @@ class Target:
         """
         assert self.path is not None
         output, target = self.path, self.path.absolute()
-        self._refuse(output)
+        self.refuse(inputs)
         if target.exists():
-            if not self.overwrite:
-                raise OutputError(f"{output}: exists already; --overwrite replaces it")
-            if not _is_ours(target):
-                raise OutputError(f"{output}: exists already, and kafkalog did not write it: it is not replaced")
-        refuse_evidence(output, _places(inputs))
+            there = target / PROVENANCE
+            if said := refusal(str(output), overwrite=self.overwrite, provenance=there.read_bytes):
+                raise OutputError(said)
         temporary, old = temporary_name(target), temporary_name(target)
         try:
             temporary.mkdir(0o700)
@@ -189,6 +187,12 @@ class Target:
 
             for left in (temporary, old):
                 shutil.rmtree(left, ignore_errors=True)
+
+    def refuse(self, inputs: Sequence[str]) -> None:
+        """Raise OutputError where nothing may be written: in one of the inputs, or over what is there."""
+        assert self.path is not None
+        self._refuse(self.path)
+        refuse_evidence(self.path, _places(inputs))
 
     def _refuse(self, output: Path) -> None:
         if self.no_clobber and os.path.lexists(output):
@@ -214,14 +218,3 @@ def write_provenance(folder: Path) -> None:
 
     about = {"kafkalog": VERSION, "schema_version": SCHEMA_VERSION, "arguments": sys.argv[1:]}
     (folder / PROVENANCE).write_text(json.dumps(about, indent=1) + "\n")
-
-
-def _is_ours(folder: Path) -> bool:
-    """Say whether kafkalog wrote a directory: it leaves its version in each."""
-    import json
-
-    try:
-        about = json.loads((folder / PROVENANCE).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(about, dict) and "kafkalog" in about

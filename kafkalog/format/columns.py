@@ -38,7 +38,6 @@ __all__ = [
     "HOLDS",
     "NEVER",
     "NOTHING",
-    "NOT_NEGATIVE",
     "NO_HORIZON",
     "NO_MESSAGE",
     "OF_BATCH",
@@ -48,7 +47,6 @@ __all__ = [
     "PLAIN",
     "SAME",
     "SINCE_2",
-    "SIZE",
     "STEP",
     "TIMES",
     "UNKNOWN",
@@ -64,9 +62,8 @@ STEP = 8
 # Where a value's cell is: in the row, in the row of its batch, in that of its message of magic 0 or 1.
 OF_ROW, OF_BATCH, OF_MESSAGE = range(3)
 # Rules: what a value is of its cell. The cell; the cell's masked bits; whether it is not 0; the same two of attributes
-# that exist since magic 2; by magic and attributes, who set the timestamps; a size, -1 for any below 0; a count, 0 for
-# any below 0; how far the last offset is from the cell.
-CELL, BITS, HOLDS, SINCE_2, BIT, TIMES, SIZE, NOT_NEGATIVE, DELTA = range(9)
+# that exist since magic 2; by magic and attributes, who set the timestamps; how far the last offset is from the cell.
+CELL, BITS, HOLDS, SINCE_2, BIT, TIMES, DELTA = range(7)
 # When a value is null: never; if the header of a wrapper of magic 0 or 1 has none; for magic 0 and 1; for magic 2; if
 # the batch has no delete horizon; if the validity bit of the row, counted from the mask on, is 0.
 NEVER, UNKNOWN, OLD, NO_MESSAGE, NO_HORIZON, BY_BIT = range(6)
@@ -104,16 +101,19 @@ def fill(
     k: cython.Py_ssize_t
     s: cython.Py_ssize_t
     t: cython.Py_ssize_t
+    c: cython.Py_ssize_t
     n: cython.Py_ssize_t
     at: cython.Py_ssize_t
     bit: cython.Py_ssize_t
     runs: cython.Py_ssize_t = 0
     runs_of: cython.longlong = 0
+    start: cython.Py_ssize_t
+    room: cython.Py_ssize_t
     source: cython.longlong
     width: cython.Py_ssize_t
-    fits: cython.bint
     has_gone: cython.bint
     same: cython.bint
+    cells: cython.const[cython.longlong][::1]
     if first < 0 or count < 0 or first + count > capacity or len(scratch) < 4 * count or row < 0:
         raise IndexError
     if len(plan) % 8 or len(state) < len(plan) // 8 * 3:
@@ -132,21 +132,34 @@ def fill(
         if (bit >= 0 and bit + row + count > 8 * len(valid)) or (plan[k + 4] and bit < 0):
             raise IndexError
         n = count
+        start = first
         if source == 0:
-            fits = _values(rows, capacity, first, count, count, False, bits, plan, k, scratch)
+            cells = rows
+            room = capacity
         else:
-            if runs_of != source:
-                runs_of = source
+            if runs_of == 0 or (runs_of != source and outer >= 0):
                 runs = _runs(rows, capacity, first, count, outer if source == 1 else -1, scratch)
+            runs_of = source
             n = runs
+            # Where each row has a batch of its own, they are one after the other.
+            start = scratch[count] if n == count and scratch[2 * count - 1] - scratch[count] == count - 1 else -1
             if source == 1:
-                fits = _values(batches, batches_capacity, 0, n, count, True, bits, plan, k, scratch)
+                cells = batches
+                room = batches_capacity
             else:
-                fits = _values(messages, messages_capacity, 0, n, count, True, bits, plan, k, scratch)
-        if not fits:
+                cells = messages
+                room = messages_capacity
+        if plan[k + 1] < 0 or (plan[k + 1] + 1) * room > len(cells) or start + n > room:
             raise IndexError
+        c = plan[k + 1] * room + start
+        if start < 0 or plan[k + 2] or plan[k + 4] or (0 < width < 8 and _beyond(cells, c, n, width)):
+            n = _values(cells, room, start, n, count, bits, plan, k, scratch)
+            if n == 0:
+                raise IndexError
+            cells = scratch
+            c = 0
         has_gone = plan[k + 4] != 0
-        if 0 < width < 8 and _beyond(scratch, n, width):
+        if c == 0 and 0 < width < 8 and _beyond(cells, c, n, width):
             if bit < 0:
                 raise IndexError
             _mark_beyond(scratch, n, count, width, has_gone)
@@ -154,14 +167,12 @@ def fill(
         if state[t] < 2:
             if state[t] == 0:
                 state[t] = 1
-                state[t + 1] = scratch[0]
+                state[t + 1] = cells[c]
                 state[t + 2] = has_gone and scratch[3 * count] != 0
             if state[t + 2]:
                 same = has_gone and _all_equal(scratch, 3 * count, n, 1)
             else:
-                same = _all_equal(scratch, 0, n, state[t + 1]) and (
-                    not has_gone or _all_equal(scratch, 3 * count, n, 0)
-                )
+                same = _all_equal(cells, c, n, state[t + 1]) and (not has_gone or _all_equal(scratch, 3 * count, n, 0))
             if same:
                 continue
             state[t] = 2
@@ -169,13 +180,13 @@ def fill(
             if state[t + 2]:
                 _repeat(valid, bit, -1, 0, row)
         if n < count:
-            _expand(scratch, 0, n, 2 * count)
+            _expand(scratch, 0, n, count)
             if has_gone:
-                _expand(scratch, 3 * count, n, 2 * count)
+                _expand(scratch, 3 * count, n, count)
         if width:
-            _narrow(out, at + width * row, width, scratch, count)
+            _narrow(out, at + width * row, width, cells, c, count)
         else:
-            _bits(out, 8 * at + row, scratch, 0, count, False)
+            _bits(out, 8 * at + row, cells, c, count, False)
         if state[t] == 2 and not state[t + 2] and has_gone and not _all_equal(scratch, 3 * count, count, 0):
             _repeat(valid, bit, -1, 1, row)
             state[t + 2] = 1
@@ -226,13 +237,16 @@ def _values(
     first: cython.Py_ssize_t,
     n: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
-    by_run: cython.bint,
     bits: cython.const[cython.uchar][::1],
     plan: cython.const[cython.longlong][::1],
     k: cython.Py_ssize_t,
     scratch: cython.longlong[::1],
-) -> cython.bint:
-    """Write `n` values to the first cells of `scratch`, and from cell 3 * `count` on which of them are null."""
+) -> cython.Py_ssize_t:
+    """Write `n` values to the first cells of `scratch`, and from cell 3 * `count` on which of them are null.
+
+    They are of the rows from `first` on; if that is below 0, of those that are listed from cell `count` on. Answers how
+    many values there are, 1 if all are equal, and 0 if one is outside of the table.
+    """
     i: cython.Py_ssize_t
     row: cython.Py_ssize_t
     start: cython.Py_ssize_t = plan[k + 1] * capacity
@@ -246,19 +260,23 @@ def _values(
     magic: cython.longlong
     v: cython.longlong
     none: cython.longlong = NONE
+    by_run: cython.bint = first < 0
     is_gone: cython.bint
-    if start < 0 or start + capacity > size:
-        return False
-    if (3 <= rule <= 5 or rule == 8 or 1 <= absent <= 4) and (at_attributes + capacity > size or at_last > size):
-        return False
-    if not by_run and rule == 0:
+    if (3 <= rule <= 6 or 1 <= absent <= 4) and (at_attributes + capacity > size or at_last + capacity > size):
+        return 0
+    if not by_run and _is_one(source, capacity, first, n, plan, k):
+        n = 1
+    if rule == 0:
         for i in range(n):
-            scratch[i] = source[start + first + i]
+            row = scratch[count + i] if by_run else first + i
+            if row < 0 or row >= capacity:
+                return 0
+            scratch[i] = source[start + row]
     else:
         for i in range(n):
             row = scratch[count + i] if by_run else first + i
             if row < 0 or row >= capacity:
-                return False
+                return 0
             v = source[start + row]
             if rule == 1:
                 v = v & mask
@@ -271,10 +289,6 @@ def _values(
             elif rule == 5:
                 v = 0 if source[at_magic + row] == 0 else 2 if v & mask else 1
             elif rule == 6:
-                v = v if v >= 0 else -1
-            elif rule == 7:
-                v = v if v >= 0 else 0
-            elif rule == 8:
                 v = _minus(source[at_last + row], v)
             scratch[i] = v
     if absent:
@@ -282,7 +296,7 @@ def _values(
             row = scratch[count + i] if by_run else first + i
             if absent == 5:
                 if mask + row < 0 or (mask + row) >> 3 >= len(bits):
-                    return False
+                    return 0
                 is_gone = bits[(mask + row) >> 3] & (1 << ((mask + row) & 7)) == 0
             else:
                 magic = source[at_magic + row]
@@ -295,22 +309,52 @@ def _values(
                 else:
                     is_gone = magic < 2 or source[at_attributes + row] & 64 == 0
             scratch[3 * count + i] = is_gone
-    return True
+    return n
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _is_one(
+    source: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    first: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    plan: cython.const[cython.longlong][::1],
+    k: cython.Py_ssize_t,
+) -> cython.bint:
+    """Say whether the values of `n` rows are certainly all equal, or all null."""
+    at: cython.Py_ssize_t = plan[k + 1] * capacity + first
+    rule: cython.longlong = plan[k + 2]
+    absent: cython.longlong = plan[k + 4]
+    magics: cython.Py_ssize_t = MAGIC * capacity + first
+    attributes: cython.Py_ssize_t = ATTRIBUTES * capacity + first
+    if rule == 6 or absent == 5:
+        return False
+    if (rule >= 3 or absent) and not _all_equal(source, magics, n, source[magics]):
+        return False
+    if absent == 4 and not _all_equal(source, attributes, n, source[attributes]):
+        return False
+    if (absent == 2 and source[magics] < 2) or (absent == 3 and source[magics] > 1):
+        return True
+    return _all_equal(source, at, n, source[at])
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
 def _expand(
-    scratch: cython.longlong[::1], at: cython.Py_ssize_t, n: cython.Py_ssize_t, ends: cython.Py_ssize_t
+    scratch: cython.longlong[::1], at: cython.Py_ssize_t, n: cython.Py_ssize_t, count: cython.Py_ssize_t
 ) -> cython.void:
-    """Repeat the value of each run for its rows, from the last on: a run begins at or after its value's place."""
+    """Repeat the value of each run for its rows, from the last on: a run begins at or after its value's place.
+
+    One value is that of all rows.
+    """
     i: cython.Py_ssize_t
-    p: cython.Py_ssize_t = scratch[ends + n - 1]
+    p: cython.Py_ssize_t = count
     start: cython.Py_ssize_t
     v: cython.longlong
     for i in range(n - 1, -1, -1):
         v = scratch[at + i]
-        start = scratch[ends + i - 1] if i else 0
+        start = scratch[2 * count + i - 1] if i else 0
         while p > start:
             p -= 1
             scratch[at + p] = v
@@ -320,7 +364,7 @@ def _expand(
 @cython.inline
 @cython.exceptval(check=False)
 def _all_equal(
-    cells: cython.longlong[::1], at: cython.Py_ssize_t, count: cython.Py_ssize_t, value: cython.longlong
+    cells: cython.const[cython.longlong][::1], at: cython.Py_ssize_t, count: cython.Py_ssize_t, value: cython.longlong
 ) -> cython.bint:
     if cython.compiled:
         return kafkalog_all_equal(cython.address(cells[at]), count, value)
@@ -334,10 +378,12 @@ def _are_equal(cells: Sequence[int], value: int) -> bool:
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _beyond(cells: cython.longlong[::1], count: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.bint:
+def _beyond(
+    cells: cython.const[cython.longlong][::1], at: cython.Py_ssize_t, count: cython.Py_ssize_t, width: cython.Py_ssize_t
+) -> cython.bint:
     if cython.compiled:
-        return kafkalog_beyond(cython.address(cells[0]), count, width)
-    return _are_beyond(cells[:count], 1 << (8 * width - 1))
+        return kafkalog_beyond(cython.address(cells[at]), count, width)
+    return _are_beyond(cells[at : at + count], 1 << (8 * width - 1))
 
 
 def _are_beyond(cells: Sequence[int], half: int) -> bool:
@@ -371,13 +417,14 @@ def _narrow(
     out: cython.uchar[::1],
     at: cython.Py_ssize_t,
     width: cython.Py_ssize_t,
-    cells: cython.longlong[::1],
+    cells: cython.const[cython.longlong][::1],
+    first: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
 ) -> cython.void:
     if cython.compiled:
-        kafkalog_narrow(cython.address(out[at]), width, cython.address(cells[0]), count)
+        kafkalog_narrow(cython.address(out[at]), width, cython.address(cells[first]), count)
     else:
-        for cell in cells[:count]:
+        for cell in cells[first : first + count]:
             out[at : at + width] = _as_bytes(cell, width)
             at += width
 
@@ -424,7 +471,7 @@ def _repeat(
 def _bits(
     out: cython.uchar[::1],
     bit: cython.Py_ssize_t,
-    cells: cython.longlong[::1],
+    cells: cython.const[cython.longlong][::1],
     at: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     inverted: cython.bint,

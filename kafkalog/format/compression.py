@@ -10,7 +10,8 @@ import re
 import threading
 import zlib
 from collections.abc import Callable
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 __all__ = ["CODECS", "DecompressionError", "OverLimitError", "decompress"]
 
@@ -21,6 +22,7 @@ _XERIAL_HEADER: Final = 16
 _XERIAL_EMPTY: Final = 5  # bytes that a block without content has at most
 _XERIAL_AGAIN: Final = 0x82534E41  # a chunk length that is the first four bytes of another header
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+_PLAIN_GZIP: Final = b"\x1f\x8b\x08\0"
 _MAGICS: Final = {1: b"\x1f\x8b", 3: _LZ4_MAGIC}
 _MOST_TIMES: Final = (1, 1032, 64, 255, 0)  # its size that a stream decompresses to at most; what zstd gave is known
 _MAX_ZSTD_WINDOW: Final = 128 << 20
@@ -71,6 +73,9 @@ def decompress(codec: int, payload: memoryview, limit: int, *, magic: int = 2) -
 
 
 def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
+    whole = _inflated(payload, limit)
+    if whole is not None:
+        return whole
     decoder = zlib.decompressobj(31)
     first = decoder.decompress(payload, limit + 1)
     position = len(payload) - len(decoder.unused_data)
@@ -82,6 +87,32 @@ def _gzip(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
     if not decoder.eof or not _gzip_members(payload, position, limit, out):
         raise DecompressionError("gzip: the member does not end", "compressed-stream-cut", len(out))
     return out
+
+
+def _inflated(payload: memoryview, limit: int) -> bytes | None:
+    """Return what a whole member without optional fields contains, by isal, in less than half of zlib's time.
+
+    None leaves anything else to zlib: isal accepts flags that do not exist, and stops elsewhere in a broken stream.
+    """
+    if bytes(payload[:4]) != _PLAIN_GZIP:
+        return None
+    if (isal_zlib := _isal()) is None:
+        return None
+    decoder = isal_zlib.decompressobj(31)
+    try:
+        data: bytes = decoder.decompress(payload, limit + 1)
+    except isal_zlib.error:
+        return None
+    return data if decoder.eof and not decoder.unused_data and len(data) <= limit else None
+
+
+@cache
+def _isal() -> Any:
+    try:
+        from isal import isal_zlib
+    except ImportError:  # there are machines that it is not built for
+        return None
+    return isal_zlib
 
 
 def _gzip_members(payload: memoryview, position: int, limit: int, out: bytearray) -> bool:
@@ -123,7 +154,7 @@ def _snappy_block(block: memoryview, limit: int) -> bytes:
         message = f"snappy: a block of {len(block)} bytes can't decompress to {size} bytes, as it declares"
         raise DecompressionError(message, "snappy-size-lies")
     try:
-        return bytes(snappy.uncompress(bytes(block)))
+        return bytes(snappy.uncompress(block))
     except snappy.UncompressError as error:
         raise DecompressionError(f"snappy: {error}", size=size) from error
 

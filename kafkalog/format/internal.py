@@ -6,10 +6,10 @@ metadata record (``AbstractApiMessageSerde``) has no key, and a frame of frame v
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message import MalformedError, decode, escaped_text
 from kafkalog.format.primitives import Text, uvarint
 from kafkalog.format.schema import EVERY_RELEASE, Release, Value
@@ -17,21 +17,11 @@ from kafkalog.format.schema import EVERY_RELEASE, Release, Value
 if TYPE_CHECKING:
     from kafkalog.format.records.record_type import RecordType
 
-__all__ = ["Internal", "InternalRecord", "UnknownTypeError", "internal_record", "record_types"]
+__all__ = ["InternalRecord", "UnknownTypeError", "internal_record", "record_types"]
 
 _FRAME_VERSION: Final = 1
 _LARGEST: Final = 0x7FFF
 _LONGEST_KEPT: Final = 512
-
-
-class Internal(StrEnum):
-    """The kinds of internal topics, in the words of the official tool's options."""
-
-    OFFSETS = "offsets"
-    TRANSACTION_LOG = "transaction-log"
-    CLUSTER_METADATA = "cluster-metadata"
-    REMOTE_LOG_METADATA = "remote-log-metadata"
-    SHARE_GROUP_STATE = "share-group-state"
 
 
 # Where the schemas are, in format/messages/; a dump reads those of one topic only.

@@ -10,7 +10,8 @@ from kafkalog.format import message_kinds
 from kafkalog.format import message_ops as ops
 from kafkalog.format.batch import CellTable
 from kafkalog.format.consumer_protocol import MEMBER_FIELDS, ConsumerProtocol
-from kafkalog.format.internal import Internal, record_types
+from kafkalog.format.internal import record_types
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.kernel import Bytes
 from kafkalog.format.message_program import Program, ProgramSet
 from kafkalog.format.message_tables import MessageTables

@@ -10,8 +10,8 @@ from typing import Final
 from kafkalog.format import message_ops as ops
 from kafkalog.format import message_text
 from kafkalog.format.batch import CellTable
-from kafkalog.format.internal import Internal
 from kafkalog.format.internal_block import DOUBT, InternalBlock, KindPrograms, topic_programs
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.kernel import Bytes
 from kafkalog.format.message_templates import JsonPrograms
 from kafkalog.format.records.transaction_state import TransactionState

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.findings import Finding
-from kafkalog.format.internal import Internal
+from kafkalog.format.internal_topics import Internal
 from kafkalog.log.arrow_rows import ArrowRows
 from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Chunk, Limits

@@ -13,6 +13,7 @@ from typing import BinaryIO, Final, Protocol
 
 from kafkalog.errors import UnreadableError
 from kafkalog.log.names import is_remote, local_path
+from kafkalog.log.tree import FileIdentity
 
 __all__ = [
     "BytesSource",
@@ -172,6 +173,11 @@ class FileSource:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    @property
+    def identity(self) -> FileIdentity:
+        """Return which file it was when it was opened."""
+        return FileIdentity.of(self._status)
 
     def state(self) -> str:
         """Say in one word what happened to the file since it was opened."""

@@ -11,8 +11,9 @@ from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format import message_ops as ops
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, Batch, CellTable
-from kafkalog.format.internal import Internal, InternalRecord
+from kafkalog.format.internal import InternalRecord
 from kafkalog.format.internal_block import DOUBT, TYPE, VERSION, InternalBlock
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.kernel import Bytes
 from kafkalog.format.message import escaped_text
 from kafkalog.format.message_program import Program

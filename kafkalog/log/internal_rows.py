@@ -14,9 +14,10 @@ from kafkalog.format import kernel, selecting
 from kafkalog.format import message_ops as ops
 from kafkalog.format.batch import Batch, CellTable
 from kafkalog.format.columns import OF_BATCH, OF_ROW, signs, texts
-from kafkalog.format.internal import Internal, record_types
+from kafkalog.format.internal import record_types
 from kafkalog.format.internal_block import DOUBT, TYPE, VERSION
 from kafkalog.format.internal_text import BlockText
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.schema import EVERY_RELEASE
 from kafkalog.log import values
 from kafkalog.log.block_makers import BlockLayout, Chosen

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.findings import Finding
 from kafkalog.format.batch import Batch, Record
-from kafkalog.format.internal import Internal, InternalRecord, UnknownTypeError, internal_record
+from kafkalog.format.internal import InternalRecord, UnknownTypeError, internal_record
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message import MalformedError
 from kafkalog.format.message_json import plain
 from kafkalog.format.records.consumer_offsets import with_protocol

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -16,7 +16,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.log.storage_options import StorageOptions, storage_options
 from kafkalog.log.tree import DirectoryEntry, FileIdentity
 
-__all__ = ["RemoteSource", "RemoteTree", "kind_of"]
+__all__ = ["RemoteSource", "RemoteTree", "file_system", "kind_of", "look_at"]
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -53,6 +53,11 @@ def _where(path: str) -> _Where:
             raise UnreadableError(f"{path}: {_words(error)}") from error
     system, prefix = _systems[cached]
     return _Where(system, posixpath.join(prefix, *key.split("/")).rstrip("/"))
+
+
+def file_system(path: str) -> tuple[Any, str]:
+    """Return the file system of a URI and the name there, for what is written. Raises UnreadableError."""
+    return _where(path)
 
 
 def _system(scheme: str, authority: str, options: StorageOptions) -> tuple[Any, str]:
@@ -177,6 +182,20 @@ def _open(path: str) -> tuple[Any, int, dict[str, Any]]:
         return file, file.size(), {name: known[name] for name in ("ETag", "Last-Modified") if name in known}
     except _pyarrow_errors() as error:
         raise UnreadableError(f"{path}: {_words(error)}") from error
+
+
+def look_at(path: str, positions: Sequence[int], size: int) -> tuple[FileIdentity, str, list[bytes]]:
+    """Return which object is there, its ETag, and `size` bytes at each of some positions. Raises UnreadableError."""
+    system, key = _where(path)
+    try:
+        info = system.get_file_info([key])[0]
+        length = info.size or 0
+        with system.open_input_file(key) as file:
+            etag = (file.metadata() or {}).get("ETag", b"")
+            pieces = [bytes(file.read_at(min(size, max(0, info.size - at)), at)) for at in positions]
+    except _pyarrow_errors() as error:
+        raise UnreadableError(f"{path}: {_words(error)}") from error
+    return FileIdentity(0, length, info.mtime_ns or 0), os.fsdecode(etag), pieces
 
 
 class _RemoteEntry(NamedTuple):

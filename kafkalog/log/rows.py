@@ -12,24 +12,23 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkalog.findings import Finding, numbered_id
 from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
-from kafkalog.format.internal import Internal
+from kafkalog.format.internal_topics import Internal
 from kafkalog.log.block_makers import BatchBlocks, RecordBlocks
 from kafkalog.log.blocks import Block, Rows
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.control_blocks import ControlBlocks
+from kafkalog.log.file_tables import TABLES_OF
 from kafkalog.log.names import FileKind
 from kafkalog.log.records import ROOM, RecordBlock, record_cells
 from kafkalog.log.selection import Picks, Selection, all_rows
 from kafkalog.tables import Table
 from kafkalog.tables import dump as tables
 from kafkalog.tables.audit import FINDINGS
-from kafkalog.tables.internal import INTERNAL
 
 if TYPE_CHECKING:
     from kafkalog.log.internal_rows import InternalBlocks
 
 __all__ = [
-    "TABLES_OF",
     "DistinctIds",
     "finding_row",
     "finding_rows",
@@ -38,21 +37,6 @@ __all__ = [
 ]
 
 Row = tuple[Any, ...]
-
-# The tables that a file of each kind can give; the first is the default.
-TABLES_OF: Final[dict[FileKind, tuple[Table, ...]]] = {
-    FileKind.LOG: (tables.BATCHES, tables.CONTROL, tables.RECORDS, INTERNAL),
-    FileKind.KRAFT_SNAPSHOT: (tables.BATCHES, tables.CONTROL, tables.RECORDS, INTERNAL),
-    FileKind.OFFSET_INDEX: (tables.OFFSET_INDEX,),
-    FileKind.TIME_INDEX: (tables.TIME_INDEX,),
-    FileKind.TXN_INDEX: (tables.ABORTED_TRANSACTIONS,),
-    FileKind.PRODUCER_SNAPSHOT: (tables.PRODUCER_STATES,),
-    FileKind.OFFSET_CHECKPOINT: (tables.CHECKPOINTS,),
-    FileKind.LEADER_EPOCH_CHECKPOINT: (tables.LEADER_EPOCHS,),
-    FileKind.PARTITION_METADATA: (tables.PROPERTIES,),
-    FileKind.META_PROPERTIES: (tables.PROPERTIES,),
-    FileKind.QUORUM_STATE: (tables.PROPERTIES,),
-}
 
 
 def finding_row(finding: Finding, node: str | None = None) -> Row:

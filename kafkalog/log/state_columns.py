@@ -13,8 +13,8 @@ import numpy as np
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.format import message_ops as ops
-from kafkalog.format.internal import Internal
 from kafkalog.format.internal_block import TYPE, VERSION, InternalBlock
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message import MalformedError, escaped_text
 from kafkalog.format.message_program import Program, ReadField, Structure
 from kafkalog.format.narrow import narrowed, one_cell, widened

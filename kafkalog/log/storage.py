@@ -21,7 +21,6 @@ __all__ = ["exists", "expand", "is_directory", "open_tree"]
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 _MAGIC: Final = frozenset("*?[")
-_INODE: Final = 2**63 - 1  # some file systems use 64 bits, a message has 63
 
 
 class _LocalEntry:
@@ -53,7 +52,7 @@ def _identity(path: str) -> FileIdentity | None:
         status = os.stat(local_path(path))
     except OSError:
         return None
-    return FileIdentity(status.st_ino & _INODE, status.st_size, status.st_mtime_ns)
+    return FileIdentity.of(status)
 
 
 class _LocalTree:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 __all__ = ["DirectoryEntry", "FileIdentity", "Tree"]
 
+_INODE: Final = 2**63 - 1  # some file systems use 64 bits, a message has 63
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
@@ -17,6 +19,11 @@ class FileIdentity(NamedTuple):
     inode: int
     size: int
     mtime_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileIdentity:
+        """Make it of a local file's status."""
+        return cls(status.st_ino & _INODE, status.st_size, status.st_mtime_ns)
 
 
 class DirectoryEntry(Protocol):

@@ -6,10 +6,8 @@ What was in ``backup.tar.gz`` is named ``backup.tar.gz!/T-0/….log`` everywhere
 from __future__ import annotations
 
 import os
-import shutil
 import stat
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, Final
 
@@ -18,8 +16,6 @@ from kafkalog.format.compression import DecompressionError
 from kafkalog.format.unpacking import PACKED, UnpackedStream
 from kafkalog.log.files import open_file
 from kafkalog.log.names import FileKind, is_remote, local_path, parse_name, place_unpacked
-from kafkalog.log.recognition import DirectoryKind, recognized
-from kafkalog.log.storage import is_directory, open_tree
 from kafkalog.log.watch import watch
 
 __all__ = ["MAX_UNPACKED_BYTES", "is_archive", "unpacked"]
@@ -42,9 +38,9 @@ def unpacked(paths: Sequence[str], max_bytes: int = MAX_UNPACKED_BYTES) -> Itera
     try:
         yield [_unpacked(path, max_bytes, folders) for path in paths]
     finally:
-        for root, folder in folders.items():
+        for root in folders:
             place_unpacked(root, None)
-            shutil.rmtree(folder, ignore_errors=True)
+        _remove(folders.values())
 
 
 def is_archive(path: str) -> bool:
@@ -61,10 +57,20 @@ def _unpacked(path: str, max_bytes: int, folders: dict[str, str]) -> str:
         return path
     root = f"{file}!"
     if root not in folders:
+        import tempfile  # most commands get no archive
+
         folders[root] = folder = tempfile.mkdtemp(prefix="kafkalog")
         _unpack(file, kind, folder, max_bytes - sum(map(_size, folders.values())))
         place_unpacked(root, folder)
     return f"{root}/{rest}" if rest else _beginning(root, kind)
+
+
+def _remove(folders: Collection[str]) -> None:
+    if folders:
+        import shutil  # imports every codec of the standard library
+
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _size(folder: str) -> int:
@@ -171,6 +177,9 @@ def _name_the_loose(path: str, folder: str) -> None:
 
 def _beginning(root: str, kind: str) -> str:
     """Return the first directory, or the only file, that says anything."""
+    from kafkalog.log.recognition import DirectoryKind, recognized  # most commands get no archive
+    from kafkalog.log.storage import is_directory, open_tree
+
     path, tree = root, open_tree(root)
     while True:
         entries = tree.entries(path)

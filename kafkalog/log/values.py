@@ -19,10 +19,8 @@ from kafkalog.format.columns import (
     NEVER,
     NO_HORIZON,
     NO_MESSAGE,
-    NOT_NEGATIVE,
     OLD,
     SINCE_2,
-    SIZE,
     TIMES,
     UNKNOWN,
 )
@@ -81,9 +79,9 @@ RECORD: Final[dict[str, Value]] = {
     "timestamp_ms": Value(kernel.TIMESTAMP),
     "sequence": Value(kernel.SEQUENCE),
     "size_bytes": Value(kernel.RECORD_SIZE),
-    "key_size": Value(kernel.KEY_SIZE, SIZE),
-    "value_size": Value(kernel.VALUE_SIZE, SIZE),
-    "headers_count": Value(kernel.HEADERS_COUNT, NOT_NEGATIVE),
+    "key_size": Value(kernel.KEY_SIZE),
+    "value_size": Value(kernel.VALUE_SIZE),
+    "headers_count": Value(kernel.HEADERS_COUNT),
 }
 # Of a record's batch; for a message inside a wrapper of magic 0 or 1, of the wrapper.
 OF_BATCH: Final[dict[str, Value]] = {

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kafkalog.errors import UnreadableError
+from kafkalog.provenance import PROVENANCE
 from kafkalog.reports.source import DECIDING, Decisions
 from kafkalog.tables import TABLES
+from kafkalog.tables.manifest import MANIFEST, read_manifest
 from kafkalog.txn.columns import NONE
 
 if TYPE_CHECKING:
@@ -28,12 +30,12 @@ class WrittenAudit:
     def __init__(self, folder: Path) -> None:
         """Open the audit in `folder`.
 
-        Raises UnreadableError if it has no verdict.json, or no ``_SUCCESS``: a run that ended early wrote only a part.
+        Raises UnreadableError if it has no verdict.json, or no ``_SUCCESS``: a run that ended early wrote only a part;
+        or if it has not the files that its manifest lists.
         """
         from kafkalog.auditing.pipeline import SUCCESS, VERDICT
 
         self._folder = folder
-        self.tables = frozenset(name for name in TABLES if (folder / name).is_dir())
         if not (folder / SUCCESS).is_file():
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
         try:
@@ -43,11 +45,11 @@ class WrittenAudit:
             self.complete = bool(said["complete"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UnreadableError(f"{folder}: {VERDICT} can't be read: {error}") from error
+        self._files = _files(folder)
+        self.tables = frozenset(self._files)
 
     def origin(self) -> dict[str, Any]:
         """Return what provenance.json says; nothing where it is not there. Raises UnreadableError."""
-        from kafkalog.auditing.pipeline import PROVENANCE
-
         file = self._folder / PROVENANCE
         try:
             return _checked(dict(json.loads(file.read_bytes())))
@@ -61,7 +63,7 @@ class WrittenAudit:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        for file in sorted((self._folder / table).glob("**/*.parquet")):
+        for file in self._files.get(table, ()):
             try:
                 with pq.ParquetFile(file) as parquet:
                     if missing := set(TABLES[table].names) - set(parquet.schema_arrow.names):
@@ -93,6 +95,25 @@ class WrittenAudit:
             chosen = batch.filter(pc.is_in(batch.column("state"), value_set=_deciding()))
             times, names, states = (_column(chosen.column(name)) for name in wanted)
             yield Decisions(times, names, states == DECIDING[1])
+
+
+def _files(folder: Path) -> dict[str, list[Path]]:
+    """Return the files of each table that is written as Parquet. Raises UnreadableError."""
+    try:
+        listed = read_manifest((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UnreadableError(f"{folder}: {MANIFEST} can't be read: {error}") from error
+    found: dict[str, list[Path]] = {}
+    for table in TABLES:
+        for name, size, _ in listed.get(table, ()):
+            file = folder / name
+            if not file.is_file():
+                raise UnreadableError(f"{folder}: {name} is missing; {MANIFEST} lists it")
+            if file.stat().st_size != size:
+                raise UnreadableError(f"{file}: has {file.stat().st_size} bytes; {MANIFEST} says {size}")
+            if file.suffix == ".parquet":
+                found.setdefault(table, []).append(file)
+    return found
 
 
 def _deciding() -> Any:

@@ -17,7 +17,10 @@ _GROUP_BYTES: Final = 32 << 20
 
 
 class ParquetFile:
-    """Writes batches of a table; `sink` is a path or an open stream of pyarrow's. Needs pyarrow."""
+    """Writes batches of a table; `sink` is a path or an open stream of pyarrow's. Needs pyarrow.
+
+    `rows` are those given so far.
+    """
 
     def __init__(self, sink: Any, table: Table) -> None:
         import pyarrow.parquet as pq
@@ -25,11 +28,12 @@ class ParquetFile:
         self._schema = arrow_schema(table)
         self._writer = pq.ParquetWriter(sink, self._schema, compression="zstd", store_schema=False)
         self._batches: list[pa.RecordBatch] = []
-        self._rows = self._bytes = 0
+        self.rows = self._rows = self._bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add rows; they are kept until they make a row group."""
         self._batches.append(batch)
+        self.rows += batch.num_rows
         self._rows += batch.num_rows
         self._bytes += batch.nbytes
         if self._rows >= _GROUP_ROWS or self._bytes >= _GROUP_BYTES:

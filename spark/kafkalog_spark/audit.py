@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, logs_of, run_stages
-from kafkalog.auditing.transactions import AuditOptions, Summary, Surroundings, coordinator_rows, partition_row
+from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, logs_of, run_stages
+from kafkalog.auditing.transactions import AuditOptions, Summary, Surroundings, coordinator_batches, partition_row
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import CATALOGUE, Bytes, Finding, Severity
 from kafkalog.log.clusters import Cluster, open_clusters
@@ -22,6 +23,7 @@ from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.audit import COORDINATOR
 from kafkalog.tables.incidents import INCIDENTS
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
 from kafkalog_spark.incidents import OF_TASKS, incident_rows
@@ -47,14 +49,15 @@ class BulkAudit:
 
 def bulk_audit(
     session: SparkSession, paths: Sequence[str], output: Output, options: AuditOptions | None = None, *,
-    tables: Sequence[str], split_bytes: int = SPLIT_BYTES, share_bytes: int = SHARE_BYTES, hashed: bool = False,
-    fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
+    tables: Sequence[str], split_bytes: int = SPLIT_BYTES, share_bytes: int = SHARE_BYTES,
+    kept: KeptScans | None = None, fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
     progress: Callable[[str], object] = lambda _: None,
 ) -> BulkAudit:  # fmt: skip
     """Audit log directories and write `tables` to `output`, an existing empty directory.
 
     The rows are those of a local audit with the same options; the option `jobs` has no effect here.
-    `storage` says how object stores are reached, if the environment of driver and executors does not.
+    `kept` says which scans are kept and taken, `storage` how object stores are reached, if the environment of driver
+    and executors does not.
     Raises CorruptInputError before anything is written if `fail_on_corrupt` is set and bytes are damaged.
     """
     options, storage = options or AuditOptions(), storage or StorageOptions()
@@ -71,7 +74,7 @@ def bulk_audit(
         by_log = tuple(table for table in tables if table in _BY_LOG)
         kinds = OF_TASKS if INCIDENTS.name in tables else ()
         executor = SparkExecutor(
-            session, options.limits, storage, by_log, kinds, output.work, split_bytes, hashed, progress
+            session, options.limits, storage, by_log, kinds, output.work, split_bytes, kept or KeptScans(), progress
         )
         with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
             findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
@@ -88,7 +91,7 @@ def bulk_audit(
 def _summary(
     clusters: Sequence[Cluster], unreadable: list[str], judged: JudgedFrame, findings: Mapping[int, list[Finding]]
 ) -> Summary:
-    summary = Summary(judged.logs, judged.codes, unreadable)
+    summary = Summary(judged.logs, judged.codes, unreadable, reused=judged.reused)
     for number, cluster in enumerate(clusters):
         summary.count(findings[number])
         for node in cluster.nodes:
@@ -107,18 +110,21 @@ def _write(
     around: Mapping[int, Surroundings], findings: Mapping[int, list[Finding]], summary: Summary,
     incidents: Iterable[tuple[Any, ...]],
 ) -> None:  # fmt: skip
-    """Write the driver's rows, and let the tasks' files count."""
-    output.commit(judged.parts, tables)
+    """Write the driver's rows, and let these and the tasks' files count."""
+    of_tasks = {part.table for part in judged.parts}
     of_driver: dict[str, Iterable[tuple[Any, ...]]] = {
         "partitions": (partition_row(log) for log in summary.logs),
-        "coordinator": (row for one in around.values() for row in coordinator_rows(one.coordinator)),
         "findings": _finding_rows(clusters, findings),
         INCIDENTS.name: incidents,
     }
     for table in tables:
-        if table in of_driver or table not in judged.parts:  # a table without rows has a file with its columns
+        if table == COORDINATOR.name:
+            coordinators = (one.coordinator for one in around.values())
+            output.write_table(COORDINATOR, chain.from_iterable(map(coordinator_batches, coordinators)))
+        elif table in of_driver or table not in of_tasks:  # a table without rows has a file with its columns
             rows = of_driver.get(table, ())
             output.write_table(TABLES[table], arrow_batches(rows, arrow_schema(TABLES[table])))
+    output.commit(judged.parts)
 
 
 def _finding_rows(clusters: Sequence[Cluster], findings: Mapping[int, list[Finding]]) -> Iterator[tuple[Any, ...]]:

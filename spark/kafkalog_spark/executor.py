@@ -9,13 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
@@ -24,6 +24,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline import (
     Clock,
+    KeptScans,
+    Known,
     LogPlace,
     coordinator_for,
     groups_of,
@@ -33,14 +35,16 @@ from kafkalog.auditing.pipeline import (
     segments_of,
     write_place,
 )
-from kafkalog.auditing.transactions import LogSummary, Surroundings, conflict_finding
+from kafkalog.auditing.transactions import LogSummary, Reused, Surroundings, conflict_finding
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.chunk import Limits
 from kafkalog.log.storage_options import StorageOptions
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import shares_of
-from kafkalog_spark import tasks
-from kafkalog_spark.parts import filesystem_of
+from kafkalog_spark import scan_tasks, tasks
+from kafkalog_spark.parts import Part
+from kafkalog_spark.rows import rows_of
+from kafkalog_spark.sent import read_sent, write_sent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,19 +52,24 @@ if TYPE_CHECKING:
 __all__ = ["JudgedFrame", "ScannedFrame", "SparkExecutor"]
 
 _JUDGE_BYTES: Final = 256 << 20
+_KEY_BYTES: Final = 8 << 20  # of keys that one task compares
+_KEY_SHARE_BYTES: Final = 256 << 20  # of logs; at most a sixth of them are keys
+_MOST_KEY_SHARES: Final = 4096  # each is a row of each log
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedFrame:
-    """The scans as rows of ``tasks.SCANNED``; `files` are the segments that were read.
+    """The scans as rows of ``scan_tasks.SCANNED``; `files` are the segments that were read.
 
-    `producers` are the producer ids in the logs of each partition, by its number.
+    `producers` are the producer ids in the logs of each partition, by its number. `reused` says which segments were
+    scanned.
     """
 
     frame: DataFrame
     clocks: dict[int, Clock]
     files: list[dict[str, Any]]
     producers: dict[int, NDArray[np.int64]]
+    reused: Reused = field(default_factory=Reused)
 
     def clock(self, cluster: int) -> Clock:
         return self.clocks.get(cluster, Clock())
@@ -70,12 +79,15 @@ class ScannedFrame:
         if not logs:
             return
         rows = self.frame.where(F.col("log").isin(*(log.number for log in logs)))
-        by_log: dict[int, list[tuple[int, int, str, bytes]]] = {}
-        for row in rows.select("log", "split_no", "row_no", "kind", "content").toArrow().to_pylist():
-            place = (row["split_no"], row["row_no"], row["kind"], row["content"])
-            by_log.setdefault(row["log"], []).append(place)
+        by_log: dict[int, list[tuple[int, int, str, pa.RecordBatch, int]]] = {}
+        batches = rows.select("log", "split_no", "row_no", "kind", "content").toArrow().to_batches()
+        while batches:  # of the coordinator's many records each is either still a message, or in columns
+            batch = batches.pop()
+            places = zip(*(column.to_pylist() for column in batch.columns[:-1]), strict=True)
+            for at, (number, *place) in enumerate(places):
+                by_log.setdefault(number, []).append((*place, batch, at))
         for log in logs:
-            yield log, tasks.joined((kind, content) for _, _, kind, content in sorted(by_log.get(log.number, ())))
+            yield log, tasks.joined(_contents(by_log.pop(log.number, [])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +95,17 @@ class JudgedFrame:
     """The result of judging: rows of ``tasks.JUDGED``, and their totals.
 
     `logs` are in the order of the logs' numbers, `codes` count the findings about logs, `findings` are those about no
-    single log, by the clusters' numbers. `parts` are the files of each table that tasks wrote, `files` the segments
-    that were read.
+    single log, by the clusters' numbers. `parts` are the files of tables that tasks wrote, `files` the segments
+    that were read, of which `reused` says which were scanned.
     """
 
     frame: DataFrame
     logs: list[LogSummary]
     codes: Counter[tuple[str, Severity]]
     findings: dict[int, list[Finding]]
-    parts: dict[str, list[str]]
+    parts: list[Part]
     files: list[dict[str, Any]]
+    reused: Reused
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,40 +123,53 @@ class SparkExecutor:
     kinds: tuple[str, ...]
     work: str
     split_bytes: int
-    hashed: bool
+    kept: KeptScans
     report: Callable[[str], object]
 
     @contextmanager
-    def scan(self, logs: Sequence[LogPlace]) -> Iterator[ScannedFrame]:
+    def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], Known]) -> Iterator[ScannedFrame]:
         started = time.monotonic()
-        places = segments_of(logs, self.split_bytes)
+        places = segments_of(logs, self.split_bytes, known)
         number = max((place.task for place in places), default=0) + 1
-        rows = self._frame("places", map(tasks.place_row, places), tasks.PLACES)
-        scan = partial(tasks.scan, limits=self.limits, storage=self.storage, hashed=self.hashed)
-        with _kept(_mapped(rows.repartitionById(number, "task"), scan, tasks.SCANNED)) as frame:
+        rows = self._frame("places", map(scan_tasks.place_row, places), scan_tasks.PLACES)
+        scan = partial(scan_tasks.scan, limits=self.limits, storage=self.storage, keeping=self.kept.keeping)
+        with _kept(_mapped(rows.repartitionById(number, "task"), scan, scan_tasks.SCANNED)) as frame:
             heads = frame.where("kind = 'scan' and share = 0")
-            names = ("log", "split_no", "size", "newest", "newest_broker", "findings", "sha256", "producers")
+            names = (
+                "log",
+                "split_no",
+                "size",
+                "newest",
+                "newest_broker",
+                "findings",
+                "scanned_ms",
+                "sha256",
+                "producers",
+            )
             findings = 0
             scanned = ScannedFrame(frame, {}, [], {})
+            reused = Reused(hashed=self.kept.keeping.hashed)
             for row in heads.select(*names).toArrow().to_pylist():
                 log = logs[row["log"]]
                 clock = scanned.clock(log.cluster)
                 scanned.clocks[log.cluster] = clock.with_scan(row["newest"], row["newest_broker"])
                 findings += row["findings"]
+                reused = reused.with_scan(row["scanned_ms"], self.kept.begun_ms)
                 here = np.frombuffer(row["producers"], np.int64)
                 scanned.producers[log.group] = np.union1d(scanned.producers.get(log.group, here), here)
                 about = {"file": log.directory.segments[row["split_no"]].path, "size_bytes": row["size"]}
-                scanned.files.append(about | {"sha256": row["sha256"]} if self.hashed else about)
+                scanned.files.append(about | {"sha256": row["sha256"]} if reused.hashed else about)
             scanned.files.sort(key=lambda about: about["file"])
-            self._tell("scanned", started, f"{number} tasks, {findings} findings", scanned.files)
-            yield scanned
+            before = f", {reused.segments - reused.scanned} scanned before" if reused.scanned < reused.segments else ""
+            self._tell("scanned", started, f"{number} tasks, {findings} findings{before}", scanned.files)
+            yield replace(scanned, reused=reused)
 
     @contextmanager
     def judge(
         self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
     ) -> Iterator[JudgedFrame]:
         started = time.monotonic()
-        rows = scanned.frame.unionByName(self._frame("routed", self._routed(logs, scanned, around), tasks.SCANNED))
+        rows = scanned.frame.unionByName(self._frame("routed", self._routed(logs, scanned, around), scan_tasks.SCANNED))
         groups = len({(log.group, share) for log in logs for share in shares_of(log.shares)})
         size = sum(log.directory.size for log in logs)
         number = max(1, min(groups, max(8, size // _JUDGE_BYTES)))
@@ -151,19 +177,19 @@ class SparkExecutor:
         in_order = rows.repartition(number, "group", "share").sortWithinPartitions(*keys)
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
-        judge = tasks.Judge(known, self.tables, self.kinds, self.work, self.storage)
+        judge = tasks.Judge(known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs))
         with _kept(_mapped(in_order, judge, tasks.JUDGED)) as frame:
-            judged = self._judged(frame, logs, scanned.files)
+            judged = self._judged(frame, logs, scanned)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))
             self._tell("judged", started, f"{number} tasks, {groups} partitions, {found} findings", scanned.files)
             yield judged
 
-    def _judged(self, frame: DataFrame, logs: Sequence[LogPlace], files: list[dict[str, Any]]) -> JudgedFrame:
+    def _judged(self, frame: DataFrame, logs: Sequence[LogPlace], scanned: ScannedFrame) -> JudgedFrame:
         """Collect the logs' totals, and compare partitions with each other."""
         summaries: dict[int, LogSummary] = {}
         codes: Counter[tuple[str, Severity]] = Counter()
         sizes: Counter[str] = Counter()
-        parts: dict[str, list[str]] = {}
+        parts: list[Part] = []
         # Files count by the rows of one job: what is judged again later has files of other names.
         rows = frame.where("kind in ('summary', 'counts', 'part')").select("kind", "share", "rows", "content")
         for row in sorted(rows.toArrow().to_pylist(), key=lambda row: (row["kind"], row["rows"], row["share"])):
@@ -172,8 +198,7 @@ class SparkExecutor:
                 codes.update(of_task)
                 sizes.update(of_tables)
             elif row["kind"] == tasks.PART:
-                table, _, name = row["content"].decode().partition("/")
-                parts.setdefault(table, []).append(name)
+                parts.append(tasks.read_part(row["rows"], row["content"]))
             else:
                 log, summary = row["rows"], read_summary(row["content"])
                 summaries[log] = summaries[log].with_share(summary) if log in summaries else summary
@@ -181,12 +206,14 @@ class SparkExecutor:
         if sizes["keys"]:
             directories = [log.directory for log in logs]
             keys = frame.where("kind = 'keys'").select("cluster", "share", "content")
-            number = max(1, min(64, sizes["keys"] // (8 << 20)))
+            number = max(1, min(_key_shares(logs), sizes["keys"] // _KEY_BYTES))
             in_order = keys.repartition(number, "cluster", "share").sortWithinPartitions("cluster", "share")
             for row in _mapped(in_order, tasks.conflict, tasks.CONFLICTS).toArrow().to_pylist():
                 finding = conflict_finding(*read_conflict(row["content"]), directories)
                 findings.setdefault(row["cluster"], []).append(finding)
-        return JudgedFrame(frame, [summaries[log.number] for log in logs], codes, findings, parts, files)
+        return JudgedFrame(
+            frame, [summaries[log.number] for log in logs], codes, findings, parts, scanned.files, scanned.reused
+        )
 
     @staticmethod
     def _routed(
@@ -195,27 +222,36 @@ class SparkExecutor:
         """Yield what the judges of partitions need besides the scans: where each log is, the coordinator's word."""
         for log in logs:
             for share, _ in shares_of(log.shares):
-                yield tasks.routed(log.group, share, log.number, 0, "log", write_place(log))
+                yield scan_tasks.routed(log.group, share, log.number, 0, "log", write_place(log))
         for of_one in groups_of(logs):
             first = of_one[0]
             said = coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)
             for number, message in enumerate(said):
                 for share, _ in shares_of(first.shares):
-                    yield tasks.routed(first.group, share, tasks.COORDINATOR, number, "coordinator", message)
+                    yield scan_tasks.routed(first.group, share, tasks.COORDINATOR, number, "coordinator", message)
 
     def _frame(self, name: str, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-        """Give rows to Spark as a file: what is in a plan, or in a task, has to fit a message between processes."""
-        folder = f"{self.work}/{name}"
-        filesystem, path = filesystem_of(folder)
-        filesystem.create_dir(path)
-        with filesystem.open_output_stream(f"{path}/rows.parquet") as stream, pq.ParquetWriter(stream, schema) as file:
-            for batch in tasks.rows_of(rows, schema):
-                file.write_batch(batch)
-        return self.session.read.schema(from_arrow_schema(schema)).parquet(folder)
+        """Give rows to Spark as files: what is in a plan, or in a task, has to fit a message between processes."""
+        number = write_sent(f"{self.work}/{name}", rows_of(rows, schema), schema)
+        files = self.session.range(0, number, 1, number)
+        return _mapped(files, partial(read_sent, folder=f"{self.work}/{name}", storage=self.storage), schema)
 
     def _tell(self, what: str, started: float, parts: str, files: Sequence[Mapping[str, Any]]) -> None:
         seconds, size = time.monotonic() - started, sum(about["size_bytes"] for about in files)
         self.report(f"{what} {len(files)} files, {size / 2**20:.1f} MiB ({parts}) in {seconds:.1f} s")
+
+
+def _contents(rows: list[tuple[int, int, str, pa.RecordBatch, int]]) -> Iterator[tuple[str, bytes]]:
+    """Yield the kinds and contents of rows in their order, and forget each batch after its last row."""
+    rows.sort(key=itemgetter(0, 1), reverse=True)
+    while rows:
+        _, _, kind, batch, at = rows.pop()
+        yield kind, batch["content"][at].as_py()
+
+
+def _key_shares(logs: Sequence[LogPlace]) -> int:
+    """Say to how many shares the producers are given when partitions are compared; as few as keep each one small."""
+    return max(1, min(_MOST_KEY_SHARES, sum(log.directory.size for log in logs) // _KEY_SHARE_BYTES))
 
 
 @contextmanager

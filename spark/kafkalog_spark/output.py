@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,17 +13,30 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import fs
 
-from kafkalog.auditing.pipeline import PROVENANCE, SUCCESS, as_text
+from kafkalog.auditing.pipeline import (
+    BEGUN,
+    SCANS,
+    SUCCESS,
+    WORK,
+    Keeping,
+    KeptScans,
+    as_text,
+    begun_before,
+    begun_text,
+)
 from kafkalog.errors import KafkaLogError
 from kafkalog.log.names import local_path
+from kafkalog.provenance import PROVENANCE, refusal
 from kafkalog.tables import Table
+from kafkalog.tables.manifest import MANIFEST, TableFile, as_manifest
 from kafkalog.tables.parquet import ParquetFile
 from kafkalog.version import VERSION
-from kafkalog_spark.parts import filesystem_of
+from kafkalog_spark.kept_folder import task_folder
+from kafkalog_spark.parts import Part, filesystem_of
 
 __all__ = ["Output", "OutputFailedError"]
 
-_WORK: Final = "_work"  # what readers of tables leave out: its name begins with _
+_LASTING: Final = tuple(os.path.basename(name) for name in (SCANS, BEGUN))
 _MOVERS: Final = 8
 
 
@@ -32,13 +45,22 @@ class OutputFailedError(KafkaLogError):
 
 
 class Output:
-    """A new directory for one run: tasks write below `work`, the driver moves what counts to the tables."""
+    """A directory for one run: tasks write below `work`, the driver says what counts, in a manifest.
+
+    What a run with the same arguments scanned before it was ended is the next one's, since `begun_ms`.
+    """
 
     def __init__(self, name: str) -> None:
+        """Name the directory. Raises OutputFailedError where its filesystem is not known, or can't be reached."""
         self.name = name
         self.uri = name if "://" in name else Path(os.path.abspath(name)).as_uri()
-        self.filesystem, self.path = filesystem_of(self.uri)
-        self.work = f"{self.uri.rstrip('/')}/{_WORK}"
+        with self._in_words():
+            self.filesystem, self.path = filesystem_of(self.uri)
+        self.work = f"{self.uri.rstrip('/')}/{WORK}"
+        self.work_path = f"{self.path}/{WORK}"
+        self.begun_ms = 0
+        self.resumed = False
+        self._files: dict[str, list[TableFile]] = {}  # that count
 
     def refuse_within(self, inputs: Sequence[str]) -> None:
         """Refuse a directory that is in an input directory or contains one. Raises OutputFailedError."""
@@ -48,6 +70,10 @@ class Output:
                 said = "is in" if one.startswith(other) else "contains"
                 raise OutputFailedError(f"{self.name}: {said} an input directory; kafkalog never writes there")
 
+    def is_at(self, name: str) -> bool:
+        """Say whether a directory is this one."""
+        return self._place(self.name) == self._place(name)
+
     @staticmethod
     def _place(name: str) -> str:
         """Write a directory's name so that it is a prefix of the names of the directories below it."""
@@ -56,45 +82,69 @@ class Output:
             return f"{str(Path(local_path(name)).resolve()).rstrip('/')}/"
         return f"{scheme.replace('s3a', 's3')}://{path.rstrip('/')}/"
 
-    def refuse_existing(self, *, overwrite: bool) -> bool:
-        """Say whether there is a directory that is to be replaced. Raises OutputFailedError where it may not be."""
+    def refuse_existing(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> bool:
+        """Say whether there is a directory whose content goes. Raises OutputFailedError where it may not.
+
+        The unfinished output of a run with the same `arguments` is gone on with, if there are any to compare.
+        """
         with self._in_words():
             if self.filesystem.get_file_info(self.path).type is fs.FileType.NotFound:
                 return False
-            if not overwrite:
-                raise OutputFailedError(f"{self.name}: exists already; --overwrite replaces it")
-            if not self._is_ours():
-                raise OutputFailedError(
-                    f"{self.name}: exists already, and kafkalog did not write it: it is not replaced"
-                )
+            before = None if arguments is None else self._begun_before(arguments)
+            self.resumed, self.begun_ms = before is not None, before or 0
+            if not self.resumed and (said := refusal(self.name, overwrite=overwrite, provenance=self._provenance)):
+                raise OutputFailedError(said)
         return True
 
-    def make(self, *, overwrite: bool) -> None:
+    def make(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> None:
         """Make the directory; an existing one is refused, or emptied if kafkalog wrote it. Raises OutputFailedError.
 
         What says that a run is complete goes first, and what says whose directory it is stays: an interrupted run
         leaves nothing that looks like an audit, and may be overwritten again.
         """
         with self._in_words():
-            if self.refuse_existing(overwrite=overwrite):
+            if self.refuse_existing(overwrite=overwrite, arguments=arguments):
                 with suppress(FileNotFoundError):
                     self.filesystem.delete_file(f"{self.path}/{SUCCESS}")
-                for found in self.filesystem.get_file_info(fs.FileSelector(self.path)):
-                    if found.type is fs.FileType.Directory:
-                        self.filesystem.delete_dir(found.path)
-                    elif found.base_name != PROVENANCE:
-                        self.filesystem.delete_file(found.path)
+                self._empty(self.path, kept=(PROVENANCE, WORK) if self.resumed else (PROVENANCE,))
             self.filesystem.create_dir(self.path)
             self.write(PROVENANCE, as_text({"kafkalog": VERSION}))  # of a job that fails, too
+            if self.resumed:
+                self._empty(self.work_path, kept=_LASTING)
+            elif arguments is not None:
+                self.filesystem.create_dir(f"{self.path}/{SCANS}")
+                text, self.begun_ms = begun_text(arguments)
+                self.write(BEGUN, text)
 
-    def _is_ours(self) -> bool:
-        """Say whether kafkalog wrote the directory: it leaves its version in each."""
+    def _empty(self, path: str, kept: Sequence[str]) -> None:
+        for found in self.filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
+            if found.base_name in kept:
+                continue
+            if found.type is fs.FileType.Directory:
+                self.filesystem.delete_dir(found.path)
+            else:
+                self.filesystem.delete_file(found.path)
+
+    def _begun_before(self, arguments: Sequence[str]) -> int | None:
+        """Return when an unfinished run with the same arguments began the directory; None if there is none."""
+        if self.filesystem.get_file_info(f"{self.path}/{SUCCESS}").type is not fs.FileType.NotFound:
+            return None
         try:
-            with self.filesystem.open_input_stream(f"{self.path}/{PROVENANCE}") as stream:
-                about = json.loads(stream.read())
-        except (OSError, ValueError, RecursionError):
-            return False
-        return isinstance(about, dict) and "kafkalog" in about
+            with self.filesystem.open_input_stream(f"{self.path}/{BEGUN}") as stream:
+                return begun_before(stream.read(), arguments)
+        except OSError:
+            return None
+
+    def kept(self, earlier: Sequence[str], *, hashed: bool) -> KeptScans:
+        """Keep scans here, and take those of an earlier run and of the folders of `earlier` audits."""
+        scans = f"{self.uri.rstrip('/')}/{SCANS}"
+        mine = (scans,) if self.resumed else ()
+        return KeptScans(Keeping(task_folder(scans), hashed), (*earlier, *mine), self.begun_ms)
+
+    def _provenance(self) -> bytes:
+        with self.filesystem.open_input_stream(f"{self.path}/{PROVENANCE}") as stream:
+            content: bytes = stream.read()
+        return content
 
     def remove(self) -> None:
         """Remove the directory and its content."""
@@ -102,36 +152,49 @@ class Output:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Give tasks a place for their files, and remove it with all that did not come to count."""
+        """Give tasks a place for their files, and remove what did not come to count; scans stay."""
         with self._in_words():
-            self.filesystem.create_dir(f"{self.path}/{_WORK}")
+            self.filesystem.create_dir(self.work_path)
         try:
             yield
         finally:
             with suppress(OSError):
-                self.filesystem.delete_dir(f"{self.path}/{_WORK}")
+                if self.begun_ms:
+                    self._empty(self.work_path, kept=_LASTING)
+                else:
+                    self.filesystem.delete_dir(self.work_path)
 
-    def commit(self, parts: Mapping[str, Sequence[str]], tables: Iterable[str]) -> None:
-        """Make the `parts` that tasks wrote, by table, the files of the `tables`. Raises OutputFailedError."""
+    def commit(self, parts: Iterable[Part]) -> None:
+        """Write the manifest: the driver's files and these `parts` of tasks count, which get the names that it lists.
+
+        Raises OutputFailedError.
+        """
         moves = []
+        counts = Counter[str]()
+        for table, file in parts:
+            name = f"{table}/part-{counts[table]:05}.parquet"
+            counts[table] += 1
+            self._files.setdefault(table, []).append(file._replace(name=name))
+            moves.append((f"{self.path}/{WORK}/{file.name}", f"{self.path}/{name}"))
+        self.write(MANIFEST, as_text(as_manifest(self._files)))
         with self._in_words():
-            for table in tables:
+            for table in counts:
                 self.filesystem.create_dir(f"{self.path}/{table}")
-                for number, name in enumerate(parts.get(table, ())):
-                    target = f"{self.path}/{table}/part-{number:05}.parquet"
-                    moves.append((f"{self.path}/{_WORK}/{name}", target))
             with ThreadPoolExecutor(_MOVERS) as pool:  # an object store copies each
                 for done in [pool.submit(self.filesystem.move, *move) for move in moves]:
                     done.result()
 
     def write_table(self, table: Table, batches: Iterable[pa.RecordBatch]) -> None:
         """Write the driver's file of a table. Raises OutputFailedError."""
-        name = f"{self.path}/{table.name}/part-driver.parquet"
-        with self._in_words(), self.filesystem.open_output_stream(name) as stream:
-            file = ParquetFile(stream, table)
-            for batch in batches:
-                file.write(batch)
-            file.close()
+        name = f"{table.name}/part-driver.parquet"
+        with self._in_words():
+            self.filesystem.create_dir(f"{self.path}/{table.name}")
+            with self.filesystem.open_output_stream(f"{self.path}/{name}") as stream:
+                file = ParquetFile(stream, table)
+                for batch in batches:
+                    file.write(batch)
+                file.close()
+                self._files.setdefault(table.name, []).append(TableFile(name, stream.tell(), file.rows))
 
     def write(self, name: str, text: str) -> None:
         """Write a small file. Raises OutputFailedError."""

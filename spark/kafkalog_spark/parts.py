@@ -5,25 +5,42 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
 
+from kafkalog.errors import UnreadableError
+from kafkalog.log.remote import file_system
 from kafkalog.tables import TABLES
+from kafkalog.tables.manifest import TableFile
 from kafkalog.tables.parquet import ParquetFile
 
-__all__ = ["CANNOT_WRITE", "PartFiles", "filesystem_of"]
+__all__ = ["CANNOT_WRITE", "Part", "PartFiles", "filesystem_of"]
 
 CANNOT_WRITE: Final = "kafkalog can't write its output: "  # what the driver knows an error of this kind by
 _FILE_BYTES: Final = 64 << 20  # of a file, approximately
 
 
 def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
-    """Return the filesystem of a directory, and its path there."""
-    # Java's S3 filesystem has another scheme than everybody's.
-    filesystem, path = fs.FileSystem.from_uri(uri.replace("s3a://", "s3://", 1))
-    return filesystem, path.rstrip("/")
+    """Return the filesystem of a directory, and its path there; object stores are reached as when they are read.
+
+    Raises OSError.
+    """
+    if uri.startswith("file://"):
+        filesystem, path = fs.FileSystem.from_uri(uri)
+        return filesystem, path.rstrip("/")
+    try:
+        return file_system(uri)
+    except UnreadableError as error:
+        raise OSError(str(error)) from error
+
+
+class Part(NamedTuple):
+    """A complete file of a table."""
+
+    table: str
+    file: TableFile
 
 
 class PartFiles:
@@ -37,8 +54,8 @@ class PartFiles:
         self._open: dict[str, tuple[str, Any, ParquetFile]] = {}
         self._made: list[str] = []
 
-    def write(self, table: str, batch: pa.RecordBatch) -> Iterator[str]:
-        """Add rows to a table's file; yield the name of a file that is full."""
+    def write(self, table: str, batch: pa.RecordBatch) -> Iterator[Part]:
+        """Add rows to a table's file; yield a file that is full."""
         try:
             if table not in self._open:
                 name = f"{table}-{uuid.uuid4().hex}.parquet"
@@ -52,11 +69,11 @@ class PartFiles:
         except OSError as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
 
-    def close(self) -> Iterator[tuple[str, str]]:
-        """Complete all files; yield their tables and names."""
+    def close(self) -> Iterator[Part]:
+        """Complete all files; yield them."""
         try:
             for table in list(self._open):
-                yield table, self._close(table)
+                yield self._close(table)
         except OSError as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
 
@@ -72,8 +89,9 @@ class PartFiles:
             with suppress(OSError):
                 self._filesystem.delete_file(f"{self._folder}/{name}")
 
-    def _close(self, table: str) -> str:
+    def _close(self, table: str) -> Part:
         name, stream, file = self._open.pop(table)
         file.close()
+        size = stream.tell()
         stream.close()
-        return name
+        return Part(table, TableFile(name, size, file.rows))

@@ -1,32 +1,28 @@
-"""What runs in Spark's Python workers: rows in, the stages of an audit, rows out.
+"""What judges in Spark's Python workers: rows of scans in, rows of verdicts out.
 
 Rows between stages carry messages (``kafkalog.txn.wire``) of some MiB: a row of Spark's costs more than a transaction.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from kafkalog.auditing.incidents import is_lost, needed
-from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan, scan_messages
+from kafkalog.auditing.partition import MESSAGE_ROWS, SegmentScan, read_extents, read_scan
 from kafkalog.auditing.pipeline import (
     LogPlace,
-    SegmentPlace,
     judge_partition,
     read_coordinator,
     read_keys,
     read_place,
-    scan_place,
-    sha256_of,
     write_conflict,
     write_counts,
     write_keys,
@@ -43,19 +39,18 @@ from kafkalog.auditing.transactions import (
     notable_rows,
     own_epoch_keys,
 )
-from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import Segment
-from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit import FINDINGS, GAPS
+from kafkalog.tables.manifest import TableFile
 from kafkalog.tables.notable import NOTABLE
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.coordinator import Coordinator
-from kafkalog.txn.shares import Share, shares_of
-from kafkalog_spark.parts import PartFiles
+from kafkalog.txn.shares import Share
+from kafkalog_spark.parts import Part, PartFiles
+from kafkalog_spark.rows import Row, rows_of
 
 __all__ = [
     "CONFLICTS",
@@ -64,33 +59,12 @@ __all__ = [
     "JUDGED",
     "LOST",
     "PART",
-    "PLACES",
-    "SCANNED",
     "Judge",
     "conflict",
     "joined",
-    "place_row",
-    "routed",
-    "rows_of",
-    "scan",
+    "read_part",
 ]
 
-_NAMES: Final = ("log", "topic", "path")  # bytes: a file's name need not be UTF-8
-PLACES: Final = pa.schema(
-    [
-        *((name, pa.int32()) for name in ("task", "log_number", "cluster", "group", "shares", "split_no", "partition")),
-        *((name, pa.int64()) for name in ("base_offset", "size")),
-        *((name, pa.binary()) for name in _NAMES),
-    ]
-)
-SCANNED: Final = pa.schema(
-    [
-        ("group", pa.int32()), ("share", pa.int32()), ("log", pa.int32()), ("split_no", pa.int32()),
-        ("row_no", pa.int32()), ("kind", pa.string()), ("size", pa.int64()), ("newest", pa.int64()),
-        ("newest_broker", pa.int64()), ("findings", pa.int32()), ("sha256", pa.string()),
-        ("producers", pa.binary()), ("content", pa.binary()),
-    ]
-)  # fmt: skip
 JUDGED: Final = pa.schema(
     [("kind", pa.string()), ("cluster", pa.int32()), ("share", pa.int32()), ("rows", pa.int64()),
      ("content", pa.binary())]
@@ -98,81 +72,9 @@ JUDGED: Final = pa.schema(
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
 COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator says of a partition
-PART: Final = "part"  # a file of a table: the table, a slash, its name
+PART: Final = "part"  # a file of a table: the table, its size, its name
 EXPLAINED: Final = "explained"  # the findings that incidents need
 LOST: Final = "lost"  # the gaps that they need
-_MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
-_KEY_SHARES: Final = 64
-_BATCH_ROWS: Final = 256
-_BATCH_BYTES: Final = 4 << 20
-
-Row = tuple[Any, ...]
-
-
-def place_row(place: SegmentPlace) -> Row:
-    """Make a segment to scan a row of `PLACES`."""
-    names = (os.fsencode(name) for name in (place.log, place.topic, place.segment.path))
-    return (
-        place.task, place.log_number, place.cluster, place.group, place.shares, place.split_no, place.partition,
-        place.segment.base_offset, place.segment.size, *names,
-    )  # fmt: skip
-
-
-def _place(row: dict[str, Any]) -> SegmentPlace:
-    log, topic, path = (os.fsdecode(row.pop(name)) for name in _NAMES)
-    segment = Segment(path, row.pop("base_offset"), row.pop("size"))
-    return SegmentPlace(**row, log=log, topic=topic, segment=segment)
-
-
-def routed(group: int, share: int, log: int, number: int, kind: str, content: bytes) -> Row:
-    """Make a row of `SCANNED` of what the driver sends to a partition's judge."""
-    return (group, share, log, -1, number, kind, *_NOTHING, content)
-
-
-def rows_of(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield rows as Arrow batches of some MiB; the last cell of each is its content. A batch costs 100 us."""
-    some: list[Row] = []
-    size = 0
-    for row in rows:
-        some.append(row)
-        size += len(row[-1])
-        if len(some) == _BATCH_ROWS or size >= _BATCH_BYTES:
-            yield _batch_of(some, schema)
-            some, size = [], 0
-    if some:
-        yield _batch_of(some, schema)
-
-
-def _batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
-    columns = zip(zip(*rows, strict=True), schema.types, strict=True)
-    return pa.RecordBatch.from_arrays([pa.array(cells, kind) for cells, kind in columns], schema=schema)
-
-
-def scan(
-    batches: Iterable[pa.RecordBatch], limits: Limits, storage: StorageOptions, *, hashed: bool
-) -> Iterator[pa.RecordBatch]:
-    """Scan segments: each gives a row with all but its finished transactions, and rows with these."""
-    set_storage_options(storage)
-    places = (_place(row) for batch in batches for row in batch.to_pylist())
-    yield from rows_of((row for place in places for row in _scanned(place, limits, hashed=hashed)), SCANNED)
-
-
-def _scanned(place: SegmentPlace, limits: Limits, *, hashed: bool) -> Iterator[Row]:
-    whole = scan_place(place, limits)
-    stretch = whole.stretch
-    if place.topic != STATE_TOPIC:
-        assert not len(whole.states)  # only the state topic's are read
-    first = (place.segment.size, stretch.newest, stretch.newest_broker, len(whole.findings))
-    checksum = sha256_of(place.segment) if hashed else None
-    producers = np.union1d(stretch.extents["producer_id"], stretch.producers["producer_id"]).tobytes()
-    for share in shares_of(place.shares):
-        about: Row = (*first, checksum, producers) if share.number == 0 else _NOTHING
-        where = (place.group, share.number, place.log_number, place.split_no)
-        for number, message in enumerate(scan_messages(whole.share(share), _MESSAGE_ROWS)):
-            yield (*where, number, "rows" if number else "scan", *(_NOTHING if number else about), message)
-
-
-_NOTHING: Final[Row] = (0, -1, -1, 0, None, None)
 
 
 def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
@@ -194,18 +96,20 @@ def joined(rows: Iterable[tuple[str, bytes]]) -> list[SegmentScan]:
 class Judge:
     """Judges partition by partition: the rows of each come together, in the order of log, split and row.
 
-    Rows of the `tables` go to files in the folder `work`, what else is of the `kinds` to the driver.
+    Rows of the `tables` go to files in the folder `work`, what else is of the `kinds` to the driver. The producers that
+    partitions are compared by are shared out to `key_shares`.
     """
 
     def __init__(
         self, around: Mapping[int, Surroundings], tables: tuple[str, ...], kinds: tuple[str, ...], work: str,
-        storage: StorageOptions,
+        storage: StorageOptions, key_shares: int,
     ) -> None:  # fmt: skip
         self.around = around
         self.tables = tables
         self.kinds = kinds
         self.work = work
         self.storage = storage
+        self.key_shares = key_shares
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         set_storage_options(self.storage)
@@ -237,8 +141,7 @@ class Judge:
                 logs.append(read_place(content[0][1]))
                 scans[number] = joined(content[1:])
             yield from self._judged(share, logs, scans, coordinator, files)
-        for table, name in files.close():
-            yield _part(table, name)
+        yield from map(_part_row, files.close())
 
     def _judged(
         self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
@@ -251,8 +154,7 @@ class Judge:
         sizes: Counter[str] = Counter()
         for table in self.tables:
             for batch in self._batches(table, share, found):
-                for name in files.write(table, batch):
-                    yield _part(table, name)
+                yield from map(_part_row, files.write(table, batch))
         for kind in self.kinds:
             for batch in self._batches(kind, share, found):
                 yield (kind, cluster, number, batch.num_rows, _ipc(batch))
@@ -265,11 +167,11 @@ class Judge:
         for log, number in zip(found.logs, numbers, strict=True):
             keys: dict[int, Packed] = {}
             for some in own_epoch_keys(log.judged, number):
-                shares = some["producer_id"] % _KEY_SHARES
+                shares = some["producer_id"] % self.key_shares
                 for key_share in sorted(set(shares.tolist())):
                     keys.setdefault(key_share, Packed(KEY_COLUMNS)).append(some.take(shares == key_share))
             for key_share, of_share in keys.items():
-                for some_keys in of_share.pieces(_MESSAGE_ROWS):
+                for some_keys in of_share.pieces(MESSAGE_ROWS):
                     yield ("keys", cluster, key_share, len(some_keys), write_keys(some_keys))
 
     def _summaries(
@@ -312,15 +214,25 @@ def _ipc(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _part(table: str, name: str) -> Row:
-    """Make a row of a table's file."""
-    return (PART, -1, -1, 0, f"{table}/{name}".encode())
+def _part_row(part: Part) -> Row:
+    """Make a row of `JUDGED` of a table's file."""
+    file = part.file
+    return (PART, -1, -1, file.rows, f"{part.table}/{file.size_bytes}/{file.name}".encode())
+
+
+def read_part(rows: int, content: bytes) -> Part:
+    """Read a row that ``_part_row`` made."""
+    table, size, name = content.decode().split("/")
+    return Part(table, TableFile(name, int(size), rows))
 
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Find transactions that ended differently in different partitions, one share of the producers at a time."""
-    rows = _flat(batches, "cluster", "share", "content")
+    yield from rows_of(_conflicts(_flat(batches, "cluster", "share", "content")), CONFLICTS)
+
+
+def _conflicts(rows: Iterable[Row]) -> Iterator[Row]:
     for (cluster, _), of_share in groupby(rows, key=itemgetter(0, 1)):
         keys = Columns.concat([some for *_, content in of_share for some in read_keys(content).blocks()], KEY_COLUMNS)
         for one, other in conflicts(keys.take(np.argsort(keys["log"], kind="stable"))):
-            yield from rows_of([(cluster, write_conflict(one, other))], CONFLICTS)
+            yield (cluster, write_conflict(one, other))

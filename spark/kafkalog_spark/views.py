@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kafkalog.auditing.partition import SegmentScan, segment_row
-from kafkalog.auditing.pipeline import Clock, LogPlace, SegmentPlace, judge_partition, scan_place, segments_of
+from kafkalog.auditing.partition import SegmentScan, scan_segment, segment_row
+from kafkalog.auditing.pipeline import Clock, LogPlace, SegmentPlace, judge_partition, segments_of
 from kafkalog.auditing.topics import metadata_rows, offsets_rows
 from kafkalog.auditing.transactions import Surroundings
 from kafkalog.auditing.transactions import log_batches as audited
@@ -112,7 +112,7 @@ def _dumped(table: str) -> SegmentRows:
 
 
 def _segment(piece: SegmentPlace, request: Request) -> Iterator[Row]:
-    yield segment_row(piece, scan_place(piece, request.options.limits))
+    yield segment_row(piece, scan_segment(piece, piece.segment, request.options.limits))
 
 
 def _of_logs(table: str) -> LogBatches:
@@ -123,7 +123,7 @@ def _of_logs(table: str) -> LogBatches:
         scans: dict[int, dict[int, SegmentScan]] = {log.number: {} for log in logs}
         clock = Clock(around.newest, around.newest_broker)
         for place in places:
-            scan = scan_place(place, request.options.limits)
+            scan = scan_segment(place, place.segment, request.options.limits)
             scans[place.log_number][place.split_no] = scan
             clock = clock.with_scan(scan.stretch.newest, scan.stretch.newest_broker)
         now = at_newest(request.options.now, clock.newest_broker)

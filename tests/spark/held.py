@@ -14,6 +14,7 @@ from kafkalog.auditing.incidents.rows import rows_of_audit
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.tables.audit import AUDIT_TABLES
+from kafkalog.tables.manifest import TableFile, read_manifest
 from kafkalog_spark.audit import BulkAudit, bulk_audit
 from kafkalog_spark.output import Output
 
@@ -55,6 +56,18 @@ def held(done: BulkAudit, folder: Path, found: Audit, tables: Sequence[str] = AL
     assert (done.summary.verdict(), done.summary.totals()) == (summary.verdict(), summary.totals())
     for table in tables:
         assert rows_in(folder, table) == rows_of(found, table), table
+    assert set(listed(folder)) == set(tables)
+
+
+def listed(folder: Path) -> dict[str, list[TableFile]]:
+    """Return what the manifest lists, which is what is there."""
+    found = read_manifest((folder / "manifest.json").read_bytes())
+    for table in found:
+        there = {str(path.relative_to(folder)): path.stat().st_size for path in (folder / table).iterdir()}
+        assert there == {file.name: file.size_bytes for file in found[table]}
+        assert sum(file.rows or 0 for file in found[table]) == pq.read_table(folder / table).num_rows
+    assert {path.name for path in folder.iterdir() if path.is_dir()} == set(found)
+    return found
 
 
 def run(spark: SparkSession, paths: Sequence[str], folder: Path, **options: Any) -> BulkAudit:

@@ -1,6 +1,6 @@
 """Tasks that go wrong in their first attempts, in the middle of their work, and then do what they should.
 
-They stand in the driver for the functions of ``kafkalog_spark.tasks``; workers import both, theirs unchanged.
+They stand in the driver for what ``kafkalog_spark`` has in ``scan_tasks`` and ``tasks``; workers import both unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
 
-from kafkalog_spark import tasks
+from kafkalog_spark import scan_tasks, tasks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,13 +72,24 @@ class Wait(Trouble):
 
 
 class Scan:
-    """Stands for ``tasks.scan``."""
+    """Stands for ``scan_tasks.scan``."""
 
     def __init__(self, trouble: Trouble) -> None:
         self.trouble = trouble
 
     def __call__(self, batches: Iterable[pa.RecordBatch], *args: Any, **options: Any) -> Iterator[pa.RecordBatch]:
-        yield from _with_trouble("scan", self.trouble, tasks.scan(batches, *args, **options))
+        yield from _with_trouble("scan", self.trouble, scan_tasks.scan(batches, *args, **options))
+
+
+class ScanOfSome:
+    """Stands for ``scan_tasks.scan``: each attempt scans some segments of a task, and then fails."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def __call__(self, batches: Iterable[pa.RecordBatch], *args: Any, **options: Any) -> Iterator[pa.RecordBatch]:
+        yield from scan_tasks.scan((batch.slice(0, self.most) for batch in batches), *args, **options)
+        raise RuntimeError("enough was scanned")
 
 
 class Judge:
@@ -90,6 +101,19 @@ class Judge:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from _with_trouble("judge", self.trouble, tasks.Judge(*self.args)(batches))
+
+
+class JudgeTwice:
+    """Stands for ``tasks.Judge``: the work is done twice, as by two attempts side by side, of which the second counts."""
+
+    def __init__(self, *args: Any) -> None:
+        self.args = args
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        some = list(batches)
+        for _ in tasks.Judge(*self.args)(some):
+            pass
+        yield from tasks.Judge(*self.args)(some)
 
 
 def _with_trouble(stage: str, trouble: Trouble, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

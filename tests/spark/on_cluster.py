@@ -23,7 +23,7 @@ from coordinated import coordinated
 from held import home_of_links, run
 from misbehaving import Trouble, Wait
 
-from kafkalog_spark import tasks
+from kafkalog_spark import scan_tasks, tasks
 from kafkalog_spark.audit import BulkAudit
 from kafkalog_spark.session import open_session
 
@@ -68,13 +68,26 @@ def kill(one: psutil.Process) -> int:
 @contextmanager
 def watched(trouble: Trouble) -> Iterator[None]:
     """Let the tasks leave word of their attempts."""
-    real = tasks.scan, tasks.Judge
-    tasks.scan = misbehaving.Scan(trouble)  # type: ignore[assignment]  # as long as a job runs
+    real = scan_tasks.scan, tasks.Judge
+    scan_tasks.scan = misbehaving.Scan(trouble)  # type: ignore[assignment]  # as long as a job runs
     tasks.Judge = lambda *args: misbehaving.Judge(trouble, *args)  # type: ignore[assignment,misc]  # ditto
     try:
         yield
     finally:
-        tasks.scan, tasks.Judge = real  # type: ignore[misc]  # ditto
+        scan_tasks.scan, tasks.Judge = real  # type: ignore[misc]  # ditto
+
+
+def kill_one_that(stage: str, seen: Path, killed: list[int]) -> None:
+    """Kill the executor of the first task of a stage, which waits, and let the others go on."""
+    deadline = time.monotonic() + 120
+    while not (begun := list(seen.glob(f"{stage}.*"))):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.05)
+    worker = int(begun[0].name.split(".")[3])
+    above = {one.pid for one in psutil.Process(worker).parents()}
+    killed.extend(kill(one) for one in executors() if one.pid in above)
+    (seen / Wait.GO).touch()
 
 
 def fault(session: SparkSession, folder: Path, name: str, paths: Sequence[str]) -> None:
@@ -84,22 +97,11 @@ def fault(session: SparkSession, folder: Path, name: str, paths: Sequence[str]) 
     trouble = Wait(seen) if name == "map" else Trouble(seen)
     killed: list[int] = []
 
-    def kill_one_that_scans() -> None:
-        deadline = time.monotonic() + 120
-        while not (begun := list(seen.glob("scan.*"))):
-            if time.monotonic() > deadline:
-                return
-            time.sleep(0.05)
-        worker = int(begun[0].name.split(".")[3])
-        above = {one.pid for one in psutil.Process(worker).parents()}
-        killed.extend(kill(one) for one in executors() if one.pid in above)
-        (seen / Wait.GO).touch()
-
     def kill_when_told(line: str) -> None:
         if name == "behind" and line.startswith(("scanned", "judged")):
             killed.extend(kill(one) for one in executors())  # a single one may have none of the rows
 
-    killer = Thread(target=kill_one_that_scans) if name == "map" else None
+    killer = Thread(target=kill_one_that, args=("scan", seen, killed)) if name == "map" else None
     if killer is not None:
         killer.start()
     with watched(trouble):

@@ -23,7 +23,7 @@ from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.findings import Severity
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
-from kafkalog_spark import tasks
+from kafkalog_spark import scan_tasks, tasks
 from official import FIXTURES
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def test_a_task_that_is_lost_is_done_again(
     """In the middle of each task its worker is killed once, or it fails twice: no row is lost, none comes twice."""
     seen = tmp_path / "seen"
     seen.mkdir()
-    monkeypatch.setattr(tasks, "scan", misbehaving.Scan(trouble(seen)))
+    monkeypatch.setattr(scan_tasks, "scan", misbehaving.Scan(trouble(seen)))
     monkeypatch.setattr(tasks, "Judge", partial(misbehaving.Judge, trouble(seen)))
     done = run(spark, CHOSEN, tmp_path / "out", split_bytes=SEVERAL, tables=JUDGED)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pytest
-from held import ROOT, rows_in, rows_of, run
+from held import ROOT, listed, rows_in, rows_of, run
 
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
@@ -88,16 +88,21 @@ def test_files_of_an_attempt_that_did_not_count_are_no_rows(tmp_path: Path) -> N
     gaps = TABLES["gaps"]
     [batch] = arrow_batches([(None,) * len(gaps.columns)], arrow_schema(gaps))
     with output.working():
-        names = []
+        parts = []
         for _ in range(2):
             files = PartFiles(output.work)
             assert list(files.write("gaps", batch)) == []
-            names += files.close()
-        output.commit({"gaps": [names[1][1]]}, ["gaps", "findings"])
+            parts += files.close()
         output.write_table(TABLES["findings"], [])
+        output.commit([parts[1]])
     assert len(rows_in(tmp_path / "out", "gaps")) == 1
     assert rows_in(tmp_path / "out", "findings") == []
-    assert sorted(found.name for found in (tmp_path / "out").iterdir()) == ["findings", "gaps", "provenance.json"]
+    assert sorted(found.name for found in (tmp_path / "out").iterdir()) == [
+        "findings", "gaps", "manifest.json", "provenance.json"
+    ]  # fmt: skip
+    assert {table: [file.rows for file in files] for table, files in listed(tmp_path / "out").items()} == {
+        "findings": [0], "gaps": [1]
+    }  # fmt: skip
 
 
 def test_a_failed_task_takes_its_files_with_it(tmp_path: Path) -> None:
@@ -167,6 +172,8 @@ def test_a_signal_has_its_status(needs_spark: None, tmp_path: Path, number: sign
 def test_tables_are_files_of_tasks_and_the_driver(spark: SparkSession, tmp_path: Path, tables: tuple[str, ...]) -> None:
     """Nothing of the work is left."""
     run(spark, [HANGING], tmp_path / "out", tables=tables)
-    assert sorted(found.name for found in (tmp_path / "out").iterdir()) == sorted([*tables, "provenance.json"])
+    assert sorted(found.name for found in (tmp_path / "out").iterdir()) == sorted(
+        [*tables, "manifest.json", "provenance.json"]
+    )
     for table in tables:
         assert rows_in(tmp_path / "out", table) == rows_of(audit([HANGING]), table)

@@ -9,12 +9,12 @@ from typing import Any, Final, TypeVar
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.format.internal import Internal
-from kafkalog.log.rows import TABLES_OF
+from kafkalog.format.internal_topics import Internal
+from kafkalog.log.file_tables import TABLES_OF
 from kafkalog.log.selection import Selection
 from kafkalog.quantities import Ago, When
 from kafkalog.tables import TABLES
-from kafkalog_cli.dumping import DumpRequest, dump_rows, dump_text
+from kafkalog_cli.dumping import DumpRequest
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import STDIN
@@ -184,9 +184,12 @@ def dump(
         return outcome.status(exit_zero=exit_zero)
     with target.stream(inputs) as stream:
         if form == "kafka":
+            from kafkalog_cli.dumping_text import dump_text
+
             dump_text(request, stream, outcome)
         else:
             from kafkalog_cli.dump_sinks import dump_sink
+            from kafkalog_cli.dumping_rows import dump_rows
 
             sink = dump_sink(form, stream, request, columns, target, raw=raw)
             dump_rows(request, sink, outcome, findings_as_rows=form in ("ndjson", "json") or "findings" in tables)

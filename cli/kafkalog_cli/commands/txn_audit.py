@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -17,7 +18,7 @@ from kafkalog.quantities import Ago
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog.tables.incidents import INCIDENTS
-from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of
+from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, since_audit_option
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
@@ -80,12 +81,13 @@ class _Filter:
 @click.option("--master", metavar="URL", help="With --engine spark: the Spark master, such as local[2].")
 @click.option("--confirm", type=click.FloatRange(min=0), metavar="SECONDS",
               help="Read partitions with open transactions that are not proved again after this time.")  # fmt: skip
+@since_audit_option
 @audit_options
 def txn_audit(
     paths: tuple[str, ...], form: str | None, tables: tuple[str, ...], everything: bool, columns: tuple[str, ...],
     narrowing: Narrowing, state: tuple[str, ...], jobs: int | None, target: Target, hashed: bool, fail_on: str,
     exit_zero: bool, engine: str, master: str | None, confirm: float | None, findings: bool, zone: Zone,
-    **options: Any,
+    since_audit: str | None, **options: Any,
 ) -> int:  # fmt: skip
     """Report what happened to every transaction and offset under DIRs: brokers' log directories or single partitions.
 
@@ -124,53 +126,62 @@ def txn_audit(
         from kafkalog_cli.bulk import run_bulk
 
         return run_bulk(paths, str(target.path), overwrite=target.overwrite, master=master)
-    from kafkalog.auditing.pipeline import audit, confirmed, provenance
+    from kafkalog.auditing.pipeline import KeptScans, audit, confirmed, provenance, scans_of_audit
     from kafkalog.auditing.transactions import Summary, narrowed
+    from kafkalog_cli.audit_folder import audit_folder
 
     paths, started = unpacked(paths), time.time()
     of_audit = audit_options_of(options, jobs=jobs)
-    found = audit(paths, of_audit)
-    if confirm is not None:
-        found = confirmed(found, paths, of_audit, confirm)
-    if isinstance(of_audit.now, Ago):
-        for now in sorted({cluster.now for cluster in found.clusters}):
-            say(f"the present is {iso(now)}")
-    found = narrowed(found, narrowing)
-    summary = Summary.of(found)
-    status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
-    for line in found.unreadable:
-        say(f"error: {line}")
-    if folder:
-        from kafkalog_cli.render.parquet import write_audit
+    earlier = () if since_audit is None else (scans_of_audit(since_audit),)
+    read = (*paths, *([] if since_audit is None else [since_audit]))
+    with audit_folder(target, read, sys.argv[1:]) if folder else nullcontext() as place:
+        kept = KeptScans(earlier=earlier, begun_ms=round(started * 1000))
+        if place is not None:
+            kept = place.kept(earlier, hashed=hashed)
+        found = audit(paths, of_audit, kept=kept)
+        if found.reused.resumed:
+            say(f"{found.reused.resumed:,} of {found.reused.segments:,} segments were scanned by the earlier run")
+        if confirm is not None:
+            found = confirmed(found, paths, of_audit, confirm)
+        if isinstance(of_audit.now, Ago):
+            for now in sorted({cluster.now for cluster in found.clusters}):
+                say(f"the present is {iso(now)}")
+        found = narrowed(found, narrowing)
+        summary = Summary.of(found)
+        status = summary.outcome(Severity[fail_on.upper()]).status(exit_zero=exit_zero)
+        for line in found.unreadable:
+            say(f"error: {line}")
+        if place is not None:
+            from kafkalog_cli.render.parquet import write_audit
 
-        write_audit(
-            found, summary, status, target, form, tables or SHOWN, chosen.of if narrowing or state else None,
-            paths=paths, arguments=sys.argv[1:], hashed=hashed, started=started,
-        )  # fmt: skip
-        print(summary.verdict())
-    elif form in REPORT_FORMS or (form == "table" and not everything and not state and (not tables or told)):
-        from kafkalog.reports import source_of
-        from kafkalog_cli.render.parquet import files_of
-        from kafkalog_cli.render.reports import write_form
-        from kafkalog_cli.render.sinks import style
-
-        def origin() -> dict[str, Any]:
-            return provenance(summary, files_of(found, hashed=hashed), sys.argv[1:], started, "local")
-
-        with target.stream(paths) as stream:
-            write_form(
-                form, source_of(found, summary), origin, stream, zone=zone, style=style(target.on_terminal),
-                findings=findings, every=told,
+            write_audit(
+                found, summary, status, place, form, tables or SHOWN, chosen.of if narrowing or state else None,
+                arguments=sys.argv[1:], hashed=hashed, started=started,
             )  # fmt: skip
-    else:
-        with target.stream(paths) as stream:
-            if form == "table" and not tables and not everything:
-                stream.write(f"{summary.verdict()}\n\n".encode("utf-8", "surrogateescape"))
-                tables = ("transactions",)  # --state chooses some of them
-            _write(found, summary, form, stream, tables, columns, chosen, target=target, zone=zone)
-    if target.path is not None and not folder:
-        print(summary.verdict())
-    return status
+            print(summary.verdict())
+        elif form in REPORT_FORMS or (form == "table" and not everything and not state and (not tables or told)):
+            from kafkalog.reports import source_of
+            from kafkalog_cli.render.parquet import files_of
+            from kafkalog_cli.render.reports import write_form
+            from kafkalog_cli.render.sinks import style
+
+            def origin() -> dict[str, Any]:
+                return provenance(summary, files_of(found, hashed=hashed), sys.argv[1:], started, "local")
+
+            with target.stream(paths) as stream:
+                write_form(
+                    form, source_of(found, summary), origin, stream, zone=zone, style=style(target.on_terminal),
+                    findings=findings, every=told,
+                )  # fmt: skip
+        else:
+            with target.stream(paths) as stream:
+                if form == "table" and not tables and not everything:
+                    stream.write(f"{summary.verdict()}\n\n".encode("utf-8", "surrogateescape"))
+                    tables = ("transactions",)  # --state chooses some of them
+                _write(found, summary, form, stream, tables, columns, chosen, target=target, zone=zone)
+        if target.path is not None and not folder:
+            print(summary.verdict())
+        return status
 
 
 def _write(

@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from kafkalog import MalformedError, Record
-from kafkalog.format.internal import Internal, InternalRecord, UnknownTypeError, internal_record
+from kafkalog.format.internal import InternalRecord, UnknownTypeError, internal_record
 from kafkalog.format.internal_text import STATES_BY_NAME, metadata_word
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.lines import java_text
 from kafkalog.format.message_json import kafka_json
 from kafkalog.format.records.transaction_state import TransactionState

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
-from kafkalog.auditing.pipeline import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline import SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.outcome import Exit
+from kafkalog.provenance import PROVENANCE
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.manifest import MANIFEST, TableFile, as_manifest
 from kafkalog.tables.parquet import ParquetFile
+from kafkalog_cli.audit_folder import AuditFolder
 from kafkalog_cli.exit import OutputError
 from kafkalog_cli.output import Target
 from kafkalog_cli.render.folders import write_tables
@@ -27,9 +30,9 @@ _KEPT_ROWS: Final = 1 << 16
 
 
 def write_audit(
-    audit: Audit, summary: Summary, status: Exit, target: Target, form: str, tables: Sequence[str],
+    audit: Audit, summary: Summary, status: Exit, folder: AuditFolder, form: str, tables: Sequence[str],
     test_of: Callable[[Table], Callable[[Row], bool]] | None,
-    *, paths: Sequence[str], arguments: Sequence[str], hashed: bool, started: float,
+    *, arguments: Sequence[str], hashed: bool, started: float,
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to a directory.
 
@@ -54,23 +57,52 @@ def write_audit(
         write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables))
     else:
         write = partial(write_tables, form, [(TABLES[name], rows(TABLES[name])) for name in tables])
-    write_directory(target, paths, write, summary, status, origin)
+    folder.write(partial(_write_listed, write))
+    _finish(folder.path, summary, status, origin())
 
 
 def write_directory(
     target: Target, paths: Sequence[str], write: Callable[[Path], None], summary: Summary, status: Exit,
     origin: Callable[[], dict[str, Any]],
 ) -> None:  # fmt: skip
-    """Make a directory of what `write` puts into it, verdict.json, and provenance.json with `origin`.
+    """Make a directory of what `write` puts into it, manifest.json, verdict.json, and provenance.json with `origin`.
 
     Everything is first written beside it and appears under its name at the end. Raises OutputError if that can't be
     done.
     """
     with target.folder(paths) as folder:
-        write(folder)
-        (folder / VERDICT).write_text(as_text(verdict_of(summary, status)))
-        (folder / PROVENANCE).write_text(as_text(origin()))
-        (folder / SUCCESS).touch()
+        _write_listed(write, folder)
+        _finish(folder, summary, status, origin())
+
+
+def _finish(folder: Path, summary: Summary, status: Exit, origin: dict[str, Any]) -> None:
+    (folder / VERDICT).write_text(as_text(verdict_of(summary, status)))
+    (folder / PROVENANCE).write_text(as_text(origin))
+    (folder / SUCCESS).touch()
+
+
+def _write_listed(write: Callable[[Path], None], folder: Path) -> None:
+    """Write tables, and the manifest of their files."""
+    write(folder)
+    (folder / MANIFEST).write_text(as_text(as_manifest(_files_in(folder))))
+
+
+def _files_in(folder: Path) -> dict[str, list[TableFile]]:
+    """Return the files of each table: one, or a directory of Parquet files."""
+    return {
+        place.name.partition(".")[0]: [_table_file(folder, file) for file in files]
+        for place in sorted(folder.iterdir())
+        for files in [sorted(place.iterdir()) if place.is_dir() else [place]]
+    }
+
+
+def _table_file(folder: Path, file: Path) -> TableFile:
+    rows = None
+    if file.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        rows = pq.read_metadata(file).num_rows
+    return TableFile(file.relative_to(folder).as_posix(), file.stat().st_size, rows)
 
 
 def parquet_engine() -> str:
@@ -139,5 +171,8 @@ def files_of(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:
     for cluster in audit.clusters:
         for log in cluster.logs:
             for segment in log.partition.directory.segments:
-                about = {"file": segment.path, "size_bytes": segment.size}
-                yield about | {"sha256": sha256_of(segment)} if hashed else about
+                about: dict[str, Any] = {"file": segment.path, "size_bytes": segment.size}
+                if hashed:
+                    known = audit.sha256.get(segment)
+                    about["sha256"] = sha256_of(segment) if known is None else known
+                yield about

@@ -16,7 +16,9 @@ from kafkalog.auditing.partition.one_moment import Settled, settled, with_note
 from kafkalog.auditing.partition.read import ReadLog, read_log
 from kafkalog.auditing.partition.replicas import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
+from kafkalog.auditing.partition.scan_file import KeptAbout, kept_about, kept_bytes, kept_scan, may_be_kept
 from kafkalog.auditing.partition.scan_message import (
+    MESSAGE_ROWS,
     SCAN_VERSION,
     read_extents,
     read_scan,
@@ -28,8 +30,10 @@ from kafkalog.auditing.partition.segments import segment_row
 from kafkalog.auditing.partition.steady import moving_finding, steady_findings, unreadable_while_moving
 
 __all__ = [
+    "MESSAGE_ROWS",
     "SCAN_VERSION",
     "DamagedExtents",
+    "KeptAbout",
     "LostOffsets",
     "PartitionAudit",
     "ReadLog",
@@ -38,9 +42,13 @@ __all__ = [
     "file_of",
     "fork_of",
     "join",
+    "kept_about",
+    "kept_bytes",
+    "kept_scan",
     "located",
     "log_findings",
     "marker_findings",
+    "may_be_kept",
     "moving_finding",
     "offset_range",
     "open_at_start",

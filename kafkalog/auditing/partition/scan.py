@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents, last_before
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.format import markers
+from kafkalog.format import kernel, markers
 from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.folded import FileFindings, is_extent
@@ -41,7 +41,8 @@ class SegmentScan:
 
     `damaged` are the extents that no whole batch covers. `zero_tail` is the finding about zeros up to the file's end.
     `transactions` counts those with a part here, `oldest` (ms) is the first time of a producer's batch or a marker, -1
-    for none. `states` are the records of a segment of the state topic.
+    for none. `states` are the records of a segment of the state topic. `last_position` is where the last batch begins
+    that was seen, -1 without any.
     """
 
     segment: Segment
@@ -52,6 +53,7 @@ class SegmentScan:
     transactions: int = 0
     oldest: int = -1
     states: StateColumns = field(default_factory=StateColumns)
+    last_position: int = -1
 
     def share(self, share: Share) -> SegmentScan:
         """Return the scan with the transactions of a share of its producers alone, and all else."""
@@ -71,12 +73,14 @@ def scan_segment(
     fold = Fold()
     reported = _Reported(segment.path)
     types, coordinator_epochs = array("q"), array("q")
+    last_position = -1
     try:
         for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
             reported.of_chunk(chunk, fold.last_offset)
             heads = chunk.heads
             if not heads.count:
                 continue
+            last_position = heads.cell(kernel.POSITION, heads.count - 1)
             if len(types) < heads.capacity:
                 types, coordinator_epochs = (array("q", bytes(8 * heads.capacity)) for _ in range(2))
             if markers.read(chunk.buf, heads.cells, heads.capacity, heads.count, types, coordinator_epochs):
@@ -91,7 +95,7 @@ def scan_segment(
     reported.of_markers(stretch)
     scan = SegmentScan(
         segment, stretch, reported.damaged, reported.zero_tail, reported.kept.all(),
-        len(stretch.finished) + len(stretch.opened), _oldest(stretch),
+        len(stretch.finished) + len(stretch.opened), _oldest(stretch), last_position=last_position,
     )  # fmt: skip
     if log.topic == STATE_TOPIC:
         _read_states(log, scan, limits)

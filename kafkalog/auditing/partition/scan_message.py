@@ -24,9 +24,10 @@ from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SCAN_VERSION", "read_extents", "read_scan", "read_states", "scan_messages", "write_states"]
+__all__ = ["MESSAGE_ROWS", "SCAN_VERSION", "read_extents", "read_scan", "read_states", "scan_messages", "write_states"]
 
-SCAN_VERSION: Final = 3
+SCAN_VERSION: Final = 4
+MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 
 _COUNTS: Final = ("batches", "records", "control_records", "first_offset", "last_offset", "first_position", "newest",
                   "newest_broker", "cleaned")  # fmt: skip
@@ -39,7 +40,7 @@ _SCAN: Final = Schema(
     "segment-scan",
     SCAN_VERSION,
     (
-        WireTable("segment", ("base_offset", "size", "transactions", "oldest", *_COUNTS), ("path",)),
+        WireTable("segment", ("base_offset", "size", "transactions", "oldest", "last_position", *_COUNTS), ("path",)),
         WireTable("opened", EXTENT_COLUMNS),
         WireTable("producers", PRODUCER_COLUMNS),
         WireTable("gaps", GAP_COLUMNS),
@@ -102,7 +103,10 @@ def _head(scan: SegmentScan) -> bytes:
     return write_message(
         _SCAN,
         {
-            "segment": [(segment.base_offset, segment.size, scan.transactions, scan.oldest, *counts, segment.path)],
+            "segment": [
+                (segment.base_offset, segment.size, scan.transactions, scan.oldest, scan.last_position, *counts,
+                 segment.path),
+            ],
             "opened": stretch.opened,
             "producers": stretch.producers,
             "gaps": stretch.gaps,
@@ -117,7 +121,7 @@ def _head(scan: SegmentScan) -> bytes:
             "transactional_ids": [(name,) for name in scan.states.ids],
             "listed_topics": [(name,) for name in scan.states.topics],
         },
-    )
+    )  # fmt: skip
 
 
 def read_scan(data: bytes) -> SegmentScan:
@@ -126,7 +130,7 @@ def read_scan(data: bytes) -> SegmentScan:
     Raises WireError where the bytes are no such message.
     """
     message = read_message(_SCAN, data)
-    [(base_offset, size, transactions, oldest, *counts, path)] = message.rows("segment")
+    [(base_offset, size, transactions, oldest, last_position, *counts, path)] = message.rows("segment")
     opened, producers, gaps, others = (message.columns(name) for name in ("opened", "producers", "gaps", "others"))
     breaks = [Break(**row) for row in message.columns("breaks")]
     epochs = [(row["epoch"], row["first_offset"]) for row in message.columns("leader_epochs")]
@@ -151,6 +155,7 @@ def read_scan(data: bytes) -> SegmentScan:
         transactions,
         oldest,
         StateColumns.of(states, ids, topics),
+        last_position,
     )
 
 

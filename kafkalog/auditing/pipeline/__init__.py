@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kafkalog.auditing.pipeline.confirm import confirmed
 from kafkalog.auditing.pipeline.coordinator_message import coordinator_for, coordinator_messages, read_coordinator
+from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, LocalFolder, PlaceScan, ScanFolder
 from kafkalog.auditing.pipeline.messages import (
     read_conflict,
     read_counts,
@@ -19,10 +20,11 @@ from kafkalog.auditing.pipeline.messages import (
     write_place,
     write_summary,
 )
-from kafkalog.auditing.pipeline.origin import PROVENANCE, SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline.origin import SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.pipeline.places import (
     SHARE_BYTES,
     SPLIT_BYTES,
+    Known,
     LogPlace,
     SegmentPlace,
     groups_of,
@@ -31,19 +33,30 @@ from kafkalog.auditing.pipeline.places import (
     segments_of,
 )
 from kafkalog.auditing.pipeline.run import audit, run_stages
-from kafkalog.auditing.pipeline.stages import Clock, judge_partition, scan_place, surround
+from kafkalog.auditing.pipeline.stages import Clock, judge_partition, surround
+from kafkalog.auditing.pipeline.unfinished import BEGUN, SCANS, WORK, begun_before, begun_text, scans_of_audit
 
 __all__ = [
-    "PROVENANCE",
+    "BEGUN",
+    "SCANS",
     "SHARE_BYTES",
     "SPLIT_BYTES",
     "SUCCESS",
     "VERDICT",
+    "WORK",
     "Clock",
+    "Keeping",
+    "KeptScans",
+    "Known",
+    "LocalFolder",
     "LogPlace",
+    "PlaceScan",
+    "ScanFolder",
     "SegmentPlace",
     "as_text",
     "audit",
+    "begun_before",
+    "begun_text",
     "confirmed",
     "coordinator_for",
     "coordinator_messages",
@@ -59,7 +72,7 @@ __all__ = [
     "read_place",
     "read_summary",
     "run_stages",
-    "scan_place",
+    "scans_of_audit",
     "segments_of",
     "sha256_of",
     "surround",

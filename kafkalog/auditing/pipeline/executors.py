@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from itertools import groupby
-from typing import Final, Protocol, TypeVar
+from itertools import groupby, repeat
+from typing import Final, NamedTuple, Protocol, TypeVar
 
-from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan, scan_messages
-from kafkalog.auditing.pipeline.places import LogPlace, SegmentPlace, groups_of, segments_of
-from kafkalog.auditing.pipeline.stages import Clock, judge_partition, scan_place
-from kafkalog.auditing.transactions import AtomicityCheck, LogAudit, Surroundings, across_partitions
+from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan
+from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
+from kafkalog.auditing.pipeline.places import Known, LogPlace, SegmentPlace, groups_of, segments_of
+from kafkalog.auditing.pipeline.stages import Clock, judge_partition
+from kafkalog.auditing.transactions import AtomicityCheck, LogAudit, Reused, Surroundings, across_partitions
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
-from kafkalog.log.processes import job_count, worker_pool
+from kafkalog.log.logdir import Segment
+from kafkalog.log.names import is_remote
+from kafkalog.log.processes import POOL_BYTES, job_count, worker_pool
 from kafkalog.log.watch import watch
 
 __all__ = ["Executor", "InProcess", "JudgedLogs", "ProcessPool", "Scanned", "executor_for"]
 
 _TASK_BYTES: Final = 32 << 20
-_MESSAGE_ROWS: Final = 1 << 16  # transactions, some 30 bytes each
+_AT_ONCE: Final = 16  # segments of an object store that are looked at
 
 
 class Scanned(Protocol):
@@ -39,8 +43,13 @@ JudgedT_co = TypeVar("JudgedT_co", covariant=True)
 class Executor(Protocol[ScannedT, JudgedT_co]):
     """Runs the stages that are many tasks. Its results last as long as its context."""
 
-    def scan(self, logs: Sequence[LogPlace]) -> AbstractContextManager[ScannedT]:
-        """Scan the segments of all logs."""
+    @property
+    def kept(self) -> KeptScans: ...
+
+    def scan(
+        self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], Known]
+    ) -> AbstractContextManager[ScannedT]:  # fmt: skip
+        """Scan the segments of all logs; `known` as ``KeptScans.known`` gives them."""
 
     def judge(
         self, logs: Sequence[LogPlace], scanned: ScannedT, around: Mapping[int, Surroundings]
@@ -48,12 +57,22 @@ class Executor(Protocol[ScannedT, JudgedT_co]):
         """Judge every partition, then compare partitions with each other; `around` is by the clusters' numbers."""
 
 
+class ScannedSegments(NamedTuple):
+    """Which segments were scanned, and the checksums of those whose bytes were all read."""
+
+    reused: Reused
+    sha256: dict[Segment, str | None]
+
+
 class ScansHere:
     """Scans in this process. `give` hands a log's scans out once, to be judged, and forgets them."""
 
-    def __init__(self, scans: dict[int, dict[int, SegmentScan]], clocks: dict[int, Clock]) -> None:
+    def __init__(
+        self, scans: dict[int, dict[int, SegmentScan]], clocks: dict[int, Clock], about: ScannedSegments
+    ) -> None:  # fmt: skip
         self._scans = scans
         self._clocks = clocks
+        self.about = about
 
     def clock(self, cluster: int) -> Clock:
         return self._clocks.get(cluster, Clock())
@@ -72,7 +91,8 @@ class ScansHere:
 class JudgedLogs:
     """The audits of all logs by their numbers, and each cluster's findings that are about no single log."""
 
-    def __init__(self) -> None:
+    def __init__(self, scanned: ScannedSegments) -> None:
+        self.scanned = scanned
         self.logs: dict[int, LogAudit] = {}
         self.findings: dict[int, list[Finding]] = {}
 
@@ -80,30 +100,37 @@ class JudgedLogs:
 class InProcess:
     """Runs all stages in this process."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, kept: KeptScans) -> None:
         self.limits = limits
+        self.kept = kept
 
     @contextmanager
-    def scan(self, logs: Sequence[LogPlace]) -> Iterator[ScansHere]:
+    def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], Known]) -> Iterator[ScansHere]:
         scans: dict[int, dict[int, SegmentScan]] = {}
         clocks: dict[int, Clock] = {}
+        reused = Reused(hashed=self.kept.keeping.hashed)
+        sha256: dict[Segment, str | None] = {}
         watch().begin(sum(log.directory.size for log in logs), sum(len(log.directory.segments) for log in logs))
-        for place, scan in self._scans(logs):
+        for place, found in self._scans(segments_of(logs, _TASK_BYTES, known)):
+            scan = found.scan
+            reused = reused.with_scan(found.scanned_ms, self.kept.begun_ms)
+            if found.sha256 is not None:
+                sha256[place.segment] = found.sha256
             watch().found(scan.findings)
             scans.setdefault(place.log_number, {})[place.split_no] = scan
             clock = clocks.get(place.cluster, Clock())
             clocks[place.cluster] = clock.with_scan(scan.stretch.newest, scan.stretch.newest_broker)
-        yield ScansHere(scans, clocks)
+        yield ScansHere(scans, clocks, ScannedSegments(reused, sha256))
 
-    def _scans(self, logs: Sequence[LogPlace]) -> Iterator[tuple[SegmentPlace, SegmentScan]]:
-        for place in segments_of(logs, _TASK_BYTES):
-            yield place, scan_place(place, self.limits)
+    def _scans(self, places: Sequence[SegmentPlace]) -> Iterator[tuple[SegmentPlace, PlaceScan]]:
+        for place in places:
+            yield place, self.kept.keeping.scan(place, self.limits)
 
     @contextmanager
     def judge(
         self, logs: Sequence[LogPlace], scanned: ScansHere, around: Mapping[int, Surroundings]
     ) -> Iterator[JudgedLogs]:
-        judged = JudgedLogs()
+        judged = JudgedLogs(scanned.about)
         for of_one in groups_of(logs):
             cluster = of_one[0].cluster
             found = judge_partition(of_one, scanned.give(of_one), around[cluster])
@@ -120,23 +147,48 @@ class InProcess:
 class ProcessPool(InProcess):
     """Scans in a pool of processes, which send back messages; judges in this one."""
 
-    def __init__(self, limits: Limits, jobs: int) -> None:
-        super().__init__(limits)
+    def __init__(self, limits: Limits, kept: KeptScans, jobs: int) -> None:
+        super().__init__(limits, kept)
         self.jobs = jobs
 
-    def _scans(self, logs: Sequence[LogPlace]) -> Iterator[tuple[SegmentPlace, SegmentScan]]:
-        places = sorted(segments_of(logs, _TASK_BYTES), key=lambda place: place.task)
-        tasks = [list(of_one) for _, of_one in groupby(places, key=lambda place: place.task)]
+    def _scans(self, places: Sequence[SegmentPlace]) -> Iterator[tuple[SegmentPlace, PlaceScan]]:
+        left = []
+        for place, found in zip(places, self._taken(places), strict=True):
+            if found is None:
+                left.append(place)
+            else:
+                watch().done(place.segment.path, place.segment.size)
+                yield place, found
+        few = len(left) < len(places) and sum(place.segment.size for place in left) < POOL_BYTES
+        yield from super()._scans(left) if few else self._pooled(left)
+
+    def _taken(self, places: Sequence[SegmentPlace]) -> Iterator[PlaceScan | None]:
+        """Take scans that were kept: what need not be read is no work for another process."""
+        taken = self.kept.keeping.taken
+        if self.kept.keeping.hashed:
+            return repeat(None, len(places))
+        if not any(place.known and is_remote(place.segment.path) for place in places):
+            return map(taken, places)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:  # requests take their time
+            return iter(list(pool.map(taken, places)))
+
+    def _pooled(self, places: Sequence[SegmentPlace]) -> Iterator[tuple[SegmentPlace, PlaceScan]]:
+        in_order = sorted(places, key=lambda place: place.task)
+        tasks = [list(of_one) for _, of_one in groupby(in_order, key=lambda place: place.task)]
         tasks.sort(key=lambda task: -sum(place.segment.size for place in task))
+        count, limits, keeping = len(tasks), self.limits, self.kept.keeping
         with worker_pool(self.jobs) as pool:
-            for task, scans in zip(tasks, pool.map(_scanned, tasks, [self.limits] * len(tasks)), strict=True):
-                for place, messages in zip(task, scans, strict=True):
+            for task, scans in zip(tasks, pool.map(_scanned, tasks, [limits] * count, [keeping] * count), strict=True):
+                for place, (messages, scanned_ms, sha256) in zip(task, scans, strict=True):
                     watch().done(place.segment.path, place.segment.size)
-                    yield place, _received(messages)
+                    yield place, PlaceScan(_received(messages), scanned_ms, sha256)
 
 
-def _scanned(task: list[SegmentPlace], limits: Limits) -> list[list[bytes]]:
-    return [list(scan_messages(scan_place(place, limits), _MESSAGE_ROWS)) for place in task]
+def _scanned(
+    task: list[SegmentPlace], limits: Limits, keeping: Keeping
+) -> list[tuple[list[bytes], int, str | None]]:  # fmt: skip
+    found = (keeping.scan(place, limits) for place in task)
+    return [(one.messages(), one.scanned_ms, one.sha256) for one in found]
 
 
 def _received(messages: list[bytes]) -> SegmentScan:
@@ -146,7 +198,7 @@ def _received(messages: list[bytes]) -> SegmentScan:
     return scan
 
 
-def executor_for(logs: Sequence[LogPlace], limits: Limits, jobs: int | None) -> InProcess:
+def executor_for(logs: Sequence[LogPlace], limits: Limits, jobs: int | None, kept: KeptScans) -> InProcess:
     """Return the executor of an audit on this machine; `jobs` as in ``job_count``."""
     count = job_count(jobs, sum(log.directory.size for log in logs))
-    return InProcess(limits) if count == 1 else ProcessPool(limits, count)
+    return InProcess(limits, kept) if count == 1 else ProcessPool(limits, kept, count)

@@ -19,9 +19,8 @@ from kafkalog.outcome import Exit
 from kafkalog.tables import SCHEMA_VERSION
 from kafkalog.version import VERSION
 
-__all__ = ["PROVENANCE", "SUCCESS", "VERDICT", "as_text", "provenance", "sha256_of", "verdict_of"]
+__all__ = ["SUCCESS", "VERDICT", "as_text", "provenance", "sha256_of", "verdict_of"]
 
-PROVENANCE: Final = "provenance.json"
 VERDICT: Final = "verdict.json"
 SUCCESS: Final = "_SUCCESS"  # written last, and empty
 _PIECE: Final = 1 << 20
@@ -54,6 +53,7 @@ def verdict_of(summary: Summary, status: Exit) -> dict[str, Any]:
         "totals": summary.totals(),
         "worst": None if summary.worst is None else summary.worst.word,
         "complete": summary.complete,
+        "segments": summary.reused.row(),
         "exit_status": int(status),
     }
 

@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import groupby
+from types import MappingProxyType
 from typing import Final
 
 from kafkalog.log.clusters import Cluster
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
 from kafkalog.log.names import STATE_TOPIC
+from kafkalog.log.tree import FileIdentity
 
 __all__ = [
     "SHARE_BYTES",
     "SPLIT_BYTES",
+    "Known",
     "LogPlace",
     "SegmentPlace",
     "groups_of",
@@ -45,8 +48,26 @@ class LogPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What identifies a segment when it is listed, for scans that are kept.
+
+    `key` is a digest, `file` the segment's file. With `by_inode` only the same inode or ETag is the same segment.
+    `candidate` is the path of a kept scan that may be this segment's; `work` are the bytes that are then to be read.
+    """
+
+    key: str
+    file: FileIdentity
+    by_inode: bool
+    candidate: str | None
+    work: int
+
+
+@dataclass(frozen=True, slots=True)
 class SegmentPlace:
-    """A segment to scan: its task, the number of its log, its place in the log, and the log's name."""
+    """A segment to scan: its task, the number of its log, its place in the log, and the log's name.
+
+    `known` is None where its scan is neither kept nor taken.
+    """
 
     task: int
     log_number: int
@@ -58,6 +79,7 @@ class SegmentPlace:
     topic: str
     partition: int
     segment: Segment
+    known: Known | None = None
 
 
 def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPlace]:
@@ -100,10 +122,19 @@ def packed_tasks(sizes: Mapping[int, int], split_bytes: int) -> dict[int, int]:
     return found
 
 
-def segments_of(logs: Sequence[LogPlace], split_bytes: int) -> list[SegmentPlace]:
-    """Share segments out to tasks of some `split_bytes`: the biggest first, each to the task that has least so far."""
+def segments_of(
+    logs: Sequence[LogPlace], split_bytes: int, known: Mapping[tuple[int, int], Known] = MappingProxyType({})
+) -> list[SegmentPlace]:
+    """Share segments out to tasks of some `split_bytes`: the biggest first, each to the task that has least so far.
+
+    `known` are by the number of the log and the place in it.
+    """
     wanted = [(log, at, segment) for log in logs for at, segment in enumerate(log.directory.segments)]
-    tasks = packed_tasks({at: segment.size for at, (_, _, segment) in enumerate(wanted)}, split_bytes)
+    sizes = {}
+    for number, (log, at, segment) in enumerate(wanted):
+        kept = known.get((log.number, at))
+        sizes[number] = segment.size if kept is None else kept.work
+    tasks = packed_tasks(sizes, split_bytes)
     places = []
     for number, task in tasks.items():
         log, at, segment = wanted[number]
@@ -111,7 +142,7 @@ def segments_of(logs: Sequence[LogPlace], split_bytes: int) -> list[SegmentPlace
         places.append(
             SegmentPlace(
                 task, log.number, log.cluster, log.group, log.shares, at, of_log.log, of_log.topic, of_log.partition,
-                segment,
+                segment, known.get((log.number, at)),
             )
         )  # fmt: skip
     return places

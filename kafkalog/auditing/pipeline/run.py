@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline.executors import Executor, Scanned, executor_for
+from kafkalog.auditing.pipeline.kept_scans import KeptScans
 from kafkalog.auditing.pipeline.places import LogPlace, logs_of
 from kafkalog.auditing.pipeline.stages import surround
 from kafkalog.auditing.transactions import Audit, AuditOptions, ClusterAudit, LogAudit, Surroundings
@@ -32,7 +33,7 @@ def run_stages(
     Gives the surroundings of each cluster, by its number, and the executor's judgement, which lasts as long as the
     context.
     """
-    with executor.scan(logs) as scanned:
+    with executor.scan(logs, executor.kept.known(clusters, logs, options.limits)) as scanned:
         states: dict[int, list[tuple[LogPlace, Sequence[SegmentScan]]]] = {}
         # Asked for once: with Spark each question is a job.
         for log, scans in scanned.of_logs([log for log in logs if log.directory.topic == STATE_TOPIC]):
@@ -47,18 +48,19 @@ def run_stages(
 
 def audit(
     paths: Sequence[str | os.PathLike[str]], options: AuditOptions | None = None,
-    only: Callable[[PartitionDirectory], bool] = lambda _: True,
+    only: Callable[[PartitionDirectory], bool] = lambda _: True, kept: KeptScans | None = None,
 ) -> Audit:  # fmt: skip
     """Audit log directories, or partitions' directories alone; clusters are audited side by side.
 
-    `only` says which partitions are read.
+    `only` says which partitions are read, `kept` which scans are kept and taken.
     """
     options = options or AuditOptions()
     clusters, unreadable = open_clusters(paths)
     wanted = (log for log in logs_of(clusters, share_bytes=None) if only(log.directory))
     logs = [replace(log, number=number) for number, log in enumerate(wanted)]
     audits = []
-    with run_stages(clusters, logs, executor_for(logs, options.limits, options.jobs), options) as (around, judged):
+    executor = executor_for(logs, options.limits, options.jobs, kept or KeptScans())
+    with run_stages(clusters, logs, executor, options) as (around, judged):
         in_cluster: dict[int, list[LogAudit]] = {}
         for log in logs:
             in_cluster.setdefault(log.cluster, []).append(judged.logs[log.number])
@@ -70,4 +72,4 @@ def audit(
             audits.append(
                 ClusterAudit(cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings, metadata, now)
             )
-    return Audit(audits, unreadable)
+    return Audit(audits, unreadable, reused=judged.scanned.reused, sha256=judged.scanned.sha256)

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafkalog.auditing.partition import SegmentScan, scan_segment, settled, steady_findings
-from kafkalog.auditing.pipeline.places import LogPlace, SegmentPlace
+from kafkalog.auditing.partition import SegmentScan, settled, steady_findings
+from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.auditing.transactions import AuditOptions, Judgement, Reported, StateLog, Surroundings, judge
-from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster
 from kafkalog.quantities import LAST_MS
 from kafkalog.txn.shares import Share
 
-__all__ = ["Clock", "judge_partition", "scan_place", "surround"]
+__all__ = ["Clock", "judge_partition", "surround"]
 
 
 class Clock(NamedTuple):
@@ -31,11 +30,6 @@ class Clock(NamedTuple):
         """Return the clock after one more segment; times after 2040 are a wrong clock's, and pass no deadline."""
         newest, newest_broker = (time if time < LAST_MS else -1 for time in (newest, newest_broker))
         return Clock(max(self.newest, newest), max(self.newest_broker, newest_broker))
-
-
-def scan_place(place: SegmentPlace, limits: Limits) -> SegmentScan:
-    """Scan one segment."""
-    return scan_segment(place, place.segment, limits)
 
 
 def surround(

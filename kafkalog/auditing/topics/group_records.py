@@ -10,7 +10,8 @@ import numpy as np
 from kafkalog.auditing.topics.commit_keys import Names, WantedNames, grown
 from kafkalog.auditing.topics.committed import newest
 from kafkalog.auditing.topics.group_states import GroupState, Newest
-from kafkalog.format.internal import Internal, internal_record
+from kafkalog.format.internal import internal_record
+from kafkalog.format.internal_topics import Internal
 from kafkalog.format.numbered import Numbered
 from kafkalog.log.internal_blocks import InternalRecords
 

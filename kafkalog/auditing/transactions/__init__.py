@@ -15,13 +15,14 @@ from kafkalog.auditing.transactions.atomicity import (
     own_epoch_keys,
 )
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
-from kafkalog.auditing.transactions.batches import audit_batches, log_batches
+from kafkalog.auditing.transactions.batches import audit_batches, coordinator_batches, log_batches
 from kafkalog.auditing.transactions.crowds import Crowd
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, Deadlines, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
 from kafkalog.auditing.transactions.reported import Reported
+from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.auditing.transactions.rows import (
     audit_rows,
     coordinator_rows,
@@ -50,6 +51,7 @@ __all__ = [
     "LogAudit",
     "LogSummary",
     "Reported",
+    "Reused",
     "StateLog",
     "Summary",
     "Surroundings",
@@ -59,6 +61,7 @@ __all__ = [
     "audit_rows",
     "conflict_finding",
     "conflicts",
+    "coordinator_batches",
     "coordinator_rows",
     "count_of",
     "fates_after_salvage",

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.findings import Finding
-from kafkalog.log.logdir import LogDirectory
+from kafkalog.log.logdir import LogDirectory, Segment
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.txn.coordinator import Coordinator
 
@@ -35,12 +36,15 @@ class ClusterAudit:
 class Audit:
     """What was found in all inputs, or in those that a narrowing left.
 
-    `unreadable` are inputs that could not be read at all.
+    `unreadable` are inputs that could not be read at all. `reused` says which segments were scanned for it,
+    `sha256` are the checksums of those whose bytes were all read.
     """
 
     clusters: list[ClusterAudit]
     unreadable: list[str] = field(default_factory=list)
     narrowing: Narrowing = EVERYTHING
+    reused: Reused = field(default_factory=Reused)
+    sha256: dict[Segment, str | None] = field(default_factory=dict)
 
     def findings(self) -> Iterator[Finding]:
         """Yield every finding, cluster by cluster, log by log."""

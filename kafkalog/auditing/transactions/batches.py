@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.rows import audit_rows, log_rows, transaction_columns
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
+from kafkalog.tables.audit import COORDINATOR
 from kafkalog.txn.columns import NONE
+from kafkalog.txn.coordinator import Coordinator
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from kafkalog.tables.arrow import RecordBatch
 
-__all__ = ["audit_batches", "log_batches"]
+__all__ = ["audit_batches", "coordinator_batches", "log_batches"]
+
+_STATES: Final = ("tombstone", *(state.word for state in TransactionState))
 
 
 def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
@@ -39,9 +49,61 @@ def _column(columns: dict[str, NDArray[Any]], name: str) -> Numbers | Iterable[A
 
 def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
     """Yield all rows of one of the audit's tables."""
+    if table == COORDINATOR.name:
+        for cluster in audit.clusters:
+            yield from coordinator_batches(cluster.coordinator)
+        return
     if table != "transactions":
         yield from arrow_batches(audit_rows(audit, table), arrow_schema(TABLES[table]))
         return
     for cluster in audit.clusters:
         for log in cluster.logs:
             yield from log_batches(log, table)
+
+
+def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:
+    """Yield the rows of the table ``coordinator``, column by column; a cluster has many million."""
+    schema = arrow_schema(COORDINATOR)
+    ids, logs = _texts(coordinator.states.ids), _texts(coordinator.logs)
+    before = _texts([json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics])
+    for rows, states in coordinator.by_name():
+        gone = states.state == TOMBSTONE
+        absent = gone if gone.any() else None
+        columns: dict[str, Numbers | Iterable[Any]] = {
+            "transactional_id": ids.take(_numbers(states.transactional_id)),
+            "state": Numbers(states.state.astype(np.int32) - TOMBSTONE, None, _STATES),
+            "partitions": _listed(states, gone, before),
+            "offset": Numbers(np.ascontiguousarray(states.offset)),
+            "log": logs.take(_numbers(coordinator.of_log[rows])),
+        }
+        for name in ("producer_id", "producer_epoch", "timeout_ms"):
+            columns[name] = Numbers(np.ascontiguousarray(getattr(states, name)), absent)
+        for name in ("start_timestamp", "last_update_timestamp"):
+            columns[f"{name}_ms"] = Numbers(np.ascontiguousarray(getattr(states, name)), absent)
+        yield arrow_batch(columns.__getitem__, schema)
+
+
+def _listed(states: StateColumns, gone: NDArray[np.bool_], before: pa.Array) -> pa.Array:
+    """Return the partitions that records list as JSON, null for none; `before` is what a topic's begin with."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    counts = states.partitions_count
+    offsets = np.concatenate([[0], np.cumsum(np.maximum(counts, 0))]).astype(np.int32)
+    numbers = pa.array(np.ascontiguousarray(states.listed_partition)).cast(pa.string())
+    names = pc.binary_join_element_wise(before.take(_numbers(states.listed_topic)), numbers, '"', "")
+    lists = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), names), ", ")
+    texts = pc.binary_join_element_wise("[", lists, "]", "")
+    return pc.if_else(pa.array(gone | (counts < 0)), pa.scalar(None, pa.string()), texts)
+
+
+def _texts(texts: Sequence[str]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([text.encode("utf-8", "backslashreplace").decode() for text in texts], pa.string())
+
+
+def _numbers(column: NDArray[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(column.astype(np.int64))

@@ -12,7 +12,7 @@ from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import kernel
-from kafkalog.format.internal import Internal
+from kafkalog.format.internal_topics import Internal
 from kafkalog.log.chunk import Limits
 from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.internal_blocks import InternalRecords, internal_blocks

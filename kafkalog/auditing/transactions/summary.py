@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.outcome import Outcome
@@ -111,6 +112,7 @@ class Summary:
     findings: Counter[tuple[str, Severity]] = field(default_factory=Counter)
     unreadable: list[str] = field(default_factory=list)
     narrowing: Narrowing = EVERYTHING
+    reused: Reused = field(default_factory=Reused)
 
     @classmethod
     def of(cls, audit: Audit) -> Summary:
@@ -118,6 +120,7 @@ class Summary:
         summary = cls([LogSummary.of(log) for cluster in audit.clusters for log in cluster.logs])
         summary.unreadable += audit.unreadable
         summary.narrowing = audit.narrowing
+        summary.reused = audit.reused
         for cluster in audit.clusters:
             for node in cluster.nodes:
                 summary.count(node.findings)
@@ -149,8 +152,9 @@ class Summary:
         return outcome
 
     def verdict(self) -> str:
-        """Return the verdict in one line, with what it is about where that is not everything."""
-        return f"{self._verdict()} (only {self.narrowing.words()})" if self.narrowing else self._verdict()
+        """Return the verdict in one line, with what it is about and what was read for it where that is not all."""
+        about = [f"only {self.narrowing.words()}" if self.narrowing else "", self.reused.words()]
+        return " ".join([self._verdict(), *(f"({words})" for words in about if words)])
 
     def _verdict(self) -> str:
         counts: Counter[str] = Counter()

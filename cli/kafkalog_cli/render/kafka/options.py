@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kafkalog.format import lines
-from kafkalog.format.internal import Internal
+from kafkalog.format.internal_topics import Internal
 
 __all__ = ["DECODERS", "STRING", "Decoder", "KafkaTextOptions"]
 

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 import kafkalog
 from kafkalog import Batch, Chunk, Finding, RecordBlock
 from kafkalog.format import kernel, lines
-from kafkalog.format.internal import Internal
+from kafkalog.format.internal_topics import Internal
 from kafkalog.log.pieces import pieces
 from kafkalog_cli.render.kafka.big_records import BIG, RecordPart, own_parts, write_big
 from kafkalog_cli.render.kafka.options import STRING, KafkaTextOptions

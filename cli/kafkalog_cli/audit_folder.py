@@ -1,0 +1,151 @@
+"""The directory of an audit while it runs: its scans are there at once, its tables when it is complete.
+
+What was scanned survives whatever ends the run. The same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from kafkalog.auditing.pipeline import (
+    BEGUN,
+    SCANS,
+    SUCCESS,
+    WORK,
+    Keeping,
+    KeptScans,
+    LocalFolder,
+    begun_before,
+    begun_text,
+)
+from kafkalog.provenance import PROVENANCE
+from kafkalog_cli.exit import OutputError
+from kafkalog_cli.output import Target, say, temporary_name, write_provenance
+
+__all__ = ["AuditFolder", "audit_folder"]
+
+_TABLES: Final = f"{WORK}/tables"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFolder:
+    """A directory that an audit writes to, since `begun_ms`."""
+
+    path: Path
+    begun_ms: int
+    resumed: bool = False
+
+    def kept(self, earlier: Sequence[str], *, hashed: bool) -> KeptScans:
+        """Keep scans here, and take those of an earlier run and of the folders of `earlier` audits."""
+        scans = str(self.path / SCANS)
+        mine = (scans,) if self.resumed else ()
+        return KeptScans(Keeping(LocalFolder(scans), hashed), (*earlier, *mine), self.begun_ms)
+
+    def write(self, write: Callable[[Path], None]) -> None:
+        """Let `write` fill a directory; what it made comes here when it is whole."""
+        made = self.path / _TABLES
+        made.mkdir()
+        write(made)
+        for found in sorted(made.iterdir()):
+            found.rename(self.path / found.name)
+        made.rmdir()
+
+
+@contextlib.contextmanager
+def audit_folder(target: Target, inputs: Sequence[str], arguments: Sequence[str]) -> Iterator[AuditFolder]:
+    """Give the directory that an audit of `inputs` writes to: a new one, or what a run with the same arguments left.
+
+    With --overwrite a complete one is replaced when the new one is complete; such a run leaves nothing for another.
+    Raises OutputError if that can't be done, or if it would be in one of the inputs.
+    """
+    assert target.path is not None
+    place = target.path.absolute()
+    begun = _begun_before(place, arguments)
+    if begun is None and os.path.lexists(place):
+        with target.folder(inputs) as temporary:
+            yield _begin(temporary, arguments)
+        return
+    target.refuse(inputs)
+    try:
+        folder = _begin_new(place, arguments) if begun is None else AuditFolder(place, begun, resumed=True)
+        with _locked(place, target.path):
+            if folder.resumed:
+                _clear(place)
+            try:
+                yield folder
+                place.chmod(0o755)
+            except BaseException:
+                _leave(place, target.path)
+                raise
+    except OSError as error:
+        raise OutputError(f"{target.path}: {error.strerror or error}") from error
+
+
+def _begun_before(place: Path, arguments: Sequence[str]) -> int | None:
+    """Return when an unfinished run with the same arguments began a directory; None if there is none."""
+    if (place / SUCCESS).exists():
+        return None
+    try:
+        return begun_before((place / BEGUN).read_bytes(), arguments)
+    except OSError:
+        return None
+
+
+def _begin(place: Path, arguments: Sequence[str]) -> AuditFolder:
+    text, begun = begun_text(arguments)
+    (place / SCANS).mkdir(parents=True)
+    write_provenance(place)
+    (place / BEGUN).write_text(text)
+    return AuditFolder(place, begun)
+
+
+def _begin_new(place: Path, arguments: Sequence[str]) -> AuditFolder:
+    """Make the directory with what says whose it is, in one step."""
+    temporary = temporary_name(place)
+    try:
+        temporary.mkdir(0o700)
+        begun = _begin(temporary, arguments)
+        temporary.rename(place)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return replace(begun, path=place)
+
+
+@contextlib.contextmanager
+def _locked(place: Path, name: Path) -> Iterator[None]:
+    """Refuse a directory that another run is writing to. Raises OutputError."""
+    with (place / BEGUN).open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OutputError(f"{name}: another run of the same command is writing to it") from error
+        except OSError:  # a file system without locks
+            pass
+        yield
+
+
+def _clear(place: Path) -> None:
+    """Remove what an unfinished run left, except its scans and what says whose directory it is."""
+    for found in place.iterdir():
+        if found.name not in (WORK, PROVENANCE):
+            shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
+    shutil.rmtree(place / _TABLES, ignore_errors=True)
+    for left in (place / SCANS).glob(".*"):
+        left.unlink()
+
+
+def _leave(place: Path, name: Path) -> None:
+    """Keep the scans of a run that ended early, and say so; without any leave nothing."""
+    shutil.rmtree(place / _TABLES, ignore_errors=True)
+    count = len(list((place / SCANS).glob("*.scan")))
+    if count:
+        say(f"{name} has the scans of {count:,} segments: the same command goes on from there")
+    else:
+        shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,260 @@
+"""Scans that last: kept as files of an audit's output, for a run that goes on from it and for the next night's audit.
+
+A segment that was closed changes by compaction or deletion only. One that is the same in all that identifies it need
+not be read again: cluster, node, topic, partition, base offset, size, modification time, and the CRCs of its first and
+last batch's headers; where the cleaner may have been also its inode or ETag, as a cleaner's pass can keep all of these.
+Neither path nor inode count elsewhere: nightly copies change both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from kafkalog.auditing.partition import (
+    MESSAGE_ROWS,
+    SCAN_VERSION,
+    KeptAbout,
+    SegmentScan,
+    kept_about,
+    kept_bytes,
+    kept_scan,
+    may_be_kept,
+    scan_messages,
+    scan_segment,
+)
+from kafkalog.auditing.pipeline.origin import sha256_of
+from kafkalog.auditing.pipeline.places import Known, LogPlace, SegmentPlace
+from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
+from kafkalog.errors import UnreadableError
+from kafkalog.log.chunk import Limits
+from kafkalog.log.clusters import Cluster
+from kafkalog.log.files import open_source
+from kafkalog.log.likeness import likeness
+from kafkalog.log.logdir import LogDirectory, Segment
+from kafkalog.log.names import METADATA_TOPIC, local_path
+from kafkalog.log.storage import open_tree
+from kafkalog.txn.wire import WireError
+from kafkalog.version import VERSION
+
+__all__ = ["Keeping", "KeptScans", "LocalFolder", "PlaceScan", "ScanFolder"]
+
+_SUFFIX: Final = ".scan"
+_KEY: Final = 40  # hexadecimal digits
+_GROWTH: Final = 16  # a scan takes at most so many times its segment's bytes
+_LEAST: Final = 1 << 20
+
+
+class ScanFolder(Protocol):
+    """A folder of kept scans; it goes to tasks."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file that appears under its name when it is whole."""
+
+    def take_over(self, path: str, name: str, data: bytes) -> None:
+        """Have a file of another folder, whose content is `data`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder:
+    """A folder of kept scans on a disk."""
+
+    path: str
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file under another name, then give it its own."""
+        temporary = f"{self.path}/.{name}.{secrets.token_hex(4)}"
+        try:
+            with open(temporary, "xb", buffering=0) as file:
+                file.write(data)
+            os.replace(temporary, f"{self.path}/{name}")
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+
+    def take_over(self, path: str, name: str, data: bytes) -> None:
+        """Link the file, or write it again where that is not possible; one that is here already stays."""
+        try:
+            os.link(local_path(path), f"{self.path}/{name}")
+        except FileExistsError:
+            return
+        except OSError:  # another file system, another owner
+            self.put(name, data)
+
+
+@dataclass(slots=True)
+class PlaceScan:
+    """A segment's scan; `scanned_ms` is when it was scanned, -1 for now. `sha256` is None unless it was asked for."""
+
+    scan: SegmentScan
+    scanned_ms: int = -1
+    sha256: str | None = None
+    _messages: list[bytes] | None = None
+
+    def messages(self) -> list[bytes]:
+        """Return the messages of the scan."""
+        if self._messages is None:
+            self._messages = list(scan_messages(self.scan, MESSAGE_ROWS))
+        return self._messages
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How tasks scan: what they find goes to `folder`, if there is one; `hashed` means that all bytes are read."""
+
+    folder: ScanFolder | None = None
+    hashed: bool = False
+
+    def scan(self, place: SegmentPlace, limits: Limits) -> PlaceScan:
+        """Take a segment's scan where it was kept, or scan the segment."""
+        sha256 = sha256_of(place.segment) if self.hashed else None
+        found = self.taken(place, sha256)
+        if found is None:
+            found = PlaceScan(scan_segment(place, place.segment, limits), sha256=sha256)
+            self._keep(place, found)
+        return found
+
+    def taken(self, place: SegmentPlace, sha256: str | None = None) -> PlaceScan | None:
+        """Take a segment's scan where one is kept and the segment is still the same; else None."""
+        known = place.known
+        if known is None or known.candidate is None or (self.hashed and sha256 is None):
+            return None
+        try:
+            data = _content(known.candidate, place.segment)
+            about = kept_about(data)
+            if about.key != known.key or (self.hashed and about.sha256 != sha256):
+                return None
+            now = likeness(place.segment.path, (0, about.last_position))
+            same = now.identity.inode == about.inode != 0 or now.etag == about.etag != ""
+            if now.identity != known.file or now.sums != (about.first_sum, about.last_sum):
+                return None
+            if known.by_inode and not same:
+                return None
+            scan = kept_scan(data)
+        except (UnreadableError, WireError):
+            return None
+        if (scan.segment.base_offset, scan.segment.size) != (place.segment.base_offset, place.segment.size):
+            return None
+        scan.segment = place.segment
+        if self.folder is not None:
+            self.folder.take_over(known.candidate, _name(about), data)
+        return PlaceScan(scan, about.scanned_ms, sha256)
+
+    def _keep(self, place: SegmentPlace, found: PlaceScan) -> None:
+        """Keep a scan, unless the segment is another one by now than the one that was listed."""
+        known, scan = place.known, found.scan
+        if self.folder is None or known is None or not may_be_kept(scan):
+            return
+        try:
+            now = likeness(place.segment.path, (0, scan.last_position))
+        except UnreadableError:
+            return
+        if now.identity == known.file:
+            first, last = now.sums
+            about = KeptAbout(
+                time.time_ns() // 1_000_000, known.file.inode, scan.last_position, first, last, known.key, now.etag,
+                found.sha256 or "",
+            )  # fmt: skip
+            self.folder.put(_name(about), kept_bytes(about, found.messages()))
+
+
+def _name(about: KeptAbout) -> str:
+    return f"{about.key}-{about.first_sum:08x}{about.last_sum:08x}{_SUFFIX}"
+
+
+def _content(path: str, segment: Segment) -> bytes:
+    """Read a kept scan. Raises UnreadableError, also for a file that is too big to be one of this segment."""
+    most = _LEAST + _GROWTH * segment.size
+    with closing(open_source(path)) as source:
+        if source.size > most:
+            raise UnreadableError(f"{path}: {source.size} bytes are no scan of {segment.size}")
+        return source.read(0, source.size)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptScans:
+    """The kept scans of an audit: how its tasks keep them, and the folders of `earlier` ones that it may take.
+
+    The audit was begun at `begun_ms`, by the run that this one goes on from if there was one.
+    """
+
+    keeping: Keeping = field(default_factory=Keeping)
+    earlier: tuple[str, ...] = ()
+    begun_ms: int = 0
+
+    def known(
+        self, clusters: Sequence[Cluster], logs: Sequence[LogPlace], limits: Limits
+    ) -> dict[tuple[int, int], Known]:  # fmt: skip
+        """Return what identifies each segment, by its log's number and its place there, and where it may be kept.
+
+        Without anything to keep or to take there is none; nor for segments that can't be told apart.
+        """
+        if self.keeping.folder is None and not self.earlier:
+            return {}
+        kept = self._kept()
+        compacted = _compacted(clusters, logs, limits) if kept else set()
+        keys = {(log.number, at): _key(log, segment, limits) for log, at, segment in _segments(logs)}
+        often = Counter(keys.values())
+        found = {}
+        for log, at, segment in _segments(logs):
+            key, file = keys[log.number, at], log.directory.files.get(os.path.basename(segment.path))
+            if file is not None and file.size == segment.size and often[key] == 1:
+                candidate, by_inode = kept.get(key), log.number in compacted
+                is_read = candidate is None or self.keeping.hashed or by_inode  # or may well be: the inode decides
+                found[log.number, at] = Known(key, file, by_inode, candidate, segment.size if is_read else 0)
+        return found
+
+    def _kept(self) -> dict[str, str]:
+        """Return the paths of the scans that may be taken, by their segments' keys."""
+        found = {}
+        for folder in self.earlier:
+            with suppress(UnreadableError):
+                for entry in open_tree(folder, deep=False).entries(folder):
+                    if entry.name.endswith(_SUFFIX) and not entry.name.startswith("."):
+                        found[entry.name[:_KEY]] = entry.path
+        return found
+
+
+def _segments(logs: Sequence[LogPlace]) -> list[tuple[LogPlace, int, Segment]]:
+    return [(log, at, segment) for log in logs for at, segment in enumerate(log.directory.segments)]
+
+
+def _key(log: LogPlace, segment: Segment, limits: Limits) -> str:
+    """Digest what identifies a segment without a look into it, and what else its scan depends on."""
+    node, directory = log.node, log.directory
+    file = directory.files.get(os.path.basename(segment.path))
+    about = (
+        node.cluster_id, node.node_id, directory.topic_id, directory.topic, directory.partition, segment.base_offset,
+        segment.size, None if file is None else file.mtime_ns, VERSION, SCAN_VERSION, limits.max_batch_bytes,
+        limits.max_decompressed_bytes, limits.max_expansion,
+    )  # fmt: skip
+    return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:_KEY]
+
+
+def _compacted(clusters: Sequence[Cluster], logs: Sequence[LogPlace], limits: Limits) -> set[int]:
+    """Return the numbers of the logs in which the cleaner may have replaced segments, or it is not known."""
+    nodes = {node.path: node for cluster in clusters for node in cluster.nodes}
+    metadata = [cluster_metadata(cluster.nodes, limits) for cluster in clusters]
+    return {log.number for log in logs if _may_be_compacted(log, nodes[log.node.path], metadata[log.cluster])}
+
+
+def _may_be_compacted(log: LogPlace, node: LogDirectory, metadata: Metadata | None) -> bool:
+    topic = log.directory.topic
+    if topic == METADATA_TOPIC:  # of which brokers make snapshots instead
+        return False
+    if topic.startswith("__") or "cleaner" in log.directory.checkpoints:
+        return True
+    known = policies(metadata, topic)
+    if any(policy is not None and "compact" in policy for policy in known):
+        return True
+    # The broker makes the cleaner's checkpoint when it starts, and each pass adds its partition to it.
+    return (not known or None in known) and "cleaner" not in node.all_checkpoints

@@ -1,0 +1,101 @@
+"""What scans segments in Spark's Python workers: places in, messages of their scans out.
+
+Rows between stages carry messages (``kafkalog.txn.wire``) of some MiB: a row of Spark's costs more than a transaction.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kafkalog.auditing.partition import MESSAGE_ROWS, scan_messages
+from kafkalog.auditing.pipeline import Keeping, Known, PlaceScan, SegmentPlace
+from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import Segment
+from kafkalog.log.names import STATE_TOPIC
+from kafkalog.log.storage_options import StorageOptions, set_storage_options
+from kafkalog.log.tree import FileIdentity
+from kafkalog.txn.shares import shares_of
+from kafkalog_spark.rows import Row, rows_of
+
+__all__ = ["PLACES", "SCANNED", "place_row", "routed", "scan"]
+
+_NAMES: Final = ("log", "topic", "path")  # bytes: a file's name need not be UTF-8
+PLACES: Final = pa.schema(
+    [
+        *((name, pa.int32()) for name in ("task", "log_number", "cluster", "group", "shares", "split_no", "partition")),
+        *((name, pa.int64()) for name in ("base_offset", "size")),
+        ("key", pa.string()), ("inode", pa.int64()), ("mtime_ns", pa.int64()), ("by_inode", pa.bool_()),
+        ("candidate", pa.binary()), *((name, pa.binary()) for name in _NAMES),
+    ]
+)  # fmt: skip
+_OF_KNOWN: Final = ("key", "inode", "mtime_ns", "by_inode", "candidate")
+SCANNED: Final = pa.schema(
+    [
+        ("group", pa.int32()), ("share", pa.int32()), ("log", pa.int32()), ("split_no", pa.int32()),
+        ("row_no", pa.int32()), ("kind", pa.string()), ("size", pa.int64()), ("newest", pa.int64()),
+        ("newest_broker", pa.int64()), ("findings", pa.int32()), ("scanned_ms", pa.int64()), ("sha256", pa.string()),
+        ("producers", pa.binary()), ("content", pa.binary()),
+    ]
+)  # fmt: skip
+
+
+def place_row(place: SegmentPlace) -> Row:
+    """Make a segment to scan a row of `PLACES`."""
+    names = (os.fsencode(name) for name in (place.log, place.topic, place.segment.path))
+    known = place.known
+    about: Row = (None, 0, 0, False, None)
+    if known is not None:
+        candidate = None if known.candidate is None else os.fsencode(known.candidate)
+        about = (known.key, known.file.inode, known.file.mtime_ns, known.by_inode, candidate)
+    return (
+        place.task, place.log_number, place.cluster, place.group, place.shares, place.split_no, place.partition,
+        place.segment.base_offset, place.segment.size, *about, *names,
+    )  # fmt: skip
+
+
+def _place(row: dict[str, Any]) -> SegmentPlace:
+    log, topic, path = (os.fsdecode(row.pop(name)) for name in _NAMES)
+    segment = Segment(path, row.pop("base_offset"), row.pop("size"))
+    key, inode, mtime_ns, by_inode, candidate = (row.pop(name) for name in _OF_KNOWN)
+    known = None
+    if key is not None:
+        file = FileIdentity(inode, segment.size, mtime_ns)
+        known = Known(key, file, by_inode, None if candidate is None else os.fsdecode(candidate), 0)
+    return SegmentPlace(**row, log=log, topic=topic, segment=segment, known=known)
+
+
+def routed(group: int, share: int, log: int, number: int, kind: str, content: bytes) -> Row:
+    """Make a row of `SCANNED` of what the driver sends to a partition's judge."""
+    return (group, share, log, -1, number, kind, *_NOTHING, content)
+
+
+def scan(
+    batches: Iterable[pa.RecordBatch], limits: Limits, storage: StorageOptions, keeping: Keeping
+) -> Iterator[pa.RecordBatch]:
+    """Scan segments: each gives a row with all but its finished transactions, and rows with these."""
+    set_storage_options(storage)
+    places = (_place(row) for batch in batches for row in batch.to_pylist())
+    yield from rows_of((row for place in places for row in _scanned(place, keeping.scan(place, limits))), SCANNED)
+
+
+def _scanned(place: SegmentPlace, found: PlaceScan) -> Iterator[Row]:
+    whole = found.scan
+    stretch = whole.stretch
+    if place.topic != STATE_TOPIC:
+        assert not len(whole.states)  # only the state topic's are read
+    producers = np.union1d(stretch.extents["producer_id"], stretch.producers["producer_id"]).tobytes()
+    first = (place.segment.size, stretch.newest, stretch.newest_broker, len(whole.findings))
+    for share in shares_of(place.shares):
+        about: Row = (*first, found.scanned_ms, found.sha256, producers) if share.number == 0 else _NOTHING
+        where = (place.group, share.number, place.log_number, place.split_no)
+        messages = found.messages() if place.shares == 1 else scan_messages(whole.share(share), MESSAGE_ROWS)
+        for number, message in enumerate(messages):
+            yield (*where, number, "rows" if number else "scan", *(_NOTHING if number else about), message)
+
+
+_NOTHING: Final[Row] = (0, -1, -1, 0, -1, None, None)

@@ -1,0 +1,91 @@
+"""Bulk audits that take kept scans: their tables are a local audit's, and what was scanned once is not scanned again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import misbehaving
+import pytest
+from held import ALL_TABLES, held, rows_in
+
+import kept
+from invoke import kafkalog
+from kafkalog.auditing.pipeline import scans_of_audit
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog_spark import scan_tasks
+from kafkalog_spark.audit import BulkAudit, bulk_audit
+from kafkalog_spark.output import Output
+from kept import SEGMENTS, broker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ARGUMENTS = ("--input", "some")
+
+
+def run(
+    spark: SparkSession, paths: Sequence[str], folder: Path, *previous: Path, hashed: bool = False, **options: Any
+) -> BulkAudit:  # fmt: skip
+    """Run a bulk audit that keeps its scans, as the command does."""
+    output = Output(str(folder))
+    output.make(overwrite=False, arguments=ARGUMENTS)
+    kept_here = output.kept([scans_of_audit(str(one)) for one in previous], hashed=hashed)
+    done = bulk_audit(spark, paths, output, tables=ALL_TABLES, kept=kept_here, **options)
+    output.write("_SUCCESS", "")
+    return done
+
+
+def alike(done: BulkAudit, folder: Path, root: Path) -> None:
+    """Hold a bulk audit's tables against those of a local audit that reads everything."""
+    done.summary.reused = type(done.summary.reused)()  # of which the verdict speaks
+    held(done, folder, audit([root]))
+
+
+def test_nights_of_bulk_and_local_audits(spark: SparkSession, tmp_path: Path) -> None:
+    """Each takes what the one before has, whichever engine made it: after a night with all that happens to segments."""
+    root = broker(tmp_path)
+    first = run(spark, [str(root)], tmp_path / "first", share_bytes=1000)
+    assert (first.summary.reused.taken, first.summary.verdict()[:4]) == (0, "OK: ")
+    for change in (kept.delete, kept.compact, kept.append, kept.roll):
+        change(root)
+
+    second = run(spark, [str(root)], tmp_path / "second", tmp_path / "first", share_bytes=1000)
+    assert second.summary.reused.taken == SEGMENTS - 3
+    assert "5 of 16 segments were scanned; damage since " in second.summary.verdict()
+    alike(second, tmp_path / "second", root)
+    assert [path.name for path in (tmp_path / "second" / "_work").iterdir() if path.name != "begun.json"] == ["scans"]
+
+    ended = kafkalog("txn-audit", root, "-o", tmp_path / "third", "--since-audit", tmp_path / "second")
+    assert "(2 of 16 segments were scanned" in ended.text
+    for table in ALL_TABLES:
+        if table != "visible":
+            assert rows_in(tmp_path / "third", table) == rows_in(tmp_path / "second", table)
+
+    kept.recreate(root)
+    fourth = run(spark, [str(root)], tmp_path / "fourth", tmp_path / "third")
+    assert fourth.summary.reused.taken < SEGMENTS
+    alike(fourth, tmp_path / "fourth", root)
+
+
+def test_a_job_that_died_is_gone_on_with(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """What its tasks had scanned is not scanned again; a file of it that is damaged is."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(scan_tasks, "scan", misbehaving.ScanOfSome(SEGMENTS // 2))
+        with pytest.raises(Exception, match="enough was scanned"):
+            run(spark, [str(root)], out)
+    assert not (out / "_SUCCESS").exists()
+    scans = sorted((out / "_work" / "scans").glob("*.scan"))
+    assert 0 < len(scans) < SEGMENTS
+    damaged = scans[0].read_bytes()
+    scans[0].write_bytes(damaged[:-1] + bytes([damaged[-1] ^ 1]))
+
+    done = run(spark, [str(root)], out)
+    assert done.summary.reused.resumed == len(scans) - 1
+    assert done.summary.reused.taken == 0
+    alike(done, out, root)
+    assert len(list((out / "_work" / "scans").iterdir())) == SEGMENTS

@@ -1,0 +1,61 @@
+"""Kept scans of what is in an object store, and kept scans that are there themselves."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from invoke import kafkalog
+from kafkalog.log.likeness import likeness
+from kept import CASE, LOG, SEGMENTS, segments
+from object_store import ENVIRONMENT, ObjectStore, object_store
+
+pytest.importorskip("moto", reason="an object store to test with needs moto[server]")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ObjectStore]:
+    with object_store() as store:
+        yield store
+
+
+@pytest.fixture
+def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    """The server, as the environment names it."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+    return server
+
+
+def test_objects_are_known_by_their_etags(store: ObjectStore, tmp_path: Path) -> None:
+    """All are taken on the next day, the state topic's, too; an object that was put again is scanned."""
+    uri = store.upload(CASE, "broker")
+    assert kafkalog("txn-audit", uri, "-o", tmp_path / "first").status == 0
+    store.asked.clear()
+    second = kafkalog("txn-audit", uri, "-o", tmp_path / "second", "--since-audit", tmp_path / "first")
+    assert f"({16 - SEGMENTS} of 16 segments were scanned" in second.text
+
+    time.sleep(1.1)  # the store's times have seconds
+    path = segments(CASE)[1]
+    store.put(f"broker/{LOG}/{path.name}", path.read_bytes())
+    third = kafkalog("txn-audit", uri, "-o", tmp_path / "third", "--since-audit", tmp_path / "second")
+    assert f"({16 - SEGMENTS + 1} of 16 segments were scanned" in third.text
+    assert likeness(f"{uri}/{LOG}/{path.name}", (0,)).etag.strip('"')
+
+
+def test_an_earlier_audit_may_be_in_a_store(store: ObjectStore, tmp_path: Path) -> None:
+    """As Spark leaves it there; a scan that is damaged there is none."""
+    assert kafkalog("txn-audit", CASE, "-o", tmp_path / "first").status == 0
+    one = next((tmp_path / "first" / "_work" / "scans").iterdir())
+    one.write_bytes(os.urandom(100))
+    uri = store.upload(tmp_path / "first", "audits/first")
+
+    found = kafkalog("txn-audit", CASE, "-o", tmp_path / "second", "--since-audit", uri)
+    assert f"({16 - SEGMENTS + 1} of 16 segments were scanned" in found.text
+    assert len(list((tmp_path / "second" / "_work" / "scans").iterdir())) == SEGMENTS
+    assert kafkalog("txn-audit", CASE, "--since-audit", store.uri("audits/none")).status == 2

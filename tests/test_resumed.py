@@ -1,0 +1,161 @@
+"""An audit that was ended early: the same command goes on from what it had scanned, another one does not."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import kept
+from invoke import Ended, kafkalog
+from kafkalog.auditing.pipeline import kept_scans
+from kept import SEGMENTS, broker
+
+
+@contextmanager
+def ended_after(number: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Let an interrupt come after some scans of segments with batches; gives the segments that were scanned."""
+    seen: list[str] = []
+    real = kept_scans.scan_segment
+
+    def scanned(place, segment, limits):
+        if len(seen) == number:
+            raise KeyboardInterrupt
+        seen.extend([segment.path] if segment.size else [])
+        return real(place, segment, limits)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kept_scans, "scan_segment", scanned)
+        yield seen
+
+
+def tables(folder: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of an output."""
+    return {
+        path.parent.name: [tuple(row.values()) for row in pq.read_table(path).to_pylist()]
+        for path in sorted(folder.glob("*/*.parquet"))
+    }
+
+
+@pytest.mark.parametrize("form", ["parquet", "ndjson"])
+def test_the_same_command_goes_on(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It scans the rest alone, says so, and gives what a run gives that was never ended."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    command = ("txn-audit", root, "--format", form, "-o", out)
+    with ended_after(SEGMENTS // 2, monkeypatch) as before:
+        ended = kafkalog(*command)
+    assert ended.status == 130
+    assert f"has the scans of {SEGMENTS // 2} segments: the same command goes on from there" in ended.err
+    assert sorted(path.name for path in out.iterdir()) == ["_work", "provenance.json"]
+
+    with ended_after(10**9, monkeypatch) as after:
+        ended = kafkalog(*command)
+    assert ended.status == 0
+    assert f"{SEGMENTS // 2} of 16 segments were scanned by the earlier run" in ended.err
+    assert len(set(before) | set(after)) == len(before) + len(after) == SEGMENTS
+    whole = tmp_path / "whole"
+    assert kafkalog("txn-audit", root, "--format", form, "-o", whole).out == ended.out
+    assert tables(out) == tables(whole)
+    assert {path.name for path in out.iterdir()} == {path.name for path in whole.iterdir()}
+    assert json.loads((out / "verdict.json").read_text())["segments"] | {"scanned": 0, "resumed": 0} == {
+        "segments": 16, "scanned": 0, "resumed": 0, "taken": 0, "oldest_scan_ms": None,
+    }  # fmt: skip
+
+
+def test_what_was_half_written_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables and pieces of files of the earlier run don't come to count."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    with ended_after(3, monkeypatch):
+        kafkalog("txn-audit", root, "-o", out)
+    (out / "transactions").mkdir()
+    (out / "transactions" / "part-00000.parquet").write_bytes(b"half")
+    (out / "_work" / "tables").mkdir()
+    (out / "_work" / "scans" / ".half").touch()
+
+    assert kafkalog("txn-audit", root, "-o", out).status == 0
+    kafkalog("txn-audit", root, "-o", tmp_path / "whole")
+    assert tables(out) == tables(tmp_path / "whole")
+    assert not list(out.rglob(".*"))
+
+
+def test_another_command_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As any output that exists; --overwrite replaces it, and a complete one is not gone on with."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    with ended_after(3, monkeypatch):
+        kafkalog("txn-audit", root, "-o", out)
+
+    def run(*more: str) -> Ended:
+        return kafkalog("txn-audit", root, "-o", out, *more)
+
+    other = run("--snapshot")
+    assert (other.status, "exists already; --overwrite replaces it" in other.err) == (4, True)
+    assert "earlier run" in run("--overwrite").err
+    assert run().status == 4
+    again = run("--overwrite")
+    assert (again.status, again.err) == (0, "")
+
+
+def test_a_run_that_replaces_a_complete_output_leaves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the new one is complete; an audit may take the scans of the one that it replaces."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    kafkalog("txn-audit", root, "-o", out)
+    before = tables(out)
+    with ended_after(3, monkeypatch):
+        assert kafkalog("txn-audit", root, "-o", out, "--overwrite").status == 130
+    assert tables(out) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broker", "out"]
+
+    kept.roll(root)
+    again = kafkalog("txn-audit", root, "-o", out, "--overwrite", "--since-audit", out)
+    assert "(3 of 17 segments were scanned; damage since " in again.text
+    assert len(list((out / "_work" / "scans").iterdir())) == SEGMENTS + 1
+
+
+def test_two_runs_do_not_write_to_one_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one of the same command is refused as long as the first one runs."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    with ended_after(3, monkeypatch):
+        kafkalog("txn-audit", root, "-o", out)
+    with (out / "_work" / "begun.json").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        refused = kafkalog("txn-audit", root, "-o", out)
+    assert (refused.status, "another run of the same command is writing to it" in refused.err) == (4, True)
+    assert kafkalog("txn-audit", root, "-o", out).status == 0
+
+
+def test_an_output_without_scans_is_wrong_usage(tmp_path: Path) -> None:
+    """Of an older version, unfinished, or no audit's at all: said before anything is read."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    kafkalog("txn-audit", root, "-o", out)
+    for change, words in (
+        (lambda: shutil.rmtree(out / "_work"), "has no scans in _work/scans: an older version wrote it"),
+        ((out / "_SUCCESS").unlink, "has no _SUCCESS, so it is no audit that was completed"),
+        (lambda: shutil.rmtree(out), "is no directory"),
+    ):
+        change()
+        ended = kafkalog("txn-audit", root, "--since-audit", out, "-o", tmp_path / "new")
+        assert (ended.status, words in ended.err) == (2, True), ended.err
+        assert not (tmp_path / "new").exists()
+
+
+def test_without_an_output_scans_are_taken_and_not_kept(tmp_path: Path) -> None:
+    """On standard output, in every format, with the words about what was not read."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    kafkalog("txn-audit", root, "-o", out)
+    for more in ((), ("--format", "json"), ("--jobs", "2")):
+        ended = kafkalog("txn-audit", root, "--since-audit", out, *more)
+        assert ended.status == 0
+        assert "2 of 16 segments were scanned; damage since " in ended.text
+
+
+def test_an_output_never_comes_to_be_in_the_earlier_one(tmp_path: Path) -> None:
+    """It is an input."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    kafkalog("txn-audit", root, "-o", out)
+    assert kafkalog("txn-audit", root, "--since-audit", out, "-o", out / "new").status == 4
