@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 import kept
+from kafkalog.auditing.pipeline import kept_scans
 from kept import audited, broker, rows, segments
 from official import FIXTURES, materialize
 
 _NIGHTS: Final = (kept.append, kept.roll, kept.delete, kept.truncate, kept.compact, kept.nightly)
+
+
+@pytest.fixture(autouse=True)
+def small_segments() -> Iterator[None]:
+    """Keep the scans of small segments, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_scans, "LEAST_BYTES", 1)
+        yield
 
 
 @pytest.mark.parametrize("case", sorted(path.parent.name for path in FIXTURES.glob("*/case.json")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import shutil
 import signal
@@ -17,8 +18,17 @@ import pytest
 
 import kept
 from invoke import Ended, kafkalog
+from kafkalog import UnsupportedError, audit
 from kafkalog.auditing.pipeline import kept_scans
 from kept import SEGMENTS, broker
+
+
+@pytest.fixture(autouse=True)
+def small_segments() -> Iterator[None]:
+    """Keep the scans of small segments, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_scans, "LEAST_BYTES", 1)
+        yield
 
 
 @contextmanager
@@ -78,8 +88,10 @@ def test_a_run_that_was_killed_is_gone_on_with(jobs: str, tmp_path: Path) -> Non
     arguments = ["txn-audit", str(root), "--jobs", jobs, "-o", str(out)]
     code = f"""
 import os, signal, sys
+from kafkalog import UnsupportedError, audit
 from kafkalog.auditing.pipeline import kept_scans
 real, seen = kept_scans.scan_segment, []
+kept_scans.LEAST_BYTES = 1
 def scanned(place, segment, limits):
     seen.extend([1] if segment.size else [])
     if len(seen) == {SEGMENTS // 2}:
@@ -195,3 +207,27 @@ def test_an_output_never_comes_to_be_in_the_earlier_one(tmp_path: Path) -> None:
     root, out = broker(tmp_path), tmp_path / "out"
     kafkalog("txn-audit", root, "-o", out)
     assert kafkalog("txn-audit", root, "--since-audit", out, "-o", out / "new").status == 4
+
+
+def test_the_library_takes_scans(tmp_path: Path) -> None:
+    """With the same words, and the same rows."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    command = kafkalog("txn-audit", root, "-o", out)
+    found = audit(root, since=out)
+    assert found.verdict.startswith(command.text.rstrip() + " (2 of 16 segments were scanned; ")
+    assert list(found.rows("transactions")) == list(audit(root).rows("transactions"))
+    with pytest.raises(UnsupportedError, match="is no directory of an earlier audit"):
+        audit(root, since=tmp_path / "nothing")
+
+
+def test_hashes_are_of_what_was_audited(tmp_path: Path) -> None:
+    """Each segment is read for its checksum once, also where its scan is taken."""
+    root = broker(tmp_path)
+    files = []
+    for name, more in (("first", ()), ("second", ("--since-audit", tmp_path / "first"))):
+        ended = kafkalog("txn-audit", root, "--hash", "-o", tmp_path / name, *more)
+        assert ("the SHA-256 of the others is that of earlier scans" in ended.text) == bool(more)
+        files.append(json.loads((tmp_path / name / "provenance.json").read_text())["files"])
+    assert files[0] == files[1]
+    for file in files[0]:
+        assert file["sha256"] == hashlib.sha256(Path(file["file"]).read_bytes()).hexdigest()
