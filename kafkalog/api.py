@@ -134,15 +134,15 @@ def verify(
 
 def transactions(
     paths: Paths, *, offset: int | None = None, time: int | str | None = None,
-    tables: Sequence[str] = (TRANSITIONS.name,), limits: Limits | None = None,
+    tables: Sequence[str] = (TRANSITIONS.name,), limits: Limits | None = None, jobs: int | None = 1,
 ) -> Result:  # fmt: skip
     """Show each step of each transactional id, like ``kafkalog transactions``.
 
-    With an `offset` or a `time`, only the step that each id was in then.
+    With an `offset` or a `time`, only the step that each id was in then. `jobs` is as in ``audit``.
     """
     from kafkalog.auditing.topics import transition_rows
 
-    return _result(transition_rows(_paths(paths), _moment(offset, time), limits, tables), tables)
+    return _result(transition_rows(_paths(paths), _moment(offset, time), limits, tables, jobs=jobs), tables)
 
 
 def groups(

@@ -139,7 +139,9 @@ class StateColumns:
 
     def reorder(self, order: NDArray[np.intp]) -> None:
         """Put the rows into another order, one column after the other."""
-        listed = self._listed(order)
+        parts = [self._listed(order[at : at + _MANY]) for at in range(0, len(order), _MANY)]
+        listed = np.concatenate(parts) if parts else order
+        del parts
         self._listed_from = None
         for name in STATE_TYPES:
             column = getattr(self, name)

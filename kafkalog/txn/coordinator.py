@@ -193,14 +193,18 @@ class Coordinator:
     def _listing(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
         """Return the partitions that decisions list, in order, where each one's begin, and the Prepare records."""
         states = self.states
-        prepared = np.flatnonzero(np.isin(states.state, _PREPARE))
-        order = np.lexsort((states.last_update_timestamp[prepared], states.producer_id[prepared]))
-        prepared = prepared[order]
+        if len(states) >= _MANY:
+            give_back()
+        prepared = np.flatnonzero(np.isin(states.state, _PREPARE)).astype(_narrow(len(states)))
+        prepared = prepared[np.lexsort((states.last_update_timestamp[prepared], states.producer_id[prepared]))]
         owner, listed = states.listed(prepared)
         places = _place(states.listed_topic[listed].astype(np.int64), states.listed_partition[listed])
         by_place = np.argsort(places, kind="stable")
-        rows = prepared[owner[by_place]].astype(_narrow(len(states)))
+        rows = prepared[owner[by_place]]
+        del owner, listed, prepared
         distinct, firsts = np.unique(places[by_place], return_index=True)
+        if len(states) >= _MANY:
+            give_back()
         return distinct, np.append(firsts, len(rows)), rows
 
     def listing(self, topic: str, partition: int) -> NDArray[np.int64]:

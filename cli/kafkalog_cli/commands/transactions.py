@@ -11,7 +11,7 @@ from kafkalog.log.moment import Moment
 from kafkalog.tables import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITION_STATES, TRANSITIONS
 from kafkalog_cli.help import GroupedCommand
-from kafkalog_cli.options import transactional_id_option
+from kafkalog_cli.options import jobs_option, transactional_id_option
 from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["transactions"]
@@ -24,6 +24,7 @@ _STATE: Final = TRANSITIONS.names.index("state")
 @click.option(
     "--state", multiple=True, type=click.Choice(TRANSITION_STATES), help="Only steps that lead to this state."
 )
+@jobs_option
 @view_options((TRANSITIONS, INTERNAL), (TRANSITIONS,))
 def transactions(
     paths: tuple[str, ...],
@@ -31,6 +32,7 @@ def transactions(
     at: Moment | None,
     transactional_ids: tuple[str, ...],
     state: tuple[str, ...],
+    jobs: int | None,
 ) -> int:
     """Show each step of each transactional id under DIRs: begun, decided, ended or fenced, and with which producer id.
 
@@ -45,4 +47,5 @@ def transactions(
     def test(table: Table, row: Sequence[Any]) -> bool:
         return table is INTERNAL or not state or row[_STATE] in state
 
-    return view.write(transition_rows(paths, at, view.limits, tables=view.names, ids=transactional_ids), test)
+    rows = transition_rows(paths, at, view.limits, tables=view.names, ids=transactional_ids, jobs=jobs)
+    return view.write(rows, test)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
@@ -32,7 +31,17 @@ _WORD: Final = 15  # nor one of a column's words
 _CODE: Final = 24  # nor a finding's code: what explains it
 _ROOMY: Final = 40  # a text has this room before columns are shown that are no answers
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
+_TEXTS: Final = frozenset({"string", "json", "headers"})  # columns whose cells may be long
 _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look for in records and findings
+
+
+class _Part:
+    """Rows of a table that wait to be drawn, and the approximate size of their texts."""
+
+    def __init__(self, table: Table) -> None:
+        self.rows: list[Sequence[Any]] = []
+        self.size = 0
+        self.texts = [i for i, one in enumerate(table.columns) if one.type in _TEXTS]
 
 
 class TableSink:
@@ -51,8 +60,7 @@ class TableSink:
         self._columns = ChosenColumns(columns)
         self._color = color
         self._width = width
-        self._rows: dict[str, list[Sequence[Any]]] = {}
-        self._sizes: Counter[str] = Counter()  # of their texts
+        self._parts: dict[str, _Part] = {}
         self._drawn: dict[str, int] = {}  # rows of the parts so far
 
     def names(self, table: Table) -> Sequence[str]:
@@ -63,20 +71,25 @@ class TableSink:
             self.row(rows.block.table, row)
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
-        if not self._columns.of(table):  # none of the requested columns
-            return
-        rows = self._rows.setdefault(table.name, [])
-        if len(rows) == self._ROWS or self._sizes[table.name] > _BYTES:
-            self._draw_part(table, rows)
-            rows.clear()
-            self._sizes[table.name] = 0
-        rows.append(row)
-        self._sizes[table.name] += sum(len(cell) for cell in row if isinstance(cell, (str, list)))
+        part = self._parts.get(table.name)
+        if part is None:
+            if not self._columns.of(table):  # none of the requested columns
+                return
+            part = self._parts[table.name] = _Part(table)
+        elif len(part.rows) == self._ROWS or part.size > _BYTES:
+            self._draw_part(table, part.rows)
+            part.rows.clear()
+            part.size = 0
+        part.rows.append(row)
+        for number in part.texts:
+            cell = row[number]
+            if isinstance(cell, (str, list)):
+                part.size += len(cell)
 
     def flush(self) -> None: ...
 
     def close(self) -> None:
-        for name, rows in self._rows.items():
+        for name, rows in ((name, part.rows) for name, part in self._parts.items()):
             if name not in self._drawn:
                 self._draw(TABLES[name], rows, _total(name, len(rows)))
             else:

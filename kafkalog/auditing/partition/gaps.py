@@ -35,7 +35,8 @@ _NOT_SEEN: Final = [_CAUSE[cause] for cause in ("lost-segment", "missing-batches
 _AT_ONCE: Final = 4096
 
 
-class MissingOffsets(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class MissingOffsets:
     """Offsets `first` to `last` are missing before the batch at `position` of a file, as columns.
 
     `number` is that of the file in `files`; `at_seam` says that the batch is the file's first.

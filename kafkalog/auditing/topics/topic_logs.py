@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.moment import Moment
 from kafkalog.log.processes import Each
+from kafkalog.txn.fold import Fold
 
 __all__ = ["TopicLog", "clusters_of", "moment_among", "places_of", "topic_logs"]
 
@@ -48,8 +50,8 @@ def topic_logs(
     """Read a topic's logs, in the order of their partitions.
 
     Where several nodes have a partition, the replica whose leader epochs reach furthest is taken, then the longest.
-    A topic without logs is reported unless it is `optional`. With an `each` of several processes the logs come without
-    their scans.
+    A topic without logs is reported unless it is `optional`. With an `each` of several processes the scans come with
+    the records of the state topic alone.
     """
     replicas: dict[tuple[int, int], list[TopicLog]] = {}
     places = places_of(clusters, topic)
@@ -79,7 +81,11 @@ def places_of(clusters: Sequence[Cluster], topic: str) -> list[tuple[int, LogDir
 def _read(directory: PartitionDirectory, limits: Limits, *, is_whole: bool) -> ReadLog:
     """Read one log. No gap is judged here, so the topic's policies are not needed."""
     found = read_log(directory, (), limits)
-    return found if is_whole else found._replace(scans=[])
+    if is_whole:
+        return found
+    nothing = Fold().result()
+    scans = [replace(scan, stretch=nothing, damaged=(), findings=[]) for scan in found.scans if len(scan.states)]
+    return found._replace(scans=scans)
 
 
 def moment_among(moment: Moment | None, logs: Sequence[TopicLog]) -> Moment:

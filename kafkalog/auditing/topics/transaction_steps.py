@@ -9,13 +9,14 @@ from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.topics.internal import internal_row, of_directory, split
-from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
+from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, places_of, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
 from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import STATE_TOPIC
+from kafkalog.log.processes import each_of, job_count
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.quantities import plausible
 from kafkalog.tables.column import Table
@@ -56,18 +57,22 @@ class Transition(NamedTuple):
 
 def transition_rows(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
-    tables: Container[str] = (TRANSITIONS.name,), ids: Collection[str] = (),
+    tables: Container[str] = (TRANSITIONS.name,), ids: Collection[str] = (), jobs: int | None = 1,
 ) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
     """Yield each step of each transactional id as a row, ids in order, and every finding.
 
     With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records. `ids` are
-    names or patterns of those that are wanted. Raises NothingMatchesError after the findings if there is none of them.
+    names or patterns of those that are wanted. `jobs` processes read, as in ``job_count``. Raises NothingMatchesError
+    after the findings if there is none of them.
     """
     findings: list[Finding] = []
     report = findings.append
     clusters: dict[int, list[StateRows]] = {}
     limits = limits or Limits()
-    logs = topic_logs(clusters_of(paths, report), STATE_TOPIC, limits, report)
+    found = clusters_of(paths, report)
+    size = sum(directory.size for *_, directory in places_of(found, STATE_TOPIC))
+    with each_of(job_count(jobs, size)) as each:
+        logs = topic_logs(found, STATE_TOPIC, limits, report, each=each)
     moment = None if moment is None else moment_among(moment, logs)
     for log in logs:
         directory = log.partition.directory
