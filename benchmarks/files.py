@@ -9,10 +9,10 @@ from pathlib import Path
 
 from shapes import MARKER_EVERY, SEGMENT_NAME, SEGMENT_SIZE, Layout, size_text
 
-__all__ = ["Files", "written"]
+__all__ = ["GENERATION", "Files", "written"]
 
 GENERATE = Path(__file__).with_name("generate.py")
-GENERATION = 2  # names cached files: raise it when generate.py writes other bytes
+GENERATION = 2  # names cached files: raise it when other bytes are written
 
 
 class Files:

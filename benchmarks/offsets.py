@@ -9,6 +9,7 @@ from itertools import cycle
 from pathlib import Path
 
 import kafkalog
+from files import GENERATION
 from goals import DECODER_TIME, TEXT_TIME
 from kafka_tool import same_output
 from measure import CandidateError, command, per_round, rounds
@@ -38,7 +39,7 @@ def offsets(data: Path, size: int, number: int, tool: list[str] | str) -> list[R
 
 def _decoded(data: Path, topic: str, size: int, number: int, tool: list[str] | str) -> list[Result]:
     option, lines = _DECODERS[topic], data / "output-offsets"
-    path = data / f"{topic}-{size_text(size)}" / f"{topic}-0" / SEGMENT_NAME
+    path = data / f"{topic}-{size_text(size)}-{GENERATION}" / f"{topic}-0" / SEGMENT_NAME
     if not path.exists():
         path.parent.mkdir(parents=True)
         part = path.with_suffix(".part")
@@ -76,7 +77,10 @@ def _decoded(data: Path, topic: str, size: int, number: int, tool: list[str] | s
 
 
 def _batches(topic: str, size: int) -> Iterator[bytes]:
-    """Yield the same brokers' batches many times, with base offsets that continue: no checksum covers these."""
+    """Yield the same brokers' batches many times, with base offsets that continue and leader epoch 0.
+
+    No checksum covers these. Clusters' epochs one after the other would go down, which is a finding.
+    """
     found: list[tuple[bytes, int]] = []
     for path in sorted(_FIXTURES.glob(f"[kv]*/data*/{topic}-*/*.log")):
         data = path.read_bytes()
@@ -88,6 +92,6 @@ def _batches(topic: str, size: int) -> Iterator[bytes]:
     for whole, records in cycle(found):
         if done >= size:
             return
-        yield offset.to_bytes(8, "big") + whole[8:]
+        yield offset.to_bytes(8, "big") + whole[8:12] + bytes(4) + whole[16:]
         offset += records
         done += len(whole)

@@ -20,7 +20,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One line of a table: what was measured, or why it was not."""
+    """One line of a table: what was measured, or why it was not; without a unit, what was found."""
 
     what: str
     measured: float | str
@@ -42,7 +42,7 @@ class Result:
     def cells(self) -> tuple[str, str, str]:
         """What was measured, the goal, the verdict."""
         if isinstance(self.measured, str):
-            measured = f"not measured: {self.measured}"
+            measured = f"not measured: {self.measured}" if self.unit else self.measured
         else:
             measured = f"{self.measured:.{0 if self.unit in {'ms', 'MiB'} else 2}f} {self.unit}"
         return measured, str(self.goal or ""), self.verdict

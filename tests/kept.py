@@ -15,6 +15,7 @@ from kafkalog.auditing.incidents.rows import rows_of_audit
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import Audit, AuditOptions
+from kafkalog.format.batch import Batch
 from kafkalog.log.readers import batches
 from kafkalog.tables.audit import AUDIT_TABLES
 from official import FIXTURES
@@ -37,10 +38,14 @@ def segments(root: Path, log: str = LOG) -> list[Path]:
     return sorted(path for path in (root / log).glob("*.log") if path.stat().st_size)
 
 
+def _batches(path: Path) -> list[Batch]:
+    return list(batches(path, on_finding=lambda _: None))
+
+
 def append(root: Path) -> None:
     """The leader appends to the active segment."""
     last = segments(root)[-1]
-    offset = max(batch.last_offset for batch in batches(last)) + 1
+    offset = max(batch.last_offset for batch in _batches(last)) + 1
     with last.open("ab") as file:
         file.write(build.batch(build.record(b"a"), base_offset=offset))
 
@@ -48,7 +53,7 @@ def append(root: Path) -> None:
 def roll(root: Path) -> None:
     """The leader begins another segment."""
     last = segments(root)[-1]
-    offset = max(batch.last_offset for batch in batches(last)) + 1
+    offset = max(batch.last_offset for batch in _batches(last)) + 1
     (last.parent / f"{offset:020}.log").write_bytes(build.batch(build.record(b"a"), base_offset=offset))
 
 
@@ -62,13 +67,13 @@ def delete(root: Path) -> None:
 def truncate(root: Path) -> None:
     """A follower gives up its last batch."""
     last = segments(root)[-1]
-    os.truncate(last, [batch.position for batch in batches(last)][-1])
+    os.truncate(last, [batch.position for batch in _batches(last)][-1])
 
 
 def compact(root: Path) -> None:
     """The cleaner replaces a segment by one of the same base offset and time, without a batch of its middle."""
     path = segments(root)[1]
-    found = list(batches(path))
+    found = _batches(path)
     data, middle = path.read_bytes(), found[len(found) // 2]
     _replace(path, data[: middle.position] + data[middle.position + middle.size :])
 
@@ -76,7 +81,7 @@ def compact(root: Path) -> None:
 def compact_alike(root: Path) -> None:
     """A pass of the cleaner changes a batch in the middle, and keeps size, time, and the first and last headers."""
     path = segments(root)[1]
-    found = list(batches(path))
+    found = _batches(path)
     middle = next(batch for batch in found[1:-1] if batch.producer_id >= 0 and not batch.is_control)
     data = bytearray(path.read_bytes())
     at = middle.position

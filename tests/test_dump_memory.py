@@ -34,12 +34,23 @@ def _headers(count: int) -> bytes:
     return build.batch(build.VARINT.build(len(body)) + body, codec=build.ZSTD)
 
 
-@pytest.fixture(scope="module", params=["values", "headers"])
+SEGMENTS: Final = {
+    "5 values": lambda: _values(5, 60_000_000),
+    "5,000,000 headers": lambda: _headers(5_000_000),
+    "30 values": lambda: _values(30, 60_000_000),
+    "10,000,000 headers": lambda: _headers(10_000_000),
+}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[pytest.mark.soak] * (number > 1)) for number, name in enumerate(SEGMENTS)],
+)
 def segment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a small file that takes gigabytes if it is kept as objects."""
     path = tmp_path_factory.mktemp("bomb") / f"{0:020}.log"
-    path.write_bytes(_values(5, 60_000_000) if request.param == "values" else _headers(5_000_000))
-    assert path.stat().st_size < 100_000
+    path.write_bytes(SEGMENTS[request.param]())
+    assert path.stat().st_size < 200_000
     return path
 
 
@@ -49,7 +60,7 @@ def _peak(form: str, path: Path) -> int:
     command = [*PROGRAM, "dump", "--format", form, *options, str(path)]
     ended = subprocess.run([sys.executable, "-c", RUN, *command], capture_output=True, timeout=300, check=True)
     status, peak = map(int, ended.stdout.split())
-    assert status == 0, ended.stderr.decode()
+    assert status in (0, 1), ended.stderr.decode()  # 1: more than all of a file's batches may decompress to
     return peak
 
 

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from invoke import kafkalog
+from kafkalog.auditing.pipeline import Keeping, KeptScans, kept_scans
+from kafkalog.auditing.pipeline.run import audit
 from kafkalog.log.likeness import likeness
+from kafkalog.log.storage import open_tree
 from kept import CASE, LOG, SEGMENTS, segments
 from object_store import ENVIRONMENT, ObjectStore, object_store
 
@@ -30,6 +33,14 @@ def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
     return server
+
+
+@pytest.fixture(autouse=True)
+def small_segments() -> Iterator[None]:
+    """Keep the scans of small segments, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_scans, "LEAST_BYTES", 1)
+        yield
 
 
 def test_objects_are_known_by_their_etags(store: ObjectStore, tmp_path: Path) -> None:
@@ -59,3 +70,19 @@ def test_an_earlier_audit_may_be_in_a_store(store: ObjectStore, tmp_path: Path) 
     assert f"({16 - SEGMENTS + 1} of 16 segments were scanned" in found.text
     assert len(list((tmp_path / "second" / "_work" / "scans").iterdir())) == SEGMENTS
     assert kafkalog("txn-audit", CASE, "--since-audit", store.uri("audits/none")).status == 2
+
+
+def test_tasks_keep_scans_in_a_store(store: ObjectStore) -> None:
+    """And take over what another folder has."""
+    pytest.importorskip("pyspark", reason="tasks are Spark's")
+    from kafkalog_spark.kept_folder import task_folder
+
+    names = []
+    for number in (1, 2):
+        uri = store.uri(f"kept-{number}")
+        earlier = tuple(store.uri(f"kept-{before}") for before in range(1, number))
+        found = audit([CASE], kept=KeptScans(Keeping(task_folder(uri)), earlier, 2**62))
+        assert found.reused.taken == (SEGMENTS if earlier else 0)
+        names.append(sorted(entry.name for entry in open_tree(uri).entries(uri)))
+    assert names[0] == names[1]
+    assert len(names[0]) == SEGMENTS

@@ -132,3 +132,14 @@ def test_a_salvaged_segment_can_be_kept(tmp_path: Path) -> None:
     assert kafkalog("salvage", SEGMENT, "-o", "-").status == 2
     assert kafkalog("salvage", SEGMENT, "-o", out).status == 0
     assert out.read_bytes() == SEGMENT.read_bytes()
+
+
+@EVERY
+def test_an_object_store_is_no_local_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """``-o s3://…`` is refused by what writes local files; it made a directory of the name ``s3:``."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("s3://bucket/out", "s3://bucket/out.ndjson"):
+        ended = kafkalog(*ROWS[command], "--format", "ndjson", "-o", name)
+        assert ended.status == 4, ended.err
+        assert ended.err.endswith(f"kafkalog: error: {name}: only txn-audit --engine spark writes to object stores\n")
+    assert list(tmp_path.iterdir()) == []

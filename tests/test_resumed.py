@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +18,17 @@ import pytest
 
 import kept
 from invoke import Ended, kafkalog
+from kafkalog import UnsupportedError, audit
 from kafkalog.auditing.pipeline import kept_scans
 from kept import SEGMENTS, broker
+
+
+@pytest.fixture(autouse=True)
+def small_segments() -> Iterator[None]:
+    """Keep the scans of small segments, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_scans, "LEAST_BYTES", 1)
+        yield
 
 
 @contextmanager
@@ -66,6 +79,41 @@ def test_the_same_command_goes_on(form: str, tmp_path: Path, monkeypatch: pytest
     assert json.loads((out / "verdict.json").read_text())["segments"] | {"scanned": 0, "resumed": 0} == {
         "segments": 16, "scanned": 0, "resumed": 0, "taken": 0, "oldest_scan_ms": None,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_run_that_was_killed_is_gone_on_with(jobs: str, tmp_path: Path) -> None:
+    """By nobody asked, in the middle of a scan: also where processes scan."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    arguments = ["txn-audit", str(root), "--jobs", jobs, "-o", str(out)]
+    code = f"""
+import os, signal, sys
+from kafkalog import UnsupportedError, audit
+from kafkalog.auditing.pipeline import kept_scans
+real, seen = kept_scans.scan_segment, []
+kept_scans.LEAST_BYTES = 1
+def scanned(place, segment, limits):
+    seen.extend([1] if segment.size else [])
+    if len(seen) == {SEGMENTS // 2}:
+        os.killpg(0, signal.SIGKILL)
+    return real(place, segment, limits)
+kept_scans.scan_segment = scanned
+sys.argv = ["kafkalog", *{arguments!r}]
+from kafkalog_cli.start import main
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, timeout=60, start_new_session=True
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    scans = len(list((out / "_work" / "scans").glob("*.scan")))
+    assert scans >= SEGMENTS // 2 - 1
+
+    again = kafkalog(*arguments)
+    assert again.status == 0
+    assert f"{scans} of 16 segments were scanned by the earlier run" in again.err
+    assert kafkalog("txn-audit", root, "-o", tmp_path / "whole").out == again.out
+    assert tables(out) == tables(tmp_path / "whole")
 
 
 def test_what_was_half_written_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,3 +207,27 @@ def test_an_output_never_comes_to_be_in_the_earlier_one(tmp_path: Path) -> None:
     root, out = broker(tmp_path), tmp_path / "out"
     kafkalog("txn-audit", root, "-o", out)
     assert kafkalog("txn-audit", root, "--since-audit", out, "-o", out / "new").status == 4
+
+
+def test_the_library_takes_scans(tmp_path: Path) -> None:
+    """With the same words, and the same rows."""
+    root, out = broker(tmp_path), tmp_path / "out"
+    command = kafkalog("txn-audit", root, "-o", out)
+    found = audit(root, since=out)
+    assert found.verdict.startswith(command.text.rstrip() + " (2 of 16 segments were scanned; ")
+    assert list(found.rows("transactions")) == list(audit(root).rows("transactions"))
+    with pytest.raises(UnsupportedError, match="is no directory of an earlier audit"):
+        audit(root, since=tmp_path / "nothing")
+
+
+def test_hashes_are_of_what_was_audited(tmp_path: Path) -> None:
+    """Each segment is read for its checksum once, also where its scan is taken."""
+    root = broker(tmp_path)
+    files = []
+    for name, more in (("first", ()), ("second", ("--since-audit", tmp_path / "first"))):
+        ended = kafkalog("txn-audit", root, "--hash", "-o", tmp_path / name, *more)
+        assert ("the SHA-256 of the others is that of earlier scans" in ended.text) == bool(more)
+        files.append(json.loads((tmp_path / name / "provenance.json").read_text())["files"])
+    assert files[0] == files[1]
+    for file in files[0]:
+        assert file["sha256"] == hashlib.sha256(Path(file["file"]).read_bytes()).hexdigest()

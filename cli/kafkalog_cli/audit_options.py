@@ -20,7 +20,7 @@ TABLE_NAMES: Final = tuple(table.name for table in AUDIT_TABLES)
 SHOWN: Final = tuple(name for name in TABLE_NAMES if name != "visible")  # visible only when asked for
 
 since_audit_option: Final = click.option(
-    "--since-audit", metavar="PREVIOUS",
+    "--since-audit", type=click.Path(file_okay=False), metavar="PREVIOUS",
     help="Scan only segments that are new or changed since this output of an earlier audit.",
 )  # fmt: skip
 

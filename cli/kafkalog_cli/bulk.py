@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkalog.log.storage_options import StorageOptions
     from kafkalog_spark.output import Output
 
-__all__ = ["bulk_audit", "run_bulk"]
+__all__ = ["absolute", "bulk_audit", "jvm_in_words", "run_bulk"]
 
 _FULL: Final = "No space left on device"  # the JVM says it far below its first line
 _CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
@@ -79,8 +79,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     started, ctx = time.time(), click.get_current_context()
     params = ctx.params | {"output": output, "overwrite": overwrite}
     set_storage_options(_storage(params))
-    # Executors run in directories of their own.
-    paths = [path for pattern in paths for path in expand(_absolute(pattern))]
+    paths = [path for pattern in paths for path in expand(absolute(pattern))]
     try:
         target = Output(output)
         target.refuse_within(paths)
@@ -89,7 +88,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     except OutputFailedError as error:
         raise OutputError(str(error)) from error
     mine = active_session() is None
-    with _jvm_in_words():
+    with jvm_in_words():
         session = open_session(master)
         try:
             for param in ctx.command.params:
@@ -104,7 +103,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
 
 
 @contextmanager
-def _jvm_in_words() -> Iterator[None]:
+def jvm_in_words() -> Iterator[None]:
     """Say in one line what ended a job, and exit with the status that it means."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
     from pyspark.errors import PySparkException
@@ -132,7 +131,8 @@ def _is_no_signal(record: logging.LogRecord) -> bool:
     return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt | SystemExit)
 
 
-def _absolute(pattern: str) -> str:
+def absolute(pattern: str) -> str:
+    """Return a path or pattern that means the same in executors, which run in directories of their own."""
     return pattern if "://" in pattern else os.path.abspath(pattern)
 
 
@@ -151,7 +151,7 @@ def _earlier(params: dict[str, Any], output: Output) -> tuple[str, ...]:
         return ()
     if output.is_at(previous):
         raise click.UsageError("--since-audit and the output are the same directory, which the job would empty.")
-    return (scans_of_audit(_absolute(previous)),)
+    return (scans_of_audit(absolute(previous)),)
 
 
 def _run(session: Any, paths: Sequence[str], name: str, params: dict[str, Any], started: float) -> int:

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Severity
 from kafkalog.tables.audit import FINDINGS
 from kafkalog.tables.space import SPACE_TABLES
+from kafkalog_cli.bulk import absolute, jvm_in_words
 from kafkalog_cli.exit import Exit, Outcome, OutputError
 from kafkalog_cli.options import limit_options, limits_of, status_options, storage_options
 from kafkalog_cli.output import say
@@ -70,35 +70,41 @@ def bulk_space(
         spark-submit bulk_space.py --input '/backups/broker-*' --output /space/2026-11-21
     """
     try:
-        from kafkalog_spark.session import active_session, open_session
+        from kafkalog_spark.session import active_session, open_session, stop
     except ImportError as error:
         raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
+    from kafkalog.auditing.pipeline import SUCCESS
     from kafkalog.auditing.space import SpaceOptions, read_broker_properties, read_topic_configs
     from kafkalog.log.storage import expand
     from kafkalog.log.storage_options import StorageOptions, set_storage_options
-    from kafkalog_spark.output import Output
+    from kafkalog_spark.output import Output, OutputFailedError
     from kafkalog_spark.space import bulk_space as run
 
     started, mine = time.monotonic(), active_session() is None
-    session = open_session()
     storage = StorageOptions(others["endpoint"], others["region"], others["anonymous"])
+    options = SpaceOptions(
+        limits_of(others), now, keys,
+        {} if server_properties is None else read_broker_properties(server_properties),
+        {} if topic_configs is None else read_topic_configs(topic_configs),
+    )  # fmt: skip
+    set_storage_options(storage)
+    paths = [path for pattern in inputs for path in expand(absolute(pattern))]
+    tables = tables or _TABLES
     try:
-        options = SpaceOptions(
-            limits_of(others), now, keys,
-            {} if server_properties is None else read_broker_properties(server_properties),
-            {} if topic_configs is None else read_topic_configs(topic_configs),
-        )  # fmt: skip
-        set_storage_options(storage)
-        paths = [path for pattern in inputs for path in expand(pattern)]
         folder = Output(output)
         folder.refuse_within(paths)
-        folder.make(overwrite=overwrite)
-        done = run(session, paths, folder, options, tables=tables or _TABLES, split_bytes=split_bytes, storage=storage)
-    except KafkaLogError as error:
+        folder.refuse_existing(overwrite=overwrite)
+        with jvm_in_words():
+            session = open_session()
+            try:
+                folder.make(overwrite=overwrite)
+                done = run(session, paths, folder, options, tables=tables, split_bytes=split_bytes, storage=storage)
+                folder.write(SUCCESS, "")
+            finally:
+                if mine:
+                    stop(session)
+    except OutputFailedError as error:
         raise OutputError(str(error)) from error
-    finally:
-        if mine:
-            session.stop()
     for line in done.unreadable:
         say(f"error: {line}")
     outcome = Outcome(Severity[fail_on.upper()])

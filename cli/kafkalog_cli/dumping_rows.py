@@ -69,7 +69,7 @@ def dump_rows(request: DumpRequest, sink: BlockSink, outcome: Outcome, *, findin
             return
         if name.kind in SEGMENTS:
             run.begin(file, name)
-            chunks = run.of_producers(chunks_of(file, request.limits, request.max_bytes, sink.flush))
+            chunks = run.of_producers(chunks_of(file, request.limits, request.max_bytes, sink.flush, sink.batches))
             names = {table: sink.names(TABLES[table]) for table in request.wanted if table in TABLES}
             most = (
                 None if request.limit is None or counted_of(request.wanted) != "records" else request.limit - run.given

@@ -44,14 +44,18 @@ def known_size(file: str) -> int | None:
 
 
 def chunks_of(
-    file: str, limits: Limits, max_bytes: int | None, before_waiting: Callable[[], object]
+    file: str,
+    limits: Limits,
+    max_bytes: int | None,
+    before_waiting: Callable[[], object],
+    room: int | None = None,
 ) -> Iterator[Chunk]:
     """Read a segment, or standard input as one; `before_waiting` is called when that has no more bytes for now.
 
-    Raises UnreadableError if it cannot be a segment.
+    A chunk has at most `room` batches. Raises UnreadableError if it cannot be a segment.
     """
     if file != STDIN:
-        yield from kafkalog.segment_chunks(file, limits=limits, max_bytes=max_bytes)
+        yield from kafkalog.segment_chunks(file, limits=limits, max_bytes=max_bytes, room=room)
         return
     if sys.stdin is None:
         raise UnreadableError("standard input is closed")
@@ -62,7 +66,7 @@ def chunks_of(
         beginning = source.read(0, _OFFSET)  # does not wait for more of a segment
         if _what(beginning) is not None or (not beginning and not source.is_cut):
             _refuse(STDIN, source.read(0, _HEAD))
-        yield from kafkalog.scan_source(source, limits=limits)
+        yield from kafkalog.scan_source(source, limits=limits, room=room)
 
 
 def _refuse(file: str, head: bytes) -> None:

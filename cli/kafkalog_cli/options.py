@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.log.names import local_path
+from kafkalog.log.names import is_remote, local_path
 from kafkalog.narrowing import Narrowing
 from kafkalog.tables import Table
 from kafkalog_cli.output import Target
@@ -120,7 +120,8 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
             if no_clobber and overwrite:
                 raise click.UsageError("--no-clobber and --overwrite exclude each other.")
             path = None if output in (None, "-") else Path(output or "")
-            return command(*arguments, target=Target(path, overwrite, no_clobber, csv_safe), **others)
+            remote = output if output and is_remote(output) else None
+            return command(*arguments, target=Target(path, overwrite, no_clobber, csv_safe, remote), **others)
 
         again = click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
         options = in_order(

@@ -97,13 +97,15 @@ class Target:
     """What ``-o`` names, `path`, None for standard output; what is there is replaced as the two options say.
 
     A file is replaced unless `no_clobber`, a directory only with `overwrite`, and only one that kafkalog wrote.
-    `csv_safe` says that a spreadsheet will open it.
+    `csv_safe` says that a spreadsheet will open it. `remote` is the URI of a place in an object store, where only Spark
+    writes.
     """
 
     path: Path | None = None
     overwrite: bool = False
     no_clobber: bool = False
     csv_safe: bool = False
+    remote: str | None = None
 
     @property
     def on_terminal(self) -> bool:
@@ -195,6 +197,8 @@ class Target:
         refuse_evidence(self.path, _places(inputs))
 
     def _refuse(self, output: Path) -> None:
+        if self.remote is not None:
+            raise OutputError(f"{self.remote}: only txn-audit --engine spark writes to object stores")
         if self.no_clobber and os.path.lexists(output):
             raise OutputError(f"{output}: exists already (--no-clobber)")
         for archive in (root.removesuffix("!") for root in unpacked_places()):

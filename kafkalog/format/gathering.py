@@ -63,6 +63,7 @@ def gather(
     start: cython.Py_ssize_t
     size: cython.Py_ssize_t
     needed: cython.Py_ssize_t
+    done: cython.Py_ssize_t
     second: cython.Py_ssize_t = room + 1
     second_bit: cython.Py_ssize_t = (room + 7) // 8 * 8
     kind: cython.int
@@ -70,7 +71,18 @@ def gather(
         raise IndexError
     if min(starts, sizes) < 0 or max(starts, sizes) + count > len(cells) or len(state) < 5 or w < 0 or v < 0:
         raise IndexError
-    for i in range(count):
+    i = 0
+    while i < count:
+        if wanted & 1 and not state[4]:
+            done = _texts(buf, cells, starts + i, sizes + i, count - i, offsets, row, text, w)
+            if done:
+                _ones(valid, row, done)
+                i += done
+                row += done
+                w = offsets[row]
+                state[3] += done
+                if i == count:
+                    break
         start = cells[starts + i]
         size = cells[sizes + i]
         kind = 0
@@ -107,12 +119,54 @@ def gather(
                 valid[(second_bit + row) >> 3] &= 255 ^ (1 << ((second_bit + row) & 7))
             offsets[second + row + 1] = v
         row += 1
-    else:
-        i = count
+        i += 1
     state[0] = row
     state[1] = w
     state[2] = v
     return i
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _texts(
+    buf: cython.const[cython.uchar][::1],
+    cells: cython.const[cython.longlong][::1],
+    starts: cython.Py_ssize_t,
+    sizes: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    offsets: cython.int[::1],
+    row: cython.Py_ssize_t,
+    text: cython.uchar[::1],
+    w: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:
+    """Append pieces up to the first that is not plain: null, not UTF-8, without room; answer how many there were."""
+    i: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    for i in range(count):
+        start = cells[starts + i]
+        size = cells[sizes + i]
+        if size < 0 or start < 0 or size > len(buf) - start or size > len(text) - w:
+            return i
+        if size > 0 and _copied(buf, start, size, text, w) != 1:
+            return i
+        w += size
+        offsets[row + 1 + i] = w
+    return count
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _ones(valid: cython.uchar[::1], row: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.void:
+    """Set validity bits."""
+    stop: cython.Py_ssize_t = row + count
+    while row < stop:
+        if row & 7 == 0 and stop - row >= 8:
+            valid[row >> 3] = 255
+            row += 8
+        else:
+            valid[row >> 3] |= 1 << (row & 7)
+            row += 1
 
 
 @cython.cfunc

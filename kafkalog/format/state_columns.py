@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.findings import Finding
+from kafkalog.format.freed import give_back
 from kafkalog.format.narrow import one_cell
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
 
@@ -25,6 +26,7 @@ STATE_TYPES: Final = {
     "previous_producer_id": "i8", "next_producer_id": "i8", "client_transaction_version": "i2", "version": "i1",
     "partitions_count": "i4", "listed_topic": "i4", "listed_partition": "i4",
 }  # fmt: skip
+_MANY: Final = 1 << 20  # rows
 _LISTED: Final = ("listed_topic", "listed_partition")
 _COMPARED: Final = tuple(
     name for name in STATE_TYPES if name not in ("offset", "timestamp", "transactional_id", *_LISTED)
@@ -86,6 +88,8 @@ class StateColumns:
         joined = cls(ids=ids, topics=topics)
         for name in STATE_TYPES:
             joined.put(name, columns.pop(name, []), listed if name in _LISTED else rows)
+            if rows >= _MANY:
+                give_back()  # else the pieces of all columns stay, twice the memory
         return joined
 
     def put(self, name: str, pieces: Iterable[NDArray[Any]], rows: int) -> None:
@@ -135,12 +139,17 @@ class StateColumns:
 
     def reorder(self, order: NDArray[np.intp]) -> None:
         """Put the rows into another order, one column after the other."""
-        listed = self._listed(order)
+        parts = [self._listed(order[at : at + _MANY]) for at in range(0, len(order), _MANY)]
+        listed = np.concatenate(parts) if parts else order
+        del parts
         self._listed_from = None
         for name in STATE_TYPES:
             column = getattr(self, name)
             if len(column) and column.strides[0]:
                 setattr(self, name, column[listed if name in _LISTED else order])
+                del column
+                if len(self) >= _MANY:
+                    give_back()
 
     def take(self, rows: NDArray[Any]) -> StateColumns:
         """Return some rows; names keep their numbers."""

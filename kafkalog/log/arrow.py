@@ -22,9 +22,12 @@ from kafkalog.tables.dump import BATCHES, RECORDS
 if TYPE_CHECKING:
     from kafkalog.tables.arrow import ArrowTable, RecordBatch, Schema
 
-__all__ = ["ARROW_ROOM", "batch_table", "record_table", "segment_as_arrow"]
+__all__ = ["ARROW_BATCHES", "ARROW_ROOM", "batch_table", "record_table", "segment_as_arrow"]
 
-ARROW_ROOM: Final = 1 << 12  # records in a block: a block costs some calls for each column
+# Records in a block and batches in a chunk, more than for text: each costs some calls for each column. A power of two
+# would make the columns share cache lines.
+ARROW_ROOM: Final = 12300
+ARROW_BATCHES: Final = 8400
 
 
 def batch_table(
@@ -66,7 +69,7 @@ def _table(
 ) -> ArrowTable:
     file = os.fspath(path)
     schema = chosen_schema(table, table.names if columns is None else columns, coded=True)
-    chunks = segment_chunks(file, limits=limits)
+    chunks = segment_chunks(file, limits=limits, room=ARROW_BATCHES)
     return arrow_table(segment_as_arrow(file, chunks, table, schema, Selection(), on_finding or warn), schema)
 
 

@@ -82,8 +82,8 @@ class Block:
     """
 
     __slots__ = (
-        *("_cells", "_plan", "_scratch", "_state", "_valid", "buf", "columns", "count", "file", "is_filled", "room"),
-        *("table", "tables", "weight"),
+        *("_cells", "_plan", "_scratch", "_size", "_state", "_valid", "buf", "columns", "count", "file", "is_filled"),
+        *("room", "table", "tables", "weight"),
     )  # fmt: skip
 
     def __init__(
@@ -99,7 +99,8 @@ class Block:
         self.file = file
         self.columns = tuple(columns)
         self.room = room
-        self._cells = array("q", bytes(8 * room * runs))
+        self._cells = array("q")
+        self._size = room * runs
         self._valid = bytearray((room * sum(column.bit >= 0 for column in columns) + 7) // 8)
         self._plan = array(
             "q", [cell for step in steps for cell in (step.source, *step.value[:4], 8, 8 * step.at, step.bit)]
@@ -122,13 +123,14 @@ class Block:
 
     def freeze(self) -> None:
         """Fill the cells now, and forget the tables: they will change."""
-        if not self.is_filled:
-            self._fill()
+        _ = self.cells
         self.tables = None
 
     @property
     def cells(self) -> array[int]:
-        """The cells of all columns."""
+        """The cells of all columns; a block that only becomes Arrow needs none."""
+        if len(self._cells) < self._size:
+            self._cells = array("q", bytes(8 * self._size))
         if not self.is_filled:
             self._fill()
         return self._cells
@@ -137,7 +139,7 @@ class Block:
     def valid(self) -> bytearray:
         """The validity bits of all columns that have some."""
         if not self.is_filled:
-            self._fill()
+            _ = self.cells
         return self._valid
 
     def _fill(self) -> None:

@@ -77,6 +77,12 @@ class InternalRecords:
         return found
 
     @property
+    def is_doubtful(self) -> NDArray[np.bool_]:
+        """Say which records must be read one by one: something may be wrong with them."""
+        found: NDArray[np.bool_] = self._doubt != 0
+        return found
+
+    @property
     def is_read(self) -> NDArray[np.bool_]:
         """Say which records of a topic with keys could be read, tombstones among them."""
         found: NDArray[np.bool_] = (self._key_row >= 0) & ((self._value_row >= 0) | (self.value_size < 0))

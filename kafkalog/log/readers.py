@@ -33,6 +33,7 @@ from kafkalog.log.files import read_small
 from kafkalog.log.indexes import check_offset_index, check_time_index
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.log.segment import segment_chunks
+from kafkalog.log.selection import Selection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,13 +113,11 @@ def control_records(
     """
     report = on_finding or warn
     for chunk in segment_chunks(path, limits=limits):
-        rows = [Batch.of(chunk.heads, row) for row in range(chunk.heads.count)]
-        for row, batch in enumerate(rows):
-            if not batch.is_control:
-                chunk.skip(row)
+        Selection().leave_out_others(chunk.heads, control_only=True)
         for block in chunk.records():
             for number in range(block.recs.count):
-                batch, record = rows[block.recs.cell(kernel.BATCH, number)], block.record(number)
+                batch = Batch.of(chunk.heads, block.recs.cell(kernel.BATCH, number))
+                record = block.record(number)
                 try:
                     yield batch, record, control_record(record.key, record.value)
                 except MalformedError as error:

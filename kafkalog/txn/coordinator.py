@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.format.freed import give_back
 from kafkalog.format.narrow import one_cell
 from kafkalog.format.records.transaction_state import TransactionState, legal_before
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
@@ -26,6 +27,7 @@ __all__ = ["DECISION_COLUMNS", "Coordinator", "StateRows"]
 _S: Final = TransactionState
 _PREPARE: Final = (_S.PREPARE_COMMIT, _S.PREPARE_ABORT)
 _COMPLETE: Final = (_S.COMPLETE_COMMIT, _S.COMPLETE_ABORT)
+_MANY: Final = 1 << 20
 _AT_ONCE: Final = 4096  # records that are given together
 _INNER: Final = (*_PREPARE, *_COMPLETE)  # states that no next transaction begins with
 # A transaction that the coordinator decided: what its Prepare record and the records around it say; times in ms.
@@ -87,6 +89,9 @@ class Coordinator:
             self.states.reorder(order)
         self.of_log = one_cell(np.repeat(np.arange(len(taken), dtype=_narrow(len(taken))), counts)[order])
         self.named = self._first_named(order)
+        if len(order) >= _MANY:
+            del order
+            give_back()
 
     @property
     def complete(self) -> bool:
@@ -188,14 +193,18 @@ class Coordinator:
     def _listing(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
         """Return the partitions that decisions list, in order, where each one's begin, and the Prepare records."""
         states = self.states
-        prepared = np.flatnonzero(np.isin(states.state, _PREPARE))
-        order = np.lexsort((states.last_update_timestamp[prepared], states.producer_id[prepared]))
-        prepared = prepared[order]
+        if len(states) >= _MANY:
+            give_back()
+        prepared = np.flatnonzero(np.isin(states.state, _PREPARE)).astype(_narrow(len(states)))
+        prepared = prepared[np.lexsort((states.last_update_timestamp[prepared], states.producer_id[prepared]))]
         owner, listed = states.listed(prepared)
         places = _place(states.listed_topic[listed].astype(np.int64), states.listed_partition[listed])
         by_place = np.argsort(places, kind="stable")
-        rows = prepared[owner[by_place]].astype(_narrow(len(states)))
+        rows = prepared[owner[by_place]]
+        del owner, listed, prepared
         distinct, firsts = np.unique(places[by_place], return_index=True)
+        if len(states) >= _MANY:
+            give_back()
         return distinct, np.append(firsts, len(rows)), rows
 
     def listing(self, topic: str, partition: int) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kafkalog.auditing.pipeline import LocalFolder, ScanFolder
-from kafkalog.log.names import is_remote, local_path
+from kafkalog.log.names import is_remote
 from kafkalog_spark.parts import CANNOT_WRITE, filesystem_of
 
 __all__ = ["task_folder"]
@@ -49,9 +49,9 @@ class _InStore:
             self.put(name, data)
 
 
-def task_folder(uri: str) -> ScanFolder:
-    """Return the folder of a URI; it goes to tasks."""
-    return _InStore(uri) if is_remote(uri) else _OnDisk(LocalFolder(local_path(uri)))
+def task_folder(name: str) -> ScanFolder:
+    """Return the folder of a path or a URI of a store; it goes to tasks."""
+    return _InStore(name) if is_remote(name) else _OnDisk(LocalFolder(name))
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from kafkalog.auditing.pipeline import (
     begun_text,
 )
 from kafkalog.errors import KafkaLogError
-from kafkalog.log.names import local_path
+from kafkalog.log.names import is_remote, local_path
 from kafkalog.provenance import PROVENANCE, refusal
 from kafkalog.tables import Table
 from kafkalog.tables.manifest import MANIFEST, TableFile, as_manifest
@@ -137,7 +137,7 @@ class Output:
 
     def kept(self, earlier: Sequence[str], *, hashed: bool) -> KeptScans:
         """Keep scans here, and take those of an earlier run and of the folders of `earlier` audits."""
-        scans = f"{self.uri.rstrip('/')}/{SCANS}"
+        scans = f"{self.uri.rstrip('/') if is_remote(self.uri) else self.path}/{SCANS}"  # a local URI is quoted
         mine = (scans,) if self.resumed else ()
         return KeptScans(Keeping(task_folder(scans), hashed), (*earlier, *mine), self.begun_ms)
 

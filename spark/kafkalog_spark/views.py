@@ -20,7 +20,7 @@ from kafkalog.auditing.transactions import Surroundings
 from kafkalog.auditing.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.log.arrow import segment_as_arrow
+from kafkalog.log.arrow import ARROW_BATCHES, segment_as_arrow
 from kafkalog.log.blocks import Rows
 from kafkalog.log.internals import TOPICS
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC
@@ -65,7 +65,9 @@ def segment_batches(view: View, piece: SegmentPlace, schema: pa.Schema, request:
             path, topic = piece.segment.path, TOPICS.get(piece.topic)
             if topic is None and view.table is internal.INTERNAL:
                 return
-            chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
+            chunks = segment_chunks(
+                path, limits=request.options.limits, max_bytes=piece.segment.size, room=ARROW_BATCHES
+            )
             yield from segment_as_arrow(path, chunks, view.table, schema, request.selection, internal=topic)
         if view.of_segment is not None:
             yield from _batches(view, view.of_segment(piece, request), schema)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from held import ALL_TABLES, held, rows_in
 
 import kept
 from invoke import kafkalog
-from kafkalog.auditing.pipeline import scans_of_audit
+from kafkalog.auditing.pipeline import kept_scans, scans_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.audit import BulkAudit, bulk_audit
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ARGUMENTS = ("--input", "some")
+
+
+@pytest.fixture(autouse=True)
+def small_segments() -> Iterator[None]:
+    """Keep the scans of small segments, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_scans, "LEAST_BYTES", 1)
+        yield
 
 
 def run(
@@ -73,7 +81,7 @@ def test_a_job_that_died_is_gone_on_with(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """What its tasks had scanned is not scanned again; a file of it that is damaged is."""
-    root, out = broker(tmp_path), tmp_path / "out"
+    root, out = broker(tmp_path), tmp_path / "an output, 100% quoted"
     with monkeypatch.context() as patch:
         patch.setattr(scan_tasks, "scan", misbehaving.ScanOfSome(SEGMENTS // 2))
         with pytest.raises(Exception, match="enough was scanned"):

@@ -63,7 +63,9 @@ def test_tables_are_written_to_a_store(needs_spark: None, store: ObjectStore, tm
         tables = json.loads(stream.read())["tables"]
     listed = {file["file"]: file["size_bytes"] for some in tables.values() for file in some}
     assert listed == {name: size for name, size in files.items() if name.endswith(".parquet")}
-    assert set(files) - set(listed) == {"_SUCCESS", "manifest.json", "provenance.json", "verdict.json"}
+    assert set(files) - set(listed) == {
+        "_SUCCESS", "_work/begun.json", "manifest.json", "provenance.json", "verdict.json"
+    }  # fmt: skip
     found = audit([HANGING])
     for table in tables:
         rows = pq.read_table(table, filesystem=there).to_pylist()

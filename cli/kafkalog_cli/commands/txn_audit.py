@@ -125,7 +125,7 @@ def txn_audit(
             raise click.UsageError("Filters work only with --engine local: Spark writes whole tables, query them.")
         from kafkalog_cli.bulk import run_bulk
 
-        return run_bulk(paths, str(target.path), overwrite=target.overwrite, master=master)
+        return run_bulk(paths, target.remote or str(target.path), overwrite=target.overwrite, master=master)
     from kafkalog.auditing.pipeline import KeptScans, audit, confirmed, provenance, scans_of_audit
     from kafkalog.auditing.transactions import Summary, narrowed
     from kafkalog_cli.audit_folder import audit_folder

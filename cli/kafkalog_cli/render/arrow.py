@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kafkalog.log.arrow import ARROW_ROOM
+from kafkalog.log.arrow import ARROW_BATCHES, ARROW_ROOM
 from kafkalog.log.arrow_rows import ArrowRows
 from kafkalog.log.blocks import Rows
 from kafkalog.tables import TABLES, Table
@@ -25,6 +25,7 @@ _RISING: Final = frozenset({
     "base_offset", "base_sequence", "base_timestamp_ms", "batch_position", "last_offset", "last_sequence",
     "max_timestamp_ms", "offset", "position", "sequence", "timestamp_ms",
 })  # fmt: skip
+_GROUPED: Final = frozenset({"producer_id"})  # neighbours are often equal
 
 
 class _File:
@@ -90,10 +91,9 @@ class _ParquetWriter:
         import pyarrow.parquet as pq
 
         rising = [field.name for field in schema if field.name in _RISING]
-        # Without the smallest and largest key and value: they may have megabytes each.
-        short = [
-            field.name for field in schema if not pa.types.is_string(field.type) and not pa.types.is_list(field.type)
-        ]
+        # The smallest and largest value, where readers can leave out row groups by them: not of keys and values, which
+        # may have megabytes each.
+        ordered = [*rising, *(field.name for field in schema if field.name in _GROUPED)]
         self._metadata = schema.metadata
         self._held: list[Any] = []
         self._size = 0
@@ -102,7 +102,7 @@ class _ParquetWriter:
             self._writer = pq.ParquetWriter(
                 pa.PythonFile(self._file, mode="w"), schema, compression="zstd", store_schema=False,
                 use_dictionary=[name for name in _leaves(schema) if name not in rising],
-                column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"), write_statistics=short,
+                column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"), write_statistics=ordered or False,
                 write_batch_size=_PAGE_ROWS,
             )  # fmt: skip
 
@@ -147,6 +147,7 @@ class ArrowSink:
     """Takes rows and blocks of the tables that `open_table` gives a stream for."""
 
     room = ARROW_ROOM
+    batches: int | None = ARROW_BATCHES
     spaced = True
 
     def __init__(

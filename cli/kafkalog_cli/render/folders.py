@@ -20,6 +20,7 @@ class _Lines:
 
     room = ROOM
     spaced = False
+    batches: int | None = None
 
     def __init__(self, folder: Path, columns: Sequence[str], tables: Iterable[str], open_files: ExitStack) -> None:
         self._sinks = {

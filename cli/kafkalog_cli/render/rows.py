@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 from kafkalog.log.blocks import Block, Rows
-from kafkalog.log.records import ROOM
 from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog_cli.render.block_lines import BlockLines
 from kafkalog_cli.render.cells import JsonRows, as_csv, as_json
@@ -15,6 +14,8 @@ from kafkalog_cli.render.escaped_csv import EscapedCsv
 from kafkalog_cli.render.row_templates import RowTemplate, csv_template, json_template, ndjson_template
 
 __all__ = ["BlockSink", "ChosenColumns", "CsvSink", "JsonSink", "NdjsonSink", "RowSink"]
+
+_ROOM: Final = 2100  # records in a block: a block costs some calls, and text is made of it while it is in the cache
 
 
 class RowSink(Protocol):
@@ -31,11 +32,13 @@ class RowSink(Protocol):
 class BlockSink(RowSink, Protocol):
     """Takes also blocks of at most `room` records, whose columns are those that it asks for.
 
-    JSON in them has blanks and is not ASCII if it is `spaced`.
+    They are of chunks of at most `batches` batches, None for as many as text takes. JSON in them has blanks and is not
+    ASCII if it is `spaced`.
     """
 
     room: int
     spaced: bool
+    batches: int | None
 
     def names(self, table: Table) -> Sequence[str]:
         """Return the columns that blocks of a table need."""
@@ -69,8 +72,9 @@ class ChosenColumns:
 class NdjsonSink:
     """One JSON object a line: ``table`` says which table it is a row of, ``schema_version`` what its columns mean."""
 
-    room = ROOM
+    room = _ROOM
     spaced = False
+    batches: int | None = None
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str]) -> None:
         self._stream = stream
@@ -121,8 +125,9 @@ class JsonSink:
     The rows of the first of the `expected` tables are written as they come; those of the others wait in files.
     """
 
-    room = ROOM
+    room = _ROOM
     spaced = False
+    batches: int | None = None
 
     def __init__(self, stream: BinaryIO, columns: Sequence[str], expected: Sequence[str]) -> None:
         self._stream = stream
@@ -226,8 +231,9 @@ class CsvSink:
     With `escaped`, what acts on a terminal is escaped; `safe` is that of ``as_csv``.
     """
 
-    room = ROOM
+    room = _ROOM
     spaced = False
+    batches: int | None = None
 
     def __init__(
         self, stream: BinaryIO, columns: Sequence[str], table: Table, *, escaped: bool, safe: bool = False

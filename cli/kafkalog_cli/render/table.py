@@ -49,6 +49,7 @@ class TableSink:
 
     room = ROOM
     spaced = False
+    batches: int | None = None
     _ROWS = 10_000  # of a part
 
     def __init__(

@@ -47,6 +47,7 @@ from kafkalog.version import VERSION
 
 __all__ = ["Keeping", "KeptScans", "LocalFolder", "PlaceScan", "ScanFolder"]
 
+LEAST_BYTES: Final = 256 << 10  # of a segment: a smaller one is scanned in less time than a kept scan is looked at
 _SUFFIX: Final = ".scan"
 _KEY: Final = 40  # hexadecimal digits
 _GROWTH: Final = 16  # a scan takes at most so many times its segment's bytes
@@ -196,7 +197,8 @@ class KeptScans:
     ) -> dict[tuple[int, int], Known]:  # fmt: skip
         """Return what identifies each segment, by its log's number and its place there, and where it may be kept.
 
-        Without anything to keep or to take there is none; nor for segments that can't be told apart.
+        Without anything to keep or to take there is none; nor for small segments, and for those that can't be told
+        apart.
         """
         if self.keeping.folder is None and not self.earlier:
             return {}
@@ -207,7 +209,7 @@ class KeptScans:
         found = {}
         for log, at, segment in _segments(logs):
             key, file = keys[log.number, at], log.directory.files.get(os.path.basename(segment.path))
-            if file is not None and file.size == segment.size and often[key] == 1:
+            if segment.size >= LEAST_BYTES and file is not None and file.size == segment.size and often[key] == 1:
                 candidate, by_inode = kept.get(key), log.number in compacted
                 is_read = candidate is None or self.keeping.hashed or by_inode  # or may well be: the inode decides
                 found[log.number, at] = Known(key, file, by_inode, candidate, segment.size if is_read else 0)

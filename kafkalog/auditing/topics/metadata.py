@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.auditing.topics.internal import Written
 from kafkalog.log.moment import Moment
 
-__all__ = ["Broker", "Metadata", "Partition", "Span", "Topic"]
+__all__ = ["CHANGING", "Broker", "Metadata", "Partition", "Span", "Topic"]
 
 Fields = dict[str, Any]
 _TOPIC: Final = 2  # type of a resource with settings
@@ -277,3 +277,6 @@ _APPLY: Final[dict[int, Callable[[Metadata, Written, Fields], None]]] = {
     28: Metadata._clear_eligible,
     29: Metadata._unregister,
 }
+# The types of the records that `take` needs. Of others, such as the one that a controller writes each half second, only
+# the time counts.
+CHANGING: Final = frozenset({_BEGIN, _END, _ABORT, *_APPLY})

@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from kafkalog.auditing.topics.internal import Written, of_directory, split, written
-from kafkalog.auditing.topics.metadata import Metadata
+import numpy as np
+
+from kafkalog.auditing.topics.internal import TOPICS, blocks_of_directory, split
+from kafkalog.auditing.topics.metadata import CHANGING, Metadata
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format.control import ControlType
 from kafkalog.log.chunk import Limits
+from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
 from kafkalog.log.moving import READINGS, movement
 from kafkalog.log.names import METADATA_TOPIC, FileKind, is_remote, parse_name
@@ -79,8 +82,11 @@ def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, rep
     findings: list[Finding] = []
     metadata = Metadata()
     base = _base(directory, findings)
-    for record in _records(directory, base, limits, findings):
-        metadata.take(record)
+    if base is not None:
+        for block in _of_snapshot(base, limits, findings):
+            _take(metadata, block, findings, last=base.offset - 1)
+    for block in blocks_of_directory(directory, limits or Limits(), findings.append):
+        _take(metadata, block, findings, first=None if base is None else base.offset)
     for offset, timestamp, level in _kraft_versions(directory, base):
         metadata.take_kraft_version(offset, timestamp, level)
     if report is not None:
@@ -98,19 +104,25 @@ def _base(directory: PartitionDirectory, findings: list[Finding]) -> Snapshot | 
     return older[-1] if older else newer[0] if newer and (begin > 0 or not directory.segments) else None
 
 
-def _records(
-    directory: PartitionDirectory, base: Snapshot | None, limits: Limits | None, findings: list[Finding]
-) -> Iterator[Written]:
-    """Yield the records that make up the metadata: the snapshot's, then those of the log that it does not contain.
+def _take(
+    metadata: Metadata,
+    block: InternalRecords,
+    findings: list[Finding],
+    *,
+    first: int | None = None,
+    last: int | None = None,
+) -> None:
+    """Take in the records of a block from an offset on; those of a snapshot get the last offset that it contains.
 
-    A record of a snapshot gets the last offset that the snapshot contains.
+    Only records that may change something are made values; most of a log changes nothing.
     """
-    if base is not None:
-        for record in split(_of_snapshot(base, limits), findings):
-            yield record._replace(offset=base.offset - 1)
-    for record in split(of_directory(directory, limits), findings):
-        if base is None or record.offset >= base.offset:
-            yield record
+    is_known = ~block.is_doubtful & ~np.isin(block.type, list(CHANGING))
+    times = block.timestamp[is_known if first is None else is_known & (block.offset >= first)]
+    if len(times):
+        metadata.newest = max(metadata.newest, int(times.max()))
+    for record in split(block.written(np.flatnonzero(~is_known)), findings):
+        if first is None or record.offset >= first:
+            metadata.take(record if last is None else record._replace(offset=last))
 
 
 def _kraft_versions(directory: PartitionDirectory, base: Snapshot | None) -> Iterator[tuple[int, int, int]]:
@@ -125,11 +137,15 @@ def _kraft_versions(directory: PartitionDirectory, base: Snapshot | None) -> Ite
             continue
 
 
-def _of_snapshot(snapshot: Snapshot, limits: Limits | None) -> Iterator[Written | Finding]:
+def _of_snapshot(snapshot: Snapshot, limits: Limits | None, findings: list[Finding]) -> Iterator[InternalRecords]:
     try:
-        yield from written(snapshot.path, METADATA_TOPIC, limits)
+        for item in internal_blocks(snapshot.path, TOPICS[METADATA_TOPIC], limits):
+            if isinstance(item, InternalRecords):
+                yield item
+            else:
+                findings.append(item)
     except UnreadableError as error:
-        yield Finding.of("file-unreadable", snapshot.path, str(error))
+        findings.append(Finding.of("file-unreadable", snapshot.path, str(error)))
 
 
 def _is_whole(snapshot: Snapshot, findings: list[Finding]) -> bool:

@@ -1,0 +1,50 @@
+"""Partitions are compared with each other in as many shares of the producers as the bytes ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from held import held, run
+
+import build
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog_spark import executor
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PRODUCERS = 40
+
+
+def made(root: Path) -> Path:
+    """Write two partitions with the same transactions; every fifth is committed in one and aborted in the other."""
+    for partition in range(2):
+        data, offset = b"", 0
+        for producer in range(1000, 1000 + PRODUCERS):
+            at = {"base_timestamp": build.TIME, "max_timestamp": build.TIME, "producer_id": producer}
+            data += build.batch(
+                build.record(b"v"), base_offset=offset, attributes=16, base_sequence=0, producer_epoch=0, **at
+            )
+            is_commit = partition == 0 or producer % 5 != 0
+            data += build.marker(int(is_commit), base_offset=offset + 1, producer_epoch=1, **at)
+            offset += 2
+        (root / f"t-{partition}").mkdir(parents=True)
+        (root / f"t-{partition}" / f"{0:020}.log").write_bytes(data)
+    return root
+
+
+@pytest.mark.parametrize("share_bytes", [1 << 28, 1000, 1], ids=["one share", "some", "thousands"])
+def test_transactions_that_ended_differently(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share_bytes: int
+) -> None:
+    """Each is found once, whatever the shares."""
+    monkeypatch.setattr(executor, "_KEY_SHARE_BYTES", share_bytes)
+    monkeypatch.setattr(executor, "_KEY_BYTES", 100)
+    data = str(made(tmp_path / "data"))
+    done = run(spark, [data], tmp_path / "out", tables=("findings", "transactions"))
+
+    held(done, tmp_path / "out", audit([data]), ("findings", "transactions"))
+    broken = sum(n for (code, _), n in done.summary.findings.items() if code == "atomicity-broken")
+    assert broken == PRODUCERS // 5

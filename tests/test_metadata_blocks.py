@@ -1,0 +1,69 @@
+"""The metadata log is read in blocks: only records that may change something are made values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkalog.auditing.topics.internal import Written, of_directory, split, written
+from kafkalog.auditing.topics.metadata import CHANGING, Metadata
+from kafkalog.auditing.topics.metadata_log import metadata_of, snapshots
+from kafkalog.findings import Finding
+from kafkalog.log.chunk import Limits
+from kafkalog.log.internal_blocks import InternalRecords
+from kafkalog.log.logdir import PartitionDirectory, open_log_directory
+from official import FIXTURES
+
+LOGS = sorted({path.parent for path in FIXTURES.glob("k4-*/data*/__cluster_metadata-0")})
+
+
+def _log(data: Path) -> PartitionDirectory:
+    return next(one for one in open_log_directory(data).partitions if one.topic == "__cluster_metadata")
+
+
+def _one_by_one(log: PartitionDirectory, findings: list[Finding]) -> Iterator[Written]:
+    """Yield every record: of the snapshot that the log begins with, then of the log."""
+    begin = log.segments[0].base_offset
+    base = max((one for one in snapshots(log) if one.offset <= begin), default=None)
+    if base is not None:
+        for record in split(written(base.path, log.topic), findings):
+            yield record._replace(offset=base.offset - 1)
+    for record in split(of_directory(log, Limits()), findings):
+        if base is None or record.offset >= base.offset:
+            yield record
+
+
+@pytest.mark.parametrize("data", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_a_log_read_in_blocks_is_its_records_taken_one_by_one(data: Path) -> None:
+    """Values, spans, the newest time and findings are those of a reader that makes every record a value."""
+    log = _log(data)
+    wanted, told, reported = Metadata(), list[Finding](), list[Finding]()
+    for record in _one_by_one(log, told):
+        wanted.take(record)
+
+    found = metadata_of(log, None, reported.append)
+
+    found.features.pop("kraft.version", None)  # of control records
+    assert (found, reported) == (wanted, told)
+    assert found.newest > 0
+
+
+def test_records_that_change_nothing_are_not_made_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A controller that does nothing writes a record each half second: most of a log."""
+    log, made = _log(LOGS[0]), Counter[int]()
+    content = InternalRecords._content
+    everything = Counter(record.type for record in _one_by_one(log, []))
+
+    def counted(self: InternalRecords, number: int, *rest: int) -> Any:
+        made[number] += 1
+        return content(self, number, *rest)
+
+    monkeypatch.setattr(InternalRecords, "_content", counted)
+    metadata_of(log)
+
+    assert made == {number: count for number, count in everything.items() if number in CHANGING}
+    assert made.total() < everything.total()
