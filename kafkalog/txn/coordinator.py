@@ -210,9 +210,11 @@ class Coordinator:
     def listing(self, topic: str, partition: int) -> NDArray[np.int64]:
         """Return the Prepare records that list a partition, by producer id and time of the decision."""
         distinct, firsts, rows = self._listing
-        wanted = _place(np.array([self._topics.get(topic, -1)]), np.array([partition]))
-        at = int(_found(distinct, np.arange(len(distinct)), wanted)[0])
-        return np.empty(0, np.int64) if at < 0 else rows[firsts[at] : firsts[at + 1]].astype(np.int64)
+        (wanted,) = _place(np.array([self._topics.get(topic, -1)]), np.array([partition])).tolist()
+        at = int(np.searchsorted(distinct, wanted))
+        if at == len(distinct) or distinct[at] != wanted:
+            return np.empty(0, np.int64)
+        return rows[firsts[at] : firsts[at + 1]].astype(np.int64)
 
     @cached_property
     def _outer(self) -> NDArray[Any]:
@@ -221,6 +223,8 @@ class Coordinator:
 
     def decisions(self, rows: NDArray[np.int64]) -> Columns:
         """Return what Prepare records decided, by `DECISION_COLUMNS`."""
+        if not len(rows):
+            return Columns.empty(DECISION_COLUMNS)
         states, outer, most = self.states, self._outer, len(self.states) - 1
         ids = states.transactional_id[rows]
         before, after = np.maximum(rows - 1, 0), np.minimum(rows + 1, most)
