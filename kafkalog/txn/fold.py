@@ -295,9 +295,9 @@ def _of_states(
     names: Sequence[str], states: NDArray[np.int64], rows: NDArray[np.intp], cells: Iterable[int]
 ) -> Columns:
     """Return columns of some states; one after the other, as states are many and wide."""
-    taken = (states[rows, cell] for cell in cells)
-    small = taken if len(rows) < _FEW else map(one_cell, taken)
-    return Columns(dict(zip(names, small, strict=True)))
+    if len(rows) < _FEW:
+        return Columns(dict(zip(names, states[rows].T[[*cells]], strict=True)))
+    return Columns(dict(zip(names, (one_cell(states[rows, cell]) for cell in cells), strict=True)))
 
 
 def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:

@@ -62,6 +62,7 @@ class JudgedRows(NamedTuple):
 
 
 _TYPES: Final = ("i8", "i1", "i1", "i1", "i4", "i8", "i8", "?", "?")  # of the columns
+_NO_ROWS: Final = JudgedRows(*(np.empty(0, kind) for kind in _TYPES))
 
 
 def judged_rows(audit: PartitionAudit, context: Context) -> JudgedRows:
@@ -84,6 +85,8 @@ class _Judge:
             chosen.append(start + np.flatnonzero(self._chosen(rows)))
             start += len(rows)
         places = np.concatenate(chosen)
+        if not len(places):  # most logs of a cluster, which cost as little as possible
+            return _NO_ROWS
         who = transactions.take(places, "producer_id", "marker_type")
         self.ended = EndedRows(self.audit, who["producer_id"][who["marker_type"] == extents.OPEN])
         parts: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for kind in _TYPES]

@@ -105,11 +105,12 @@ def _judge(
     def finish(finding: Finding) -> Finding:
         return finding if metadata is None else with_leader(finding, partition, metadata)
 
-    of_transactions = TransactionFindings(partition, verdicts, deadlines, others, finish)
-    about: list[Finding] | TransactionFindings = of_transactions
+    about: list[Finding] | TransactionFindings = []
+    if len(verdicts.judged.places):  # findings are about these rows alone
+        about = TransactionFindings(partition, verdicts, deadlines, others, finish)
     if not options.snapshot:
         if explains_transactions(partition):
-            of_producers, about = [*of_producers, *of_transactions], []
+            of_producers, about = [*of_producers, *about], []
         of_topic = policies(metadata, directory.topic)
         findings = settle_copy(findings, whole, of_topic)
         of_producers = settle_copy(of_producers, whole, of_topic, joined=False)

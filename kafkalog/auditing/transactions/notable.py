@@ -31,8 +31,11 @@ def notable_rows(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iter
     one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
     from the leader's.
     """
+    places = _places(log, without)
+    if not len(places):
+        return
     moments = Moments(log.partition)
-    rows, words = log.verdicts.of_places(_places(log, without))
+    rows, words = log.verdicts.of_places(places)
     is_open = rows["marker_type"] == extents.OPEN  # of an ended one the marker's own time is known
     not_before, not_after = np.full(len(rows), -1), np.full(len(rows), NEVER)
     if is_open.any():
@@ -82,12 +85,15 @@ def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]
         marker = rows["marker_offset"]
         ended = np.flatnonzero((rows["first_offset"] != NONE) & (rows["marker_type"] == extents.ABORT))
         chosen.append(start + np.flatnonzero(among(marker, log.judged.broken)))
-        aborted = np.concatenate([aborted, [start + ended, marker[ended]]], axis=1)
-        aborted = aborted[:, np.argsort(aborted[1], kind="stable")[-NEWEST_ABORTED:]]
+        if len(ended):
+            aborted = np.concatenate([aborted, [start + ended, marker[ended]]], axis=1)
+            aborted = aborted[:, np.argsort(aborted[1], kind="stable")[-NEWEST_ABORTED:]]
         if log.fork is not None:
             chosen.append(start + np.flatnonzero(np.maximum(rows["last_offset"], marker) >= log.fork))
         start += len(rows)
     places = np.unique(np.concatenate([*chosen, aborted[0].astype(np.intp)]))
+    if not len(places):
+        return places
     rows = log.verdicts.rows.take(places)
     begins = np.where(rows["first_offset"] != NONE, rows["first_offset"], rows["marker_offset"])
     return places[np.argsort(begins, kind="stable")]

@@ -115,6 +115,8 @@ class Verdicts:
 
     def first_open(self) -> Opened | None:
         """Return the open transaction with the lowest first offset, None where none is open."""
+        if not len(self.judged.places):
+            return None
         some = self.rows.take(self.judged.places, "first_offset", "marker_type")
         opened = np.flatnonzero(some["marker_type"] == extents.OPEN)
         if not len(opened):
