@@ -295,6 +295,8 @@ def _of_states(
     names: Sequence[str], states: NDArray[np.int64], rows: NDArray[np.intp], cells: Iterable[int]
 ) -> Columns:
     """Return columns of some states; one after the other, as states are many and wide."""
+    if not len(rows):
+        return Columns.empty(tuple(names))
     if len(rows) < _FEW:
         return Columns(dict(zip(names, states[rows].T[[*cells]], strict=True)))
     return Columns(dict(zip(names, (one_cell(states[rows, cell]) for cell in cells), strict=True)))

@@ -53,6 +53,16 @@ class MissingOffsets:
         return len(self.first)
 
 
+_NOTHING: Final = MissingOffsets(
+    np.empty(0, np.int64),
+    np.empty(0, np.int64),
+    np.empty(0, np.int64),
+    np.empty(0, np.int32),
+    np.empty(0, np.bool_),
+    (),
+)
+
+
 class Gap(NamedTuple):
     """Missing offsets with their cause. `kind` is ``legal``, ``damage`` or ``unexplained``."""
 
@@ -170,10 +180,10 @@ def missing_offsets(scans: Sequence[SegmentScan]) -> MissingOffsets:
             parts.append((stretch.gaps["first_offset"], stretch.gaps["last_offset"], stretch.gaps["position"]))
             numbers.append(number)
             seams.append(False)
+    if not parts:
+        return _NOTHING
     sizes = [len(first) for first, *_ in parts]
-    first, end, position = (
-        np.concatenate([part[column] for part in parts]) if parts else np.empty(0, np.int64) for column in range(3)
-    )
+    first, end, position = (np.concatenate([part[column] for part in parts]) for column in range(3))
     return MissingOffsets(
         first.astype(np.int64), end.astype(np.int64), position.astype(np.int64),
         np.repeat(np.array(numbers, np.int32), sizes), np.repeat(np.array(seams, np.bool_), sizes),
@@ -288,4 +298,4 @@ class _DamagedEnds:
         return found
 
 
-NO_GAPS: Final = Gaps(missing_offsets(()), np.empty(0, np.int8), np.empty(0, np.int8))
+NO_GAPS: Final = Gaps(_NOTHING, np.empty(0, np.int8), np.empty(0, np.int8))

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.findings import file_of
 from kafkalog.findings import Finding
-from kafkalog.txn.columns import NONE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from kafkalog.txn.columns import NONE, Columns
 
 __all__ = ["marker_findings"]
 
@@ -31,13 +28,14 @@ def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
     marked = columns["marker_offset"] != NONE
     if not marked.any():
         return
-    rows = {name: columns[name][marked] for name in _NAMES}
+    rows = columns if marked.all() else columns.chosen(marked, _NAMES)
     older = (rows["first_offset"] != NONE) & (rows["last_epoch"] >= 0) & (rows["marker_epoch"] < rows["last_epoch"])
     for row in np.flatnonzero(older).tolist():
         yield _of("marker-epoch-wrong", audit, rows, row, "marker_epoch", int(rows["last_epoch"][row]))
-    if len(rows["marker_offset"]) == 1:
+    epochs = rows["coordinator_epoch"]
+    if (epochs == epochs[0]).all():
         return
-    known = np.flatnonzero(rows["coordinator_epoch"] >= 0)
+    known = np.flatnonzero(epochs >= 0)
     order = known[np.lexsort((rows["marker_offset"][known], rows["producer_id"][known]))]
     before, after = order[:-1], order[1:]
     falls = (rows["producer_id"][before] == rows["producer_id"][after]) & (
@@ -55,9 +53,7 @@ def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
         )
 
 
-def _of(
-    code: str, audit: PartitionAudit, rows: dict[str, NDArray[np.int64]], row: int, name: str, needed: int
-) -> Finding:
+def _of(code: str, audit: PartitionAudit, rows: Columns, row: int, name: str, needed: int) -> Finding:
     what, before = _WORDS[name]
     offset, producer, found = (int(rows[key][row]) for key in ("marker_offset", "producer_id", name))
     return Finding.of(

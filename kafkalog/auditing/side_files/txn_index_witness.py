@@ -50,19 +50,20 @@ class Aborts:
 
     def __init__(self, transactions: Packed) -> None:
         rows = transactions.columns(*_NEEDED)
+        aborts = rows.take(rows["marker_type"] == ABORT)
+        aborts = aborts.take(np.argsort(aborts["marker_offset"], kind="stable"))
+        self.marker = self.stable = aborts["marker_offset"]
+        self.producer = aborts["producer_id"]
+        self.first = aborts["first_offset"]
+        if not len(aborts):
+            return
         with_data = rows.take(rows["first_offset"] != NONE)
         ends = np.where(with_data["marker_offset"] == NONE, 2**63 - 1, with_data["marker_offset"])
         order = np.argsort(ends)
         ends, firsts = ends[order], with_data["first_offset"][order]
         # The oldest transaction that ends after each, in this order.
         oldest = np.append(np.minimum.accumulate(firsts[::-1])[::-1], 2**63 - 1)
-        aborts = rows.take(rows["marker_type"] == ABORT)
-        aborts = aborts.take(np.argsort(aborts["marker_offset"], kind="stable"))
-        self.marker = aborts["marker_offset"]
-        self.producer = aborts["producer_id"]
-        self.first = aborts["first_offset"]
-        after = oldest[np.searchsorted(ends, self.marker, "right")] if len(self.marker) else self.marker
-        self.stable = np.minimum(after, self.marker + 1)
+        self.stable = np.minimum(oldest[np.searchsorted(ends, self.marker, "right")], self.marker + 1)
 
     def faults(self, entries: list[AbortedTransaction], low: int, high: int, reach: Reach) -> list[EntryFault]:
         """Compare a segment's entries with its markers, at offsets from `low` up to below `high`."""

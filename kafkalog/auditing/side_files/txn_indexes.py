@@ -67,7 +67,10 @@ def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnInd
     segments = audit.directory.segments
     if not missing and not audit.txn_entries:
         return
-    aborts, lost = Aborts(audit.transactions), LostOffsets(audit.gaps)
+    aborts = Aborts(audit.transactions)
+    if not audit.txn_entries and not len(aborts.marker):
+        return
+    lost = LostOffsets(audit.gaps)
     damaged = LostOffsets(audit.gaps.chosen(~audit.gaps.of_kind("legal")))
     for number, segment in enumerate(segments):
         high = segments[number + 1].base_offset if number + 1 < len(segments) else 2**63 - 1

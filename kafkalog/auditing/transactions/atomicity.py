@@ -6,7 +6,6 @@ and aborts by the coordinator). Transactions that can't be identified are counte
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -148,10 +147,11 @@ def across_partitions(logs: Sequence[AtomicityCheck]) -> Iterator[Finding]:
 
 def unidentified(judged: AtomicityCheck) -> int:
     """Count a log's ended transactions that nothing identifies in other partitions."""
-    counts: Counter[str] = Counter()
+    unidentified = 0
     for rows in judged.audit.transactions.blocks(*_KEYS):
         own = _of_own_epoch(rows)
-        counts["ended"] += int(((rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE)).sum())
-        counts["own"] += int(own.sum())
-        counts["own"] += int(among(rows["marker_offset"][~own], judged.identified).sum())
-    return counts["ended"] - counts["own"]
+        unidentified += int(((rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE)).sum())
+        unidentified -= int(own.sum())
+        if len(judged.identified):
+            unidentified -= int(among(rows["marker_offset"][~own], judged.identified).sum())
+    return unidentified

@@ -29,9 +29,9 @@ class EndedRows:
 
     def __init__(self, audit: PartitionAudit, producers: NDArray[np.int64]) -> None:
         self.rows = Columns.empty(_ROWS)
-        wanted = np.unique(producers)
-        if not len(wanted):  # most logs of a cluster: nothing is unpacked for them
+        if not len(producers):  # most logs of a cluster: nothing is unpacked for them
             return
+        wanted = np.unique(producers)
         parts: list[Columns] = []
         for rows in audit.transactions.blocks(*_ROWS):
             chosen = (rows["marker_type"] != extents.OPEN) & among(rows["producer_id"], wanted)

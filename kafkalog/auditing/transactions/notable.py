@@ -84,16 +84,18 @@ def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]
     for rows in log.verdicts.rows.blocks("first_offset", "last_offset", "marker_offset", "marker_type"):
         marker = rows["marker_offset"]
         ended = np.flatnonzero((rows["first_offset"] != NONE) & (rows["marker_type"] == extents.ABORT))
-        chosen.append(start + np.flatnonzero(among(marker, log.judged.broken)))
+        if len(log.judged.broken):
+            chosen.append(start + np.flatnonzero(among(marker, log.judged.broken)))
         if len(ended):
             aborted = np.concatenate([aborted, [start + ended, marker[ended]]], axis=1)
             aborted = aborted[:, np.argsort(aborted[1], kind="stable")[-NEWEST_ABORTED:]]
         if log.fork is not None:
             chosen.append(start + np.flatnonzero(np.maximum(rows["last_offset"], marker) >= log.fork))
         start += len(rows)
-    places = np.unique(np.concatenate([*chosen, aborted[0].astype(np.intp)]))
-    if not len(places):
-        return places
+    chosen.append(aborted[0].astype(np.intp))
+    if not any(map(len, chosen)):  # most logs of a cluster
+        return chosen[0]
+    places = np.unique(np.concatenate(chosen))
     rows = log.verdicts.rows.take(places)
     begins = np.where(rows["first_offset"] != NONE, rows["first_offset"], rows["marker_offset"])
     return places[np.argsort(begins, kind="stable")]

@@ -120,8 +120,10 @@ def _held(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     """Return for each row the newest decision about data of its epoch that began before its marker was written."""
     rows = ended.rows
     held = np.full(len(rows), -1, np.int64)
+    if not len(rows):
+        return held
     known = np.flatnonzero(decisions["data_epoch"] != NONE)
-    if not len(known) or not len(rows):
+    if not len(known):
         return held
     some = decisions.take(known)
     placed = Placed((some["producer_id"], some["data_epoch"]), np.clip(some["started"], -LATEST, LATEST))

@@ -36,7 +36,7 @@ class Reported:
         for part in self._parts:
             if isinstance(part, TransactionFindings):
                 counts.update(part.counts())
-            else:
+            elif part:
                 counts.update((finding.code, finding.severity) for finding in part)
         return counts
 

@@ -42,6 +42,8 @@ class UnreadBytes:
         return inside
 
     def _between(self, first: NDArray[np.int64], marker: NDArray[np.int64]) -> NDArray[np.bool_]:
+        if not len(self._after) and not len(self._missing):
+            return np.zeros(len(first), bool)
         unread = np.searchsorted(self._after, first) < np.searchsorted(self._after, marker)
         missing = np.searchsorted(self._missing, first, "right") < np.searchsorted(self._missing, marker)
         found: NDArray[np.bool_] = unread | missing

@@ -130,12 +130,13 @@ class Verdicts:
         """Count transactions with data by state."""
         if self._counts is None:
             by_state = np.bincount(self.judged.state, minlength=len(STATES)).tolist()
-            self._counts = Counter({word: by_state[number] for word, number in STATE.items() if number not in _DECIDED})
+            counts = Counter({word: by_state[number] for word, number in STATE.items() if number not in _DECIDED})
             for rows in self.rows.blocks("first_offset", "marker_type"):
                 has_data = rows["first_offset"] != NONE
                 for kind, state in enumerate(_OF_MARKER[:2].tolist()):
-                    self._counts[STATES[state]] += int((has_data & (rows["marker_type"] == kind)).sum())
-        return +self._counts
+                    counts[STATES[state]] += int((has_data & (rows["marker_type"] == kind)).sum())
+            self._counts = +counts
+        return self._counts
 
 
 # By the kind of a marker; what has none has a verdict of its own.

@@ -231,7 +231,8 @@ def _split_text(facts: FileFacts, data: bytes) -> None:
     else:
         found = properties(data, ":" if facts.kind is FileKind.PARTITION_METADATA else "=")
         wrong, facts.records = found.wrong, len(found.values)
-    lines = [data] if facts.kind is FileKind.QUORUM_STATE else BytesIO(data).readlines()
-    bad = {number for number, _ in wrong}
-    facts.damaged = sum(len(line) for number, line in enumerate(lines, start=1) if number in bad)
+    if wrong:
+        lines = [data] if facts.kind is FileKind.QUORUM_STATE else BytesIO(data).readlines()
+        bad = {number for number, _ in wrong}
+        facts.damaged = sum(len(line) for number, line in enumerate(lines, start=1) if number in bad)
     facts.good = len(data) - facts.damaged
