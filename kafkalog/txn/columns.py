@@ -43,7 +43,9 @@ class Columns:
         return self._columns[name]
 
     def __len__(self) -> int:
-        return len(next(iter(self._columns.values()))) if self._columns else 0
+        for column in self._columns.values():
+            return len(column)
+        return 0
 
     def __iter__(self) -> Iterator[dict[str, int]]:
         """Yield the rows as mappings of plain integers."""

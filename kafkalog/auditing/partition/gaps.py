@@ -130,6 +130,8 @@ class Gaps(Sequence[Gap]):
 
     def counts(self) -> Counter[str]:
         """Count them by kind."""
+        if not self:
+            return Counter()
         numbers = np.bincount(self._kind, minlength=len(GAP_KINDS)).tolist()
         return Counter({kind: number for kind, number in zip(GAP_KINDS, numbers, strict=True) if number})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,15 +16,22 @@ if TYPE_CHECKING:
 __all__ = ["UnreadBytes"]
 
 
+_NOWHERE: Final = np.empty(0, np.int64)
+
+
 class UnreadBytes:
     """The offsets after which a log has damaged bytes, and those from which on offsets are missing through damage."""
 
     def __init__(self, audit: PartitionAudit) -> None:
-        after = DamagedExtents.of(audit.damaged).spans()[:, 2]
-        self._after = np.sort(after[after != NONE])
-        self._missing = np.sort(audit.gaps.first[audit.gaps.of_kind("damage")])
-        self._at_start = bool((after == NONE).any())
+        self._after = self._missing = _NOWHERE
+        self._at_start = False
         self._log_end = audit.log_end_offset
+        if audit.damaged:
+            after = DamagedExtents.of(audit.damaged).spans()[:, 2]
+            self._after = np.sort(after[after != NONE])
+            self._at_start = bool((after == NONE).any())
+        if audit.gaps:
+            self._missing = np.sort(audit.gaps.first[audit.gaps.of_kind("damage")])
 
     def reach(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows with data have such a place between their first batch and their marker, or are open."""
