@@ -41,6 +41,8 @@ def left_over(where: LogDirectory | PartitionDirectory) -> Iterator[Finding]:
         return
     if where.suffix:
         yield put_aside(where)
+    if not where.left_over:
+        return
     names: dict[str, Named] = {}
     for name in where.left_over:
         parsed = parse_name(name)

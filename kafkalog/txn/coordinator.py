@@ -209,8 +209,10 @@ class Coordinator:
 
     def listing(self, topic: str, partition: int) -> NDArray[np.int64]:
         """Return the Prepare records that list a partition, by producer id and time of the decision."""
+        if topic not in self._topics:
+            return np.empty(0, np.int64)
         distinct, firsts, rows = self._listing
-        (wanted,) = _place(np.array([self._topics.get(topic, -1)]), np.array([partition])).tolist()
+        (wanted,) = _place(np.array([self._topics[topic]]), np.array([partition])).tolist()
         at = int(np.searchsorted(distinct, wanted))
         if at == len(distinct) or distinct[at] != wanted:
             return np.empty(0, np.int64)

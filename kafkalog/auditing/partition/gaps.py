@@ -123,6 +123,8 @@ class Gaps(Sequence[Gap]):
 
     def chosen(self, which: _Mask) -> Gaps:
         """Return some of them."""
+        if not self:
+            return self
         missing = MissingOffsets(
             self.first[which], self.last[which], self._position[which], self._number[which], which[which], self._files
         )
