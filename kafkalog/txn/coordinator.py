@@ -141,9 +141,12 @@ class Coordinator:
 
     def by_name(self) -> Iterator[tuple[NDArray[np.int64], StateColumns]]:
         """Yield all records, ids in order, with their numbers; some thousand at a time."""
-        ranks = np.empty(len(self.states.ids), np.int64)
+        if len(self.states) >= _MANY:
+            give_back()
+        ranks = np.empty(len(self.states.ids), _narrow(len(self.states.ids)))
         ranks[sorted(range(len(ranks)), key=self.states.ids.__getitem__)] = np.arange(len(ranks))
         order = np.argsort(ranks[self.states.transactional_id], kind="stable") if len(ranks) else ranks
+        order = order.astype(_narrow(len(self.states)))
         for start in range(0, len(order), _AT_ONCE):
             rows = order[start : start + _AT_ONCE]
             yield rows, self.states.take(rows)
