@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -173,6 +173,9 @@ class Block:
         if column.kind is Kind.FILE:
             yield from [self.file] * (stop - start)
             return
+        if column.kind in (Kind.NUMBER, Kind.BOOL, Kind.WORD):
+            yield from self._numbers(column, start, stop)
+            return
         for row in range(start, stop):
             bit = column.bit + row
             if column.bit >= 0 and not self.valid[bit >> 3] & 1 << (bit & 7):
@@ -180,13 +183,21 @@ class Block:
             else:
                 yield self._value(column, column.at + row, most)
 
+    def _numbers(self, column: BlockColumn, start: int, stop: int) -> Iterator[Any]:
+        """Yield the values of a column that has one cell for each."""
+        cells: Iterable[Any] = self.cells[column.at + start : column.at + stop]
+        if column.kind is Kind.BOOL:
+            cells = map(bool, cells)
+        elif column.kind is Kind.WORD:
+            cells = map(column.words.__getitem__, cells)
+        if column.bit < 0:
+            return iter(cells)
+        valid, bits = self.valid, range(column.bit + start, column.bit + stop)
+        return (cell if valid[bit >> 3] >> (bit & 7) & 1 else None for bit, cell in zip(bits, cells, strict=True))
+
     def _value(self, column: BlockColumn, at: int, most: int | None) -> Any:
         cell = self.cells[at]
         match column.kind:
-            case Kind.BOOL:
-                return bool(cell)
-            case Kind.WORD:
-                return column.words[cell]
             case Kind.HEADERS:
                 count = self.cells[at + self.room]
                 if most is not None:
