@@ -171,31 +171,27 @@ class Block:
     def column(self, column: BlockColumn, start: int, stop: int, most: int | None = None) -> Iterator[Any]:
         """Yield a column's values."""
         if column.kind is Kind.FILE:
-            yield from [self.file] * (stop - start)
-            return
+            return iter([self.file] * (stop - start))
         if column.kind in (Kind.NUMBER, Kind.BOOL, Kind.WORD):
-            yield from self._numbers(column, start, stop)
-            return
-        for row in range(start, stop):
-            bit = column.bit + row
-            if column.bit >= 0 and not self.valid[bit >> 3] & 1 << (bit & 7):
-                yield None
-            else:
-                yield self._value(column, column.at + row, most)
+            return iter(self._numbers(column, start, stop))
+        return (self._value(column, row, most) for row in range(start, stop))
 
-    def _numbers(self, column: BlockColumn, start: int, stop: int) -> Iterator[Any]:
-        """Yield the values of a column that has one cell for each."""
+    def _numbers(self, column: BlockColumn, start: int, stop: int) -> Iterable[Any]:
+        """Return the values of a column that has one cell for each."""
         cells: Iterable[Any] = self.cells[column.at + start : column.at + stop]
+        if column.bit >= 0:
+            valid, bits = self.valid, range(column.bit + start, column.bit + stop)
+            cells = [cell if valid[bit >> 3] >> (bit & 7) & 1 else None for bit, cell in zip(bits, cells, strict=True)]
         if column.kind is Kind.BOOL:
-            cells = map(bool, cells)
-        elif column.kind is Kind.WORD:
-            cells = map(column.words.__getitem__, cells)
-        if column.bit < 0:
-            return iter(cells)
-        valid, bits = self.valid, range(column.bit + start, column.bit + stop)
-        return (cell if valid[bit >> 3] >> (bit & 7) & 1 else None for bit, cell in zip(bits, cells, strict=True))
+            return [None if cell is None else bool(cell) for cell in cells]
+        if column.kind is Kind.WORD:
+            return [None if cell is None else column.words[cell] for cell in cells]
+        return cells
 
-    def _value(self, column: BlockColumn, at: int, most: int | None) -> Any:
+    def _value(self, column: BlockColumn, row: int, most: int | None) -> Any:
+        bit, at = column.bit + row, column.at + row
+        if column.bit >= 0 and not self.valid[bit >> 3] & 1 << (bit & 7):
+            return None
         cell = self.cells[at]
         match column.kind:
             case Kind.HEADERS:
