@@ -12,7 +12,7 @@ import build
 from kafkalog.format import candidates, interpreted, kernel
 from kafkalog.log.files import BytesSource
 from kafkalog.log.segment import scan_source
-from kafkalog.log.stretches import Stretch, stretches
+from kafkalog.log.stretches import Stretches, stretches
 from scanned import in_small_steps, scanned
 
 _PLAIN = interpreted("format.candidates", "tests_interpreted_crowd")
@@ -51,8 +51,13 @@ def test_the_window_shows_what_is_decided_place_by_place(seed: int, monkeypatch:
     for gathers in (True, False):
         with mock.patch.object(candidates, "pass_over", candidates.pass_over if gathers else lambda *_: False):
             chunks = scan_source(BytesSource(data), hints=lambda: hints)
-            items = list(stretches(chunks, size=len(data), hints=hints))
-            answers.append((scanned(data), [item for item in items if isinstance(item, Stretch)]))
+            parts = [
+                part.at(row)
+                for part in stretches(chunks, size=len(data), hints=hints)
+                if isinstance(part, Stretches)
+                for row in range(len(part.positions))
+            ]
+            answers.append((scanned(data), parts))
     assert answers[0] == answers[1]
 
 

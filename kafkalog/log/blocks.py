@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -171,22 +171,29 @@ class Block:
     def column(self, column: BlockColumn, start: int, stop: int, most: int | None = None) -> Iterator[Any]:
         """Yield a column's values."""
         if column.kind is Kind.FILE:
-            yield from [self.file] * (stop - start)
-            return
-        for row in range(start, stop):
-            bit = column.bit + row
-            if column.bit >= 0 and not self.valid[bit >> 3] & 1 << (bit & 7):
-                yield None
-            else:
-                yield self._value(column, column.at + row, most)
+            return iter([self.file] * (stop - start))
+        if column.kind in (Kind.NUMBER, Kind.BOOL, Kind.WORD):
+            return iter(self._numbers(column, start, stop))
+        return (self._value(column, row, most) for row in range(start, stop))
 
-    def _value(self, column: BlockColumn, at: int, most: int | None) -> Any:
+    def _numbers(self, column: BlockColumn, start: int, stop: int) -> Iterable[Any]:
+        """Return the values of a column that has one cell for each."""
+        cells: Iterable[Any] = self.cells[column.at + start : column.at + stop]
+        if column.bit >= 0:
+            valid, bits = self.valid, range(column.bit + start, column.bit + stop)
+            cells = [cell if valid[bit >> 3] >> (bit & 7) & 1 else None for bit, cell in zip(bits, cells, strict=True)]
+        if column.kind is Kind.BOOL:
+            return [None if cell is None else bool(cell) for cell in cells]
+        if column.kind is Kind.WORD:
+            return [None if cell is None else column.words[cell] for cell in cells]
+        return cells
+
+    def _value(self, column: BlockColumn, row: int, most: int | None) -> Any:
+        bit, at = column.bit + row, column.at + row
+        if column.bit >= 0 and not self.valid[bit >> 3] & 1 << (bit & 7):
+            return None
         cell = self.cells[at]
         match column.kind:
-            case Kind.BOOL:
-                return bool(cell)
-            case Kind.WORD:
-                return column.words[cell]
             case Kind.HEADERS:
                 count = self.cells[at + self.room]
                 if most is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kafkalog.findings import Bytes, Finding
-from kafkalog.log.chunk import CROWDED, Chunk, Crowd
+from kafkalog.log.chunk import CROWDED, Chunk
 
 __all__ = ["MOST", "Extents", "FileFindings", "is_extent"]
 
@@ -33,10 +33,10 @@ class Extents:
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return zip(self.positions, self.lengths, strict=True)
 
-    def extend(self, crowd: Crowd) -> None:
-        """Take in the places of a crowd."""
-        self.positions.extend(crowd.positions)
-        self.lengths.extend(crowd.lengths)
+    def extend(self, positions: array[int], lengths: array[int]) -> None:
+        """Take in the next places."""
+        self.positions.extend(positions)
+        self.lengths.extend(lengths)
 
     def add(self, finding: Finding) -> None:
         """Take in the next finding."""
@@ -83,11 +83,17 @@ class FileFindings:
 
     def of_chunk(self, chunk: Chunk) -> list[Finding]:
         """Return the findings of a chunk to add: without those of its crowd where the places are only counted."""
-        extents = self._extents.get(CROWDED)
-        if chunk.crowd is None or extents is None or len(extents) <= MOST:
+        if chunk.crowd is None or not self.counts(CROWDED, chunk.crowd.positions, chunk.crowd.lengths):
             return chunk.findings
-        extents.extend(chunk.crowd)
         return chunk.examined
+
+    def counts(self, code: str, positions: array[int], lengths: array[int]) -> bool:
+        """Count these places if those of the code are only counted; say whether they are."""
+        extents = self._extents.get(code)
+        if extents is None or len(extents) <= MOST:
+            return False
+        extents.extend(positions, lengths)
+        return True
 
     def all(self) -> list[Finding]:
         """Return all findings in order; the one that counts many is where the first of them was."""

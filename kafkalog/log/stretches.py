@@ -6,21 +6,39 @@ whole batch. So a stretch after damage needs other support; without any it is ``
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kafkalog.findings import Bytes, Finding
 from kafkalog.format import kernel
-from kafkalog.log.chunk import Chunk, Resumed
+from kafkalog.log.chunk import Chunk
+from kafkalog.log.stretch_pieces import (
+    BATCHES,
+    EXPECTED,
+    FIRST,
+    LAST,
+    NO_REASON,
+    POSITION,
+    PROVED,
+    REASON,
+    RECORDS,
+    RESUMED,
+    SIZE,
+    Pieces,
+    joined,
+    no_pieces,
+    pieces_of,
+)
+from kafkalog.tables.salvage import GRADES, REASONS
 
-__all__ = ["Stretch", "stretches"]
+__all__ = ["Stretch", "Stretches", "stretches"]
 
 _HELD: Final = 4096  # parts that wait until it is known which offsets go back; with more, the earlier ones are believed
-_BACK: Final = "offset-not-increasing"
+_START, _PROVED, _INDEX, _EXPECTED, _MET, _GOES_ON, _ALONE, *_ = range(len(REASONS))
+_GRADES: Final = np.array([0, 0, 0, 0, 0, 1, 2, *[-1] * (len(REASONS) - 7)], np.int8)  # by the reason
+_BACK: Final = REASONS.index("offset-not-increasing")
 
 
 class Stretch(NamedTuple):
@@ -41,281 +59,185 @@ class Stretch(NamedTuple):
     reason: str
 
 
-@dataclass(slots=True)
-class _Piece:
-    """A part of the file: batches whose offsets continue without a gap; or, with `against`, something else."""
+class Stretches(NamedTuple):
+    """Stretches that follow one another, as columns: ``kernel.NONE`` is None.
 
-    position: int
-    size: int
-    batches: int = 0
-    records: int | None = None
-    first: int | None = None
-    last: int = 0
-    resumed: Resumed | None = None
-    goes_back: bool = False  # from the highest offset before it
-    against: str = ""
+    `grades` are numbers in GRADES, below 0 for none, `reasons` numbers in REASONS.
+    """
 
-    @property
-    def low(self) -> int:
-        return self.last if self.first is None else self.first
+    positions: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    batches: NDArray[np.int64]
+    records: NDArray[np.int64]
+    first_offsets: NDArray[np.int64]
+    last_offsets: NDArray[np.int64]
+    grades: NDArray[np.int8]
+    reasons: NDArray[np.int64]
 
-    @property
-    def stop(self) -> int:
-        return self.position + self.size
+    @classmethod
+    def of(cls, pieces: Pieces) -> Stretches:
+        """Make them of graded pieces."""
+        position, size, batches, records, first, last = pieces[[POSITION, SIZE, BATCHES, RECORDS, FIRST, LAST]]
+        first[batches == 0] = last[batches == 0] = kernel.NONE
+        return cls(position, size, batches, records, first, last, _GRADES[pieces[REASON]], pieces[REASON])
 
-    def join(self, piece: _Piece) -> None:
-        """Add the piece after it."""
-        self.size += piece.size
-        self.batches += piece.batches
-        self.records = None if self.records is None or piece.records is None else self.records + piece.records
-        self.last = piece.last
-
-    def stretch(self, grade: str | None, reason: str) -> Stretch:
-        first, last = (self.first, self.last) if self.batches else (None, None)
-        records = self.records if self.batches else 0
+    def at(self, row: int) -> Stretch:
+        """Return one of them."""
+        position, size, batches, *others = (int(column[row]) for column in self[:6])
+        records, first, last = (None if cell == kernel.NONE else cell for cell in others)
+        grade = int(self.grades[row])
         return Stretch(
-            self.position, self.size, self.batches, records=records, first_offset=first, last_offset=last,
-            grade=grade, reason=reason,
+            position, size, batches, records=records, first_offset=first, last_offset=last,
+            grade=None if grade < 0 else GRADES[grade], reason=REASONS[self.reasons[row]],
         )  # fmt: skip
 
 
 def stretches(
     chunks: Iterator[Chunk], *, size: int, base_offset: int | None = None, hints: Sequence[int] = ()
-) -> Iterator[Stretch | Finding]:
-    """Cut a segment of `size` bytes into stretches, in file order and without a hole; findings come in between.
+) -> Iterator[Stretches | Chunk]:
+    """Cut a segment of `size` bytes into stretches, in file order and without a hole; each chunk comes before its own.
 
     `base_offset` is the lowest offset that belongs there, if known; `hints` are the positions of batches by the index
     beside the segment.
     """
-    findings: deque[Finding] = deque()
-    pieces = _filled(_pieces_of(chunks, findings.append, _allowed(base_offset)), size)
     before = None if base_offset is None else base_offset - 1
-    for stretch in _graded(_in_order(pieces, before), before, frozenset(hints), size):
-        while findings:
-            yield findings.popleft()
-        yield stretch
-    yield from findings
+    order, grader = _Order(before), _Grader(before, hints, size)
+    for item in pieces_of(chunks, size, base_offset):
+        if isinstance(item, Chunk):
+            yield item
+        elif (graded := grader.take(order.take(item))).shape[1]:
+            yield Stretches.of(graded)
+    if (graded := grader.take(order.pieces, is_end=True)).shape[1]:
+        yield Stretches.of(graded)
 
 
-class _Allowed(NamedTuple):
-    """The lowest and the highest offset that a segment may contain."""
-
-    lowest: int
-    highest: int
-
-
-def _allowed(base_offset: int | None) -> _Allowed:
-    """Return which offsets a segment may contain by its name."""
-    if base_offset is None:
-        return _Allowed(-(2**63), 2**63 - 1)
-    return _Allowed(base_offset, min(base_offset + 2**31 - 1, 2**63 - 1))
+def _fits(pieces: Pieces) -> NDArray[np.bool_]:
+    """Say which pieces are whole batches with nothing against them."""
+    fits: NDArray[np.bool_] = (pieces[BATCHES] > 0) & (pieces[REASON] == NO_REASON)
+    return fits
 
 
-def _pieces_of(chunks: Iterator[Chunk], report: Callable[[Finding], object], allowed: _Allowed) -> Iterator[_Piece]:
-    """Cut the chunks into pieces of batches and pieces of other bytes; those of two chunks are not joined yet."""
-    resumed: dict[int, Resumed] = {}
-    top = max(allowed.lowest - 1, -(2**63))
-    for chunk in chunks:
-        found = []
-        places = chunk.resumed if chunk.crowd is None else [*chunk.resumed, *chunk.crowd.resumed()]
-        resumed |= {place.position: place for place in places}
-        unfit = next((finding.code for finding in chunk.examined if _is_unfit(finding)), "")
-        for piece in _pieces(chunk, unfit, allowed, top):
-            piece.resumed = resumed.pop(piece.position, None)
-            top = max(top, piece.last) if not piece.against else top
-            found.append(piece)
-        for finding in chunk.findings:
-            report(finding)
-            if _is_lost(finding):
-                found.append(_Piece(finding.position or 0, finding.length or 0, against=finding.code))
-        yield from sorted(found, key=lambda piece: piece.position)
-        resumed = dict([resumed.popitem()]) if resumed else {}
-
-
-def _is_lost(finding: Finding) -> bool:
-    """Say whether a finding is about bytes that are not a whole batch."""
-    return finding.bytes in (Bytes.LOST, Bytes.SUSPECT) and finding.length is not None
-
-
-def _is_unfit(finding: Finding) -> bool:
-    """Say whether a batch with a matching CRC can't be taken: no reader accepts it as it is, or it was not read."""
-    return finding.bytes is Bytes.WHOLE or (finding.bytes is Bytes.LOST and finding.length is None)
-
-
-def _pieces(chunk: Chunk, unfit: str, allowed: _Allowed, top: int) -> Iterator[_Piece]:
-    heads = chunk.heads
-    if not heads.count:
-        return
-    table = heads.numpy()
-    positions, sizes, valid, counts = (
-        table[number] for number in (kernel.POSITION, kernel.SIZE, kernel.VALID, kernel.COUNT)
-    )
-    bases, lasts = table[kernel.BASE_OFFSET], table[kernel.LAST_OFFSET]
-    is_wrapper = bases == kernel.NONE
-    follows = (positions[1:] == positions[:-1] + sizes[:-1]) & (valid[1:] == valid[:-1])
-    follows &= np.where(is_wrapper[1:], lasts[1:] > lasts[:-1], bases[1:] == lasts[:-1] + 1) & (lasts[1:] >= bases[1:])
-    lows = np.where(is_wrapper, lasts, bases)
-    inside = (lows >= allowed.lowest) & (lasts <= allowed.highest)
-    follows &= inside[1:] == inside[:-1]
-    highest = np.maximum.accumulate(np.concatenate(([top], np.where(inside & (valid > 0), lasts, top))))
-    goes_back = lows <= highest[:-1]
-    follows &= goes_back[1:] == goes_back[:-1]
-    starts = [0, *(np.flatnonzero(~follows) + 1).tolist()]
-    for start, stop in zip(starts, [*starts[1:], heads.count], strict=True):
-        if not valid[start]:
-            continue
-        some = slice(start, stop)
-        yield _Piece(
-            position=int(positions[start]),
-            size=int(positions[stop - 1] + sizes[stop - 1] - positions[start]),
-            batches=stop - start,
-            records=None if is_wrapper[some].any() or (counts[some] == kernel.NONE).any() else int(counts[some].sum()),
-            first=None if is_wrapper[start] else int(bases[start]),
-            last=int(lasts[stop - 1]),
-            goes_back=bool(goes_back[start]),
-            against=unfit or ("" if inside[start] else "offset-outside-segment"),
-        )
-
-
-def _filled(pieces: Iterator[_Piece], size: int) -> Iterator[_Piece]:
-    """Join pieces that continue, and fill the holes that a file leaves that changed while it was read."""
-    held: _Piece | None = None
-    at = 0
-    for piece in pieces:
-        if piece.stop <= at:  # another finding is about the same bytes
-            continue
-        if piece.position > at:
-            if held is not None:
-                yield held
-            yield _Piece(at, piece.position - at, against="file-changed")
-            held = None
-        at = piece.stop
-        if held is not None and _goes_on(held, piece):
-            held.join(piece)
-            continue
-        if held is not None:
-            yield held
-        held = piece
-    if held is not None:
-        yield held
-    if at < size:
-        yield _Piece(at, size - at, against="file-changed")
-
-
-def _goes_on(held: _Piece, piece: _Piece) -> bool:
-    if not held.batches or not piece.batches or held.against or piece.against or piece.resumed is not None:
-        return False
-    if held.goes_back != piece.goes_back:
-        return False
-    return piece.last > held.last if piece.first is None else piece.first == held.last + 1
-
-
-def _in_order(pieces: Iterator[_Piece], before: int | None) -> Iterator[_Piece]:
-    """Rule out batches whose offsets go back; those that belong here have offsets above `before`.
+class _Order:
+    """Rules out batches whose offsets go back; those that belong here have offsets above `last`.
 
     If two pieces contradict each other, the one with more batches is believed; with equally many, the first one if its
     offset follows what came before, otherwise the second.
     """
-    last = before  # offset that is believed for good
-    newest: _Piece | None = None  # believed until something contradicts it
-    after: list[_Piece] = []  # what was ruled out after it
-    for piece in pieces:
-        if not piece.batches or piece.against:
-            after.append(piece)
-        elif (last is not None and piece.low <= last) or (
-            newest is not None and piece.low <= newest.last and not _outweighs(piece, newest, last)
-        ):
-            piece.against = _BACK
-            after.append(piece)
-        else:
+
+    def __init__(self, last: int | None) -> None:
+        self.pieces = no_pieces()  # those that wait
+        self._last = last  # offset that is believed for good
+        self._newest: _Believed | None = None  # the first that waits, believed until something contradicts it
+
+    def take(self, more: Pieces) -> Pieces:
+        """Add pieces; return those that are decided."""
+        table = np.concatenate((self.pieces, more), axis=1)
+        rows = self.pieces.shape[1] + np.flatnonzero(_fits(more))
+        lasts, batches = table[LAST, rows], table[BATCHES, rows]
+        lows = np.where(table[FIRST, rows] == kernel.NONE, lasts, table[FIRST, rows])
+        begin, back = 0, []
+        for row, *cells in zip(*(cells.tolist() for cells in (rows, lows, lasts, batches)), strict=True):
+            begin = self._held(begin, row)
+            piece, newest = _Believed(*cells), self._newest
+            if (self._last is not None and piece.low <= self._last) or (
+                newest is not None and piece.low <= newest.last and not self._outweighs(piece, newest)
+            ):
+                back.append(row)
+                continue
             if newest is not None and piece.low <= newest.last:
-                newest.against = _BACK
+                back.append(begin)
             elif newest is not None:
-                last = newest.last
-            yield from [newest, *after] if newest is not None else after
-            newest, after = piece, []
-        if len(after) > _HELD:
-            last = newest.last if newest is not None else last
-            yield from [newest, *after] if newest is not None else after
-            newest, after = None, []
-    yield from [newest, *after] if newest is not None else after
+                self._last = newest.last
+            begin, self._newest = row, piece
+        begin = self._held(begin, table.shape[1])
+        table[REASON, back] = _BACK
+        self.pieces = table[:, begin:]
+        return table[:, :begin]
+
+    def _held(self, begin: int, stop: int) -> int:
+        """Return the first piece that waits if those from `begin` to `stop` are all that do: not too many may."""
+        while stop - begin - (self._newest is not None) > _HELD:
+            begin += _HELD + 1
+            if self._newest is not None:
+                begin += 1
+                self._last, self._newest = self._newest.last, None
+        return begin
+
+    def _outweighs(self, piece: _Believed, newest: _Believed) -> bool:
+        """Say whether `piece` is believed and not `newest`, which it contradicts."""
+        if piece.batches != newest.batches:
+            return piece.batches > newest.batches
+        return self._last is not None and newest.low != self._last + 1
 
 
-def _outweighs(piece: _Piece, newest: _Piece, last: int | None) -> bool:
-    """Say whether `piece` is believed and not `newest`, which it contradicts; `last` is the offset before both."""
-    if piece.batches != newest.batches:
-        return piece.batches > newest.batches
-    return last is not None and newest.low != last + 1
+class _Believed(NamedTuple):
+    """The offsets of a piece, and how many batches support them."""
 
-
-def _graded(pieces: Iterator[_Piece], before: int | None, hints: frozenset[int], size: int) -> Iterator[Stretch]:
-    """Join pieces to stretches and grade each, once it is known which offset follows it."""
-    grader = _Grader(before, hints, size)
-    for piece in pieces:
-        yield from grader.take(piece)
-    yield from grader.decided(None)
-
-
-class _Grade(NamedTuple):
-    """How far whole batches are believed, and what supports that."""
-
-    word: str
-    reason: str
+    low: int
+    last: int
+    batches: int
 
 
 class _Grader:
-    """Keeps the newest stretch, and what comes after it, until the next one is met."""
+    """Joins pieces to stretches and grades each, once it is known which offset follows it."""
 
-    def __init__(self, before: int | None, hints: frozenset[int], size: int) -> None:
-        self.before = before  # the last offset before, of batches that have support
-        self.hints = hints
-        self.size = size
-        self.open: _Piece | None = None
-        self.after: list[_Piece] = []
-        self.stop = 0  # of the whole batches so far
-        self.grade: _Grade | None = _Grade("anchored", "file-start")  # theirs, None if nothing supports them
+    def __init__(self, before: int | None, hints: Sequence[int], size: int) -> None:
+        self._before = before  # the last offset before, of batches that have support
+        self._hints = np.array(hints, np.int64)
+        self._size = size
+        self._pieces = no_pieces()  # the newest stretch, and what comes after it
+        self._stop = 0  # of the whole batches so far
+        self._reason = _START  # what supports them, NO_REASON if nothing does
 
-    def take(self, piece: _Piece) -> Iterator[Stretch]:
-        """Add the next piece; yields the stretches that it decides."""
-        if not piece.batches or piece.against:
-            self.after.append(piece)
-            if len(self.after) > _HELD:
-                yield from self.decided(None)
-            return
-        if self.open is not None and piece.resumed is None and piece.position == self.open.stop:
-            self.open.join(piece)
-            return
-        yield from self.decided(piece.first)
-        self.open = piece
+    def take(self, more: Pieces, *, is_end: bool = False) -> Pieces:
+        """Add pieces; return the stretches that are decided."""
+        table = np.concatenate((self._pieces, more), axis=1)
+        fits, stops = _fits(table), table[POSITION] + table[SIZE]
+        goes_on = fits[1:] & fits[:-1] & (table[RESUMED, 1:] == 0) & (table[POSITION, 1:] == stops[:-1])
+        table = joined(table, goes_on)
+        rows = np.flatnonzero(_fits(table))
+        begin, count = int(rows[-1]) if len(rows) else 0, table.shape[1]
+        if is_end or count - begin - bool(len(rows)) > _HELD:
+            begin = count
+        self._grade(table, rows[rows < begin], self._meets(table, rows, is_end=is_end)[rows < begin], begin)
+        self._pieces = table[:, begin:]
+        return table[:, :begin]
 
-    def decided(self, following: int | None) -> Iterator[Stretch]:
-        """Yield the stretch that is kept, and what comes after it; the next one begins at the offset `following`."""
-        if self.open is not None:
-            self.grade = self._grade(self.open, following)
-            self.stop = self.open.stop
-            if self.grade.word != "isolated":
-                self.before = self.open.last
-            yield self.open.stretch(*self.grade)
-        for piece in self.after:
-            if piece.batches and piece.resumed is not None:
-                self.grade = _Grade("anchored", "believed-end") if piece.resumed.is_proved else None
-            elif piece.batches and piece.position != self.stop:
-                self.grade = None
-            self.stop = piece.stop if piece.batches else self.stop
-            yield piece.stretch(None, piece.against)
-        self.open, self.after = None, []
+    def _meets(self, table: Pieces, rows: NDArray[np.int64], *, is_end: bool) -> NDArray[np.bool_]:
+        """Say for each stretch whether the offset after it, or the file's end, follows."""
+        meets = np.zeros(len(rows), bool)
+        following = table[FIRST, rows[1:]]
+        meets[:-1] = (following == table[LAST, rows[:-1]] + 1) & (following != kernel.NONE)
+        meets[:-1] &= np.diff(rows) - 1 <= _HELD
+        if is_end and len(rows) and rows[-1] == table.shape[1] - 1:
+            meets[-1] = table[POSITION, -1] + table[SIZE, -1] == self._size
+        return meets
 
-    def _grade(self, piece: _Piece, following: int | None) -> _Grade:
-        if piece.resumed is None and piece.position == self.stop and self.grade is not None:
-            return self.grade
-        if piece.resumed is not None and piece.resumed.is_proved:
-            return _Grade("anchored", "believed-end")
-        if piece.position in self.hints:
-            return _Grade("anchored", "index-entry")
-        if piece.resumed is not None and piece.first is not None and piece.first == piece.resumed.expected:
-            return _Grade("anchored", "expected-offset")
-        is_last = not self.after and piece.stop == self.size
-        meets = following == piece.last + 1 or (following is None and is_last)
-        if meets and self.before is not None and piece.first == self.before + 1:
-            return _Grade("anchored", "neighbours-met")
-        return _Grade("chained", "offsets-go-on") if piece.batches > 1 else _Grade("isolated", "no-witness")
+    def _grade(self, table: Pieces, rows: NDArray[np.int64], meets: NDArray[np.bool_], stop: int) -> None:
+        """Set the reasons of the stretches `rows`, in the order of all batches up to the piece `stop`."""
+        after = np.searchsorted(self._hints, table[POSITION])
+        is_hinted = np.append(self._hints, -1)[after] == table[POSITION]
+        is_expected = (table[RESUMED] > 0) & (table[FIRST] != kernel.NONE) & (table[FIRST] == table[EXPECTED])
+        alone = np.where(table[BATCHES] > 1, _GOES_ON, _ALONE)
+        own = np.select([table[RESUMED] == PROVED, is_hinted, is_expected], [_PROVED, _INDEX, _EXPECTED], alone)
+        met = np.zeros(table.shape[1], bool)
+        met[rows] = meets & (own[rows] > _MET)
+        work = np.flatnonzero(table[BATCHES, :stop] > 0)
+        cells = (table[POSITION], table[SIZE], table[RESUMED], table[FIRST], table[LAST], table[REASON], own, met)
+        reasons = []
+        for position, size, resumed, first, last, against, reason, meet in zip(
+            *(column[work].tolist() for column in cells), strict=True
+        ):
+            goes_on = not resumed and position == self._stop
+            if against != NO_REASON:
+                if not goes_on:
+                    self._reason = _PROVED if resumed == PROVED else NO_REASON
+            else:
+                if not goes_on or self._reason == NO_REASON:
+                    is_met = meet and self._before is not None and first == self._before + 1
+                    self._reason = _MET if is_met else reason
+                if self._reason != _ALONE:
+                    self._before = last
+                reasons.append(self._reason)
+            self._stop = position + size
+        table[REASON, rows] = reasons

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,8 +27,9 @@ from kafkalog_cli.options import (
 from kafkalog_cli.output import STDOUT, Target, is_terminal, say
 
 if TYPE_CHECKING:
-    from kafkalog import Salvaged
-    from kafkalog_cli.render.rows import RowSink
+    from kafkalog.log.chunk import Chunk
+    from kafkalog.log.salvage import SalvagedStretches
+    from kafkalog_cli.render.rows import BlockSink
 
 __all__ = ["salvage"]
 
@@ -66,8 +67,7 @@ def salvage(
         raise click.UsageError("salvage writes its list to standard output: name a file for the copy with -o.")
     if form == "csv" and len(tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
-    from kafkalog.log.salvage import TAKEN  # numpy, which --help can do without
-    from kafkalog.log.salvage import salvage as run
+    from kafkalog.log.salvage import TAKEN, salvaged  # numpy, which --help can do without
     from kafkalog_cli.inputs import check_segment, known_size, name_of
     from kafkalog_cli.render.sinks import sink_of
 
@@ -80,7 +80,7 @@ def salvage(
             sink = sink_of(form, report, columns, wanted, terminal=is_terminal(), csv_safe=target.csv_safe)
             told = _Told(segment, wanted, sink, outcome)
             watch().begin(known_size(segment) or 0, 1)
-            for item in run(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
+            for item in salvaged(segment, copy.write, limits=limits, grades=TAKEN | set(include)):
                 told.take(item)
             told.findings()
             sink.close()
@@ -98,11 +98,11 @@ def salvage(
 
 def _next_steps(segment: str, output: Path, told: _Told, limits: Limits) -> Iterator[str]:
     """Say what the copy changes for transactions, offsets and groups, and what to do with it."""
-    if not told.holes:
+    if not told.sums.holes:
         return
     from kafkalog.auditing.transactions import fates_after_salvage
 
-    fates = fates_after_salvage(segment, str(output), told.holes, limits)
+    fates = fates_after_salvage(segment, str(output), told.sums.holes, limits)
     if fates is None:
         yield "transactions: not looked at, the segment is in no partition's directory"
     elif not fates.total:
@@ -112,10 +112,10 @@ def _next_steps(segment: str, output: Path, told: _Told, limits: Limits) -> Iter
         yield from (f"  {fate}" for fate in fates.first)
         if more := fates.total - len(fates.first):
             yield f"  and {more} more"
-    if told.lost_tail:
+    if told.sums.lost_tail:
         yield (
             f"the end of the segment is left out: if it is the log's last one, the broker writes the offsets after"
-            f" {told.last} anew, and groups that have committed a later offset skip what it writes, or are reset"
+            f" {told.sums.last} anew, and groups that have committed a later offset skip what it writes, or are reset"
         )
     yield (
         "before a broker gets the copy: stop the broker; if another replica is whole, delete this partition's directory"
@@ -138,42 +138,42 @@ def _has_place(finding: Finding) -> bool:
 class _Told:
     """Passes rows on, and sums them up."""
 
-    def __init__(self, segment: str, wanted: Sequence[str], sink: RowSink, outcome: Outcome) -> None:
+    def __init__(self, segment: str, wanted: Sequence[str], sink: BlockSink, outcome: Outcome) -> None:
         from kafkalog.log.folded import FileFindings
         from kafkalog.log.names import parse_name
+        from kafkalog.log.salvage_sums import SalvageSums
+        from kafkalog.log.stretch_blocks import StretchBlocks
 
         self.found = FileFindings(_has_place, "stretches")
-        self.segment = segment
         self.wanted = wanted
         self.sink = sink
+        self.blocks = StretchBlocks(segment, sink.names(TABLES["stretches"]))
         self.outcome = outcome
-        self.taken_batches = 0
-        self.taken_bytes = 0
-        self.left: Counter[str] = Counter()  # bytes left out, by reason
-        self.holes: list[int] = []  # the last offset before each place where something was left out
         base = parse_name(Path(segment).name).offset
-        self.last = -1 if base is None else base - 1  # the last offset that was copied, or the one before the segment
-        self.lost_tail = False
+        self.sums = SalvageSums(-1 if base is None else base - 1)
 
-    def take(self, item: Salvaged | Finding) -> None:
-        """Show a stretch, or keep a finding."""
-        if isinstance(item, Finding):
-            self.found.add(item)
+    def take(self, item: SalvagedStretches | Chunk) -> None:
+        """Show stretches, or keep the findings of a chunk."""
+        from kafkalog.log.salvage import SalvagedStretches
+
+        if not isinstance(item, SalvagedStretches):
+            for finding in self.found.of_chunk(item):
+                self.found.add(finding)
             return
+        self._keep_findings(item)
         if "stretches" in self.wanted:
-            self.sink.row(TABLES["stretches"], item.row(self.segment))
-        part = item.stretch
-        if item.taken:
-            self.taken_batches += part.batches
-            self.taken_bytes += part.size
-            self.last = self.last if part.last_offset is None else part.last_offset
-            self.lost_tail = False
-            return
-        self.left[part.reason] += part.size
-        if part.reason != "tail-preallocated":
-            if self.holes[-1:] != [self.last]:
-                self.holes.append(self.last)
-            self.lost_tail = True
+            for rows in self.blocks.of(item):
+                self.sink.block(rows)
+        self.sums.add(item)
+
+    def _keep_findings(self, item: SalvagedStretches) -> None:
+        kept: dict[int, str] = {}
+        for code, rows in item.findings().items():
+            places = (array("q", cells[rows].tobytes()) for cells in (item.stretches.positions, item.stretches.sizes))
+            if not self.found.counts(code, *places):
+                kept |= dict.fromkeys(rows.tolist(), code)
+        for row in sorted(kept):
+            self.found.add(item.finding(kept[row], row))
 
     def findings(self) -> None:
         """Show the findings, after the stretches: a thousand of one code are counted."""
@@ -188,12 +188,12 @@ class _Told:
 
     def nothing_whole(self) -> None:
         """Raise _NothingError if a file that has bytes gave none."""
-        if self.left and not self.taken_batches:
+        if self.sums.left and not self.sums.batches:
             raise _NothingError
 
     def lines(self, output: Path) -> Iterator[str]:
         """Say how much was copied, and how much was not and why."""
-        batches, size = self.taken_batches, self.taken_bytes
-        yield f"{output}: {batches} whole batch{'es' * (batches != 1)}, {size} of {size + self.left.total()} bytes"
-        for reason, bytes_left in self.left.most_common():
+        batches, size, left = self.sums.batches, self.sums.size, self.sums.left
+        yield f"{output}: {batches} whole batch{'es' * (batches != 1)}, {size} of {size + left.total()} bytes"
+        for reason, bytes_left in left.most_common():
             yield f"left out: {bytes_left} bytes: {reason}"

@@ -43,6 +43,10 @@ class _Part:
         self.size = 0
         self.texts = [i for i, one in enumerate(table.columns) if one.type in _TEXTS]
 
+    def size_of(self, row: Sequence[Any]) -> int:
+        """Return the approximate size of a row's texts."""
+        return sum([len(row[i]) for i in self.texts if isinstance(row[i], (str, list))])
+
 
 class TableSink:
     """Draws each table when it has all its rows; a long one in parts, with its total at the end."""
@@ -67,8 +71,15 @@ class TableSink:
         return table.names
 
     def block(self, rows: Rows) -> None:
-        for row in rows.block.rows(rows.start, rows.stop, _LONG + 1):
-            self.row(rows.block.table, row)
+        table, made = rows.block.table, list(rows.block.rows(rows.start, rows.stop, _LONG + 1))
+        part = self._parts.get(table.name)
+        size = 0 if part is None else part.size + sum(map(part.size_of, made))
+        if part is None or len(part.rows) + len(made) > self._ROWS or size > _BYTES:
+            for row in made:
+                self.row(table, row)
+        else:
+            part.rows += made
+            part.size = size
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
         part = self._parts.get(table.name)
@@ -81,10 +92,7 @@ class TableSink:
             part.rows.clear()
             part.size = 0
         part.rows.append(row)
-        for number in part.texts:
-            cell = row[number]
-            if isinstance(cell, (str, list)):
-                part.size += len(cell)
+        part.size += part.size_of(row)
 
     def flush(self) -> None: ...
 
@@ -105,12 +113,12 @@ class TableSink:
         lines = [self._strong(heading)]
         same, columns = [], []
         for i in self._columns.of(table):
-            column = table.columns[i]
+            column, cells = table.columns[i], [row[i] for row in rows]
             answers = column.name in table.answers  # it is where people look for it, whatever the rows are
-            if len(rows) > 1 and not answers and all(row[i] == rows[0][i] for row in rows):
-                same.append(f"{column.name} {_time(rows[0][i], self._zone) if column.is_time else _cell(rows[0][i])}")
+            if len(rows) > 1 and not answers and cells.count(cells[0]) == len(cells):
+                same.append(f"{column.name} {_time(cells[0], self._zone) if column.is_time else _cell(cells[0])}")
             else:
-                columns.append(_Column(column, [row[i] for row in rows], self._zone))
+                columns.append(_Column(column, cells, self._zone))
         if same:
             lines += self._folded(f"in every row{' of this part' * (table.name in self._drawn)}: {', '.join(same)}")
         left_out = [] if self._width is None else _fit(columns, self._width, table.answers)
@@ -120,10 +128,10 @@ class TableSink:
                 f" to choose: --table {table.name} --columns A,B"
             )
         if columns:
-            header, *body = (
-                " " + _BETWEEN.join(cells).rstrip()
-                for cells in zip(*(column.lines() for column in columns), strict=True)
-            )
+            line = _BETWEEN.join(column.cell for column in columns)
+            header, *body = [
+                " " + (line % cells).rstrip() for cells in zip(*(column.lines() for column in columns), strict=True)
+            ]
             width = sum(column.width + len(_BETWEEN) for column in columns) - len(_BETWEEN)
             lines += ["", self._strong(header), " " + "─" * width, *body, ""]
         self._write(lines)
@@ -148,8 +156,10 @@ class _Column:
             self.cells = [name, *(_time(value, zone) for value in values)]
             self.widest = self.width = max(map(len, self.cells))
         elif self.is_number:
-            self.cells = [name, *("-" if value is None else str(value) for value in values)]
-            self.widest = self.width = max(map(len, self.cells))
+            self.cells = [name, *("-" if value is None else value for value in values)]
+            numbers = [value for value in values if value is not None]
+            ends = (min(numbers), max(numbers)) if numbers else ()
+            self.widest = self.width = max([len(name), *(len(str(number)) for number in ends)])
         else:
             texts: dict[str, str] = {}  # most tables repeat a few
             self.cells = [name, *(_text(value, texts) for value in values)]
@@ -157,13 +167,18 @@ class _Column:
         self.narrowest = self.widest
         shortest = _CODE if name == "code" else _WORD if column.words else _SHORT
         if not self.is_number and self.widest > shortest:
-            numbers = (len(cell) for cell in self.cells if _NUMBER.fullmatch(cell))
-            self.narrowest = max(shortest, len(name), max(numbers, default=0))
+            lengths = (len(cell) for cell in self.cells if _NUMBER.fullmatch(cell))
+            self.narrowest = max(shortest, len(name), max(lengths, default=0))
 
-    def lines(self) -> list[str]:
-        """Return the cells, each as wide as the column."""
+    @property
+    def cell(self) -> str:
+        """Return how a cell is formatted in a line."""
+        return f"%{self.width}s" if self.is_number else "%s"
+
+    def lines(self) -> Sequence[Any]:
+        """Return the cells; texts are as wide as the column."""
         if self.is_number:
-            return [cell.rjust(self.width) for cell in self.cells]
+            return self.cells
         padded = {cell: _padded(cell, self.width) for cell in {*self.cells}}
         return [padded[cell] for cell in self.cells]
 

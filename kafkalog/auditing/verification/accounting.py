@@ -126,7 +126,7 @@ class FileFacts:
         if chunk.crowd is not None:
             if CROWDED not in self.extents:
                 self.extents[CROWDED] = Extents(next(chunk.crowd.findings()))
-            self.extents[CROWDED].extend(chunk.crowd)
+            self.extents[CROWDED].extend(chunk.crowd.positions, chunk.crowd.lengths)
             self.damaged += sum(chunk.crowd.lengths)
         for finding in chunk.examined:
             if is_extent(finding):
