@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
 
 from pyspark import SparkConf
@@ -37,12 +38,27 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     for key, value in {**_ALWAYS, **bar, **(conf or {})}.items():
         builder = builder.config(key, value)
     handler = signal.getsignal(signal.SIGINT)
-    session = builder.getOrCreate()
+    others = _children()
+    try:
+        session = builder.getOrCreate()
+    except (KeyboardInterrupt, SystemExit):
+        for child in _children() - others:  # a JVM whose port nobody has read yet would never end
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGTERM)
+        raise
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)  # Spark sets one of its own, which leaves a stack trace
     with suppress(PySparkException):  # Spark Connect has no context
         session.sparkContext.setLogLevel("WARN")
     return session
+
+
+def _children() -> set[int]:
+    """Return the processes that this thread started, where the system says so."""
+    try:
+        return {int(number) for number in Path("/proc/thread-self/children").read_text().split()}
+    except OSError:
+        return set()
 
 
 def configured(name: str) -> str | None:
