@@ -146,6 +146,16 @@ def test_side_files_of_any_legal_log_are_told_nothing_of(data: st.DataObject) ->
         assert [str(finding) for finding in told(root) if finding.severity > Severity.NOTE] == []
 
 
+def test_entries_in_any_order_are_gone_on_with(tmp_path: Path) -> None:
+    """A broker writes them as its map has them; no producer wrote between this snapshot and the next one."""
+    steps = [(1, "data"), (0, "data"), (0, "data"), (0, "plain")]
+    log = plain.played(plain.Step(0, producer, what, 1, 0) for producer, what in steps)
+    root = partition(tmp_path, log, [3])
+
+    assert len(list(root.glob("t-0/*.snapshot"))) == 2
+    assert [str(finding) for finding in told(root) if finding.severity > Severity.NOTE] == []
+
+
 def test_rows_of_no_batch_are_no_states() -> None:
     """Without producers there is nothing to keep."""
     assert len(collapse(of([Batch(0, 0, 0, "plain")]))) == 0

@@ -127,8 +127,16 @@ def jvm_in_words() -> Iterator[None]:
 
 
 def _is_no_signal(record: logging.LogRecord) -> bool:
-    """Say whether to log a record: py4j logs what a signal raised while it waits for an answer, with its trace."""
-    return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt | SystemExit)
+    """Say whether to log a record: py4j logs what a signal raised while it waited for an answer, with its trace.
+
+    Spark's own handler, until the session is there, asks the JVM something meanwhile: that call is reentrant.
+    """
+    error = record.exc_info[1] if record.exc_info is not None else None
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt | SystemExit) or "reentrant call" in str(error):
+            return False
+        error = error.__context__
+    return True
 
 
 def absolute(pattern: str) -> str:

@@ -13,7 +13,7 @@ from kafkalog.format.batch import CellTable
 from kafkalog.log.expansion import Expansion, default_expansion
 from kafkalog.log.records import Decoder, RecordBlock
 
-__all__ = ["CROWDED", "Chunk", "Crowd", "Limits", "Resumed"]
+__all__ = ["CROWDED", "Chunk", "CrowdedPlaces", "Limits", "Resumed"]
 
 CROWDED: Final = "bytes-unreadable"  # the code of the places of a crowd
 
@@ -47,7 +47,7 @@ class Resumed(NamedTuple):
     expected: int | None
 
 
-class Crowd:
+class CrowdedPlaces:
     """Damaged places of a file with so many that they were not examined closely, as columns, in the file's order.
 
     Reading goes on where each ends; `proved` and `expected` are as in `Resumed`, ``NONE`` for no offset. `after` counts
@@ -102,7 +102,7 @@ class Chunk:
         self.expansion = expansion
         self.examined: list[Finding] = []
         self.resumed: list[Resumed] = []
-        self.crowd: Crowd | None = None
+        self.crowd: CrowdedPlaces | None = None
 
     @property
     def findings(self) -> list[Finding]:

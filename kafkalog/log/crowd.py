@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from kafkalog.format import batch_headers, candidates, kernel
 from kafkalog.format.batch_start import SIZE_UP_TO_MAGIC
 from kafkalog.format.layout import RECORD_BATCH
-from kafkalog.log.chunk import Chunk, Crowd, Resumed
+from kafkalog.log.chunk import Chunk, CrowdedPlaces, Resumed
 from kafkalog.log.cursor import Cursor
 from kafkalog.log.ends import declared_size, end_is_believed, end_of_file, next_offset, next_whole
 from kafkalog.log.window import WINDOW
@@ -41,7 +41,7 @@ def gather(cursor: Cursor) -> Gathered:
     if cursor.source.size is not None:
         room = cursor.source.size - window.position
     state, found = array("q", [0, -1, 1, 0]), array("q", [0, 0, 0])
-    crowd = Crowd(chunk.file)
+    crowd = CrowdedPlaces(chunk.file)
     positions, lengths, proved = crowd.positions, crowd.lengths, crowd.proved
     expected, after = crowd.expected, crowd.after
     while True:
@@ -79,7 +79,7 @@ def gather(cursor: Cursor) -> Gathered:
 
 def pass_over(chunk: Chunk, position: int, resumed: Resumed) -> None:
     """Make a place the one that a chunk passes over."""
-    chunk.crowd = crowd = Crowd(chunk.file)
+    chunk.crowd = crowd = CrowdedPlaces(chunk.file)
     crowd.positions.append(position)
     crowd.lengths.append(resumed.position - position)
     crowd.proved.append(resumed.is_proved)

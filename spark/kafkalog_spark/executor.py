@@ -25,7 +25,7 @@ from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline import (
     Clock,
     KeptScans,
-    Known,
+    KnownSegment,
     LogPlace,
     coordinator_for,
     groups_of,
@@ -42,7 +42,7 @@ from kafkalog.log.storage_options import StorageOptions
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import shares_of
 from kafkalog_spark import scan_tasks, tasks
-from kafkalog_spark.parts import Part
+from kafkalog_spark.parts import PartFile
 from kafkalog_spark.rows import rows_of
 from kafkalog_spark.sent import read_sent, write_sent
 
@@ -103,7 +103,7 @@ class JudgedFrame:
     logs: list[LogSummary]
     codes: Counter[tuple[str, Severity]]
     findings: dict[int, list[Finding]]
-    parts: list[Part]
+    parts: list[PartFile]
     files: list[dict[str, Any]]
     reused: Reused
 
@@ -127,7 +127,7 @@ class SparkExecutor:
     report: Callable[[str], object]
 
     @contextmanager
-    def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], Known]) -> Iterator[ScannedFrame]:
+    def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], KnownSegment]) -> Iterator[ScannedFrame]:
         started = time.monotonic()
         places = segments_of(logs, self.split_bytes, known)
         number = max((place.task for place in places), default=0) + 1
@@ -189,7 +189,7 @@ class SparkExecutor:
         summaries: dict[int, LogSummary] = {}
         codes: Counter[tuple[str, Severity]] = Counter()
         sizes: Counter[str] = Counter()
-        parts: list[Part] = []
+        parts: list[PartFile] = []
         # Files count by the rows of one job: what is judged again later has files of other names.
         rows = frame.where("kind in ('summary', 'counts', 'part')").select("kind", "share", "rows", "content")
         for row in sorted(rows.toArrow().to_pylist(), key=lambda row: (row["kind"], row["rows"], row["share"])):

@@ -32,7 +32,7 @@ from kafkalog.tables.manifest import MANIFEST, TableFile, as_manifest
 from kafkalog.tables.parquet import ParquetFile
 from kafkalog.version import VERSION
 from kafkalog_spark.kept_folder import task_folder
-from kafkalog_spark.parts import Part, filesystem_of
+from kafkalog_spark.parts import PartFile, filesystem_of
 
 __all__ = ["Output", "OutputFailedError"]
 
@@ -164,7 +164,7 @@ class Output:
                 else:
                     self.filesystem.delete_dir(self.work_path)
 
-    def commit(self, parts: Iterable[Part]) -> None:
+    def commit(self, parts: Iterable[PartFile]) -> None:
         """Write the manifest: the driver's files and these `parts` of tasks count, which get the names that it lists.
 
         Raises OutputFailedError.

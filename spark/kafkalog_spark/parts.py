@@ -16,7 +16,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import TableFile
 from kafkalog.tables.parquet import ParquetFile
 
-__all__ = ["CANNOT_WRITE", "Part", "PartFiles", "filesystem_of"]
+__all__ = ["CANNOT_WRITE", "PartFile", "PartFiles", "filesystem_of"]
 
 CANNOT_WRITE: Final = "kafkalog can't write its output: "  # what the driver knows an error of this kind by
 _FILE_BYTES: Final = 64 << 20  # of a file, approximately
@@ -36,7 +36,7 @@ def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
         raise OSError(str(error)) from error
 
 
-class Part(NamedTuple):
+class PartFile(NamedTuple):
     """A complete file of a table."""
 
     table: str
@@ -54,7 +54,7 @@ class PartFiles:
         self._open: dict[str, tuple[str, Any, ParquetFile]] = {}
         self._made: list[str] = []
 
-    def write(self, table: str, batch: pa.RecordBatch) -> Iterator[Part]:
+    def write(self, table: str, batch: pa.RecordBatch) -> Iterator[PartFile]:
         """Add rows to a table's file; yield a file that is full."""
         try:
             if table not in self._open:
@@ -69,7 +69,7 @@ class PartFiles:
         except OSError as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
 
-    def close(self) -> Iterator[Part]:
+    def close(self) -> Iterator[PartFile]:
         """Complete all files; yield them."""
         try:
             for table in list(self._open):
@@ -89,9 +89,9 @@ class PartFiles:
             with suppress(OSError):
                 self._filesystem.delete_file(f"{self._folder}/{name}")
 
-    def _close(self, table: str) -> Part:
+    def _close(self, table: str) -> PartFile:
         name, stream, file = self._open.pop(table)
         file.close()
         size = stream.tell()
         stream.close()
-        return Part(table, TableFile(name, size, file.rows))
+        return PartFile(table, TableFile(name, size, file.rows))

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.auditing.partition import MESSAGE_ROWS, scan_messages
-from kafkalog.auditing.pipeline import Keeping, Known, PlaceScan, SegmentPlace
+from kafkalog.auditing.pipeline import Keeping, KnownSegment, PlaceScan, SegmentPlace
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import Segment
 from kafkalog.log.names import STATE_TOPIC
@@ -65,7 +65,7 @@ def _place(row: dict[str, Any]) -> SegmentPlace:
     known = None
     if key is not None:
         file = FileIdentity(inode, segment.size, mtime_ns)
-        known = Known(key, file, by_inode, None if candidate is None else os.fsdecode(candidate), 0)
+        known = KnownSegment(key, file, by_inode, None if candidate is None else os.fsdecode(candidate), 0)
     return SegmentPlace(**row, log=log, topic=topic, segment=segment, known=known)
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -42,9 +42,10 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     try:
         session = builder.getOrCreate()
     except (KeyboardInterrupt, SystemExit):
-        for child in _children() - others:  # a JVM whose port nobody has read yet would never end
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGTERM)
+        if getattr(SparkContext, "_gateway", None) is None:  # a JVM whose port nobody has read yet would never end
+            for child in _children() - others:
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGTERM)
         raise
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)  # Spark sets one of its own, which leaves a stack trace

@@ -49,7 +49,7 @@ from kafkalog.tables.notable import NOTABLE
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import Share
-from kafkalog_spark.parts import Part, PartFiles
+from kafkalog_spark.parts import PartFile, PartFiles
 from kafkalog_spark.rows import Row, rows_of
 
 __all__ = [
@@ -214,16 +214,16 @@ def _ipc(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _part_row(part: Part) -> Row:
+def _part_row(part: PartFile) -> Row:
     """Make a row of `JUDGED` of a table's file."""
     file = part.file
     return (PART, -1, -1, file.rows, f"{part.table}/{file.size_bytes}/{file.name}".encode())
 
 
-def read_part(rows: int, content: bytes) -> Part:
+def read_part(rows: int, content: bytes) -> PartFile:
     """Read a row that ``_part_row`` made."""
     table, size, name = content.decode().split("/")
-    return Part(table, TableFile(name, int(size), rows))
+    return PartFile(table, TableFile(name, int(size), rows))
 
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

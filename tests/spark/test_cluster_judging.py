@@ -44,7 +44,7 @@ def test_the_files_of_one_attempt_count(spark: SparkSession, tmp_path: Path, mon
     there: list[str] = []
     really = Output.commit
 
-    def commit(output: Output, some: list[parts.Part]) -> None:
+    def commit(output: Output, some: list[parts.PartFile]) -> None:
         there.extend(path.name for path in (tmp_path / "out" / "_work").rglob("*.parquet"))
         really(output, some)
 

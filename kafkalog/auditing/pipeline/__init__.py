@@ -24,7 +24,7 @@ from kafkalog.auditing.pipeline.origin import SUCCESS, VERDICT, as_text, provena
 from kafkalog.auditing.pipeline.places import (
     SHARE_BYTES,
     SPLIT_BYTES,
-    Known,
+    KnownSegment,
     LogPlace,
     SegmentPlace,
     groups_of,
@@ -47,7 +47,7 @@ __all__ = [
     "Clock",
     "Keeping",
     "KeptScans",
-    "Known",
+    "KnownSegment",
     "LocalFolder",
     "LogPlace",
     "PlaceScan",

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan
 from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
-from kafkalog.auditing.pipeline.places import Known, LogPlace, SegmentPlace, groups_of, segments_of
+from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace, groups_of, segments_of
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition
 from kafkalog.auditing.transactions import AtomicityCheck, LogAudit, Reused, Surroundings, across_partitions
 from kafkalog.findings import Finding
@@ -47,7 +47,7 @@ class Executor(Protocol[ScannedT, JudgedT_co]):
     def kept(self) -> KeptScans: ...
 
     def scan(
-        self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], Known]
+        self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], KnownSegment]
     ) -> AbstractContextManager[ScannedT]:  # fmt: skip
         """Scan the segments of all logs; `known` as ``KeptScans.known`` gives them."""
 
@@ -105,7 +105,7 @@ class InProcess:
         self.kept = kept
 
     @contextmanager
-    def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], Known]) -> Iterator[ScansHere]:
+    def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], KnownSegment]) -> Iterator[ScansHere]:
         scans: dict[int, dict[int, SegmentScan]] = {}
         clocks: dict[int, Clock] = {}
         reused = Reused(hashed=self.kept.keeping.hashed)

@@ -32,7 +32,7 @@ from kafkalog.auditing.partition import (
     scan_segment,
 )
 from kafkalog.auditing.pipeline.origin import sha256_of
-from kafkalog.auditing.pipeline.places import Known, LogPlace, SegmentPlace
+from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.errors import UnreadableError
 from kafkalog.log.chunk import Limits
@@ -140,7 +140,7 @@ class Keeping:
                 return found
         return None
 
-    def _taken(self, place: SegmentPlace, known: Known, path: str, sha256: str | None) -> PlaceScan | None:
+    def _taken(self, place: SegmentPlace, known: KnownSegment, path: str, sha256: str | None) -> PlaceScan | None:
         try:
             data = _content(path, place.segment)
             about = kept_about(data)
@@ -202,7 +202,7 @@ class KeptScans:
 
     def known(
         self, clusters: Sequence[Cluster], logs: Sequence[LogPlace], limits: Limits
-    ) -> dict[tuple[int, int], Known]:  # fmt: skip
+    ) -> dict[tuple[int, int], KnownSegment]:  # fmt: skip
         """Return what identifies each segment, by its log's number and its place there, and where it may be kept.
 
         Without anything to keep or to take there is none; nor for small segments, and for those that can't be told
@@ -220,7 +220,7 @@ class KeptScans:
             if segment.size >= LEAST_BYTES and file is not None and file.size == segment.size and often[key] == 1:
                 candidate, by_inode = kept.get(key), log.number in compacted
                 is_read = candidate is None or self.keeping.hashed or by_inode  # or may well be: the inode decides
-                found[log.number, at] = Known(key, file, by_inode, candidate, segment.size if is_read else 0)
+                found[log.number, at] = KnownSegment(key, file, by_inode, candidate, segment.size if is_read else 0)
         return found
 
     def _kept(self) -> dict[str, str]:

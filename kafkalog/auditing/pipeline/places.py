@@ -17,7 +17,7 @@ from kafkalog.log.tree import FileIdentity
 __all__ = [
     "SHARE_BYTES",
     "SPLIT_BYTES",
-    "Known",
+    "KnownSegment",
     "LogPlace",
     "SegmentPlace",
     "groups_of",
@@ -48,7 +48,7 @@ class LogPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownSegment:
     """What identifies a segment when it is listed, for scans that are kept.
 
     `key` is a digest, `file` the segment's file. With `by_inode` only the same inode or ETag is the same segment.
@@ -79,7 +79,7 @@ class SegmentPlace:
     topic: str
     partition: int
     segment: Segment
-    known: Known | None = None
+    known: KnownSegment | None = None
 
 
 def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPlace]:
@@ -123,7 +123,7 @@ def packed_tasks(sizes: Mapping[int, int], split_bytes: int) -> dict[int, int]:
 
 
 def segments_of(
-    logs: Sequence[LogPlace], split_bytes: int, known: Mapping[tuple[int, int], Known] = MappingProxyType({})
+    logs: Sequence[LogPlace], split_bytes: int, known: Mapping[tuple[int, int], KnownSegment] = MappingProxyType({})
 ) -> list[SegmentPlace]:
     """Share segments out to tasks of some `split_bytes`: the biggest first, each to the task that has least so far.
 

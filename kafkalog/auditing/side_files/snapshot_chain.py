@@ -27,18 +27,21 @@ class _Known:
 
     def __init__(self, states: Columns, since: int | None) -> None:
         self._parts = [states]
+        self._is_joined = False  # a snapshot's entries are in no order
         self.since = since
 
     def go_on(self, changes: Columns) -> None:
         """Take in what the next piece of the log changed; it is joined when a snapshot asks for the states."""
         if len(changes):
             self._parts.append(changes)
+            self._is_joined = False
 
     @property
     def states(self) -> Columns:
-        if len(self._parts) > 1:
-            joined = Columns.concat(self._parts, producer_states.COLUMNS)
-            self._parts = [producer_states.collapse(joined)]
+        """One row a producer, sorted by producer."""
+        if not self._is_joined:
+            rows = Columns.concat(self._parts, producer_states.COLUMNS)
+            self._parts, self._is_joined = [producer_states.collapse(rows)], True
         return self._parts[0]
 
 
