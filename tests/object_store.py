@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import pytest
+
+from kafkalog.log import remote
+
 BUCKET = "backups"
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "nobody",
@@ -34,6 +38,13 @@ class ObjectStore:
     def __init__(self, endpoint: str, asked: list[Request]) -> None:
         self.endpoint = endpoint
         self.asked = asked
+
+    def name_to(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the environment of this process name it, with the key of who may read, and no other test's server."""
+        for name, value in ENVIRONMENT.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", self.endpoint)
+        monkeypatch.setattr(remote, "_systems", {})
 
     def uri(self, key: str) -> str:
         return f"s3://{BUCKET}/{key}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from counted import counted
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions, Summary
 
@@ -19,22 +19,11 @@ MOST = 4.2  # times the calls for four times as much
 
 
 def calls(root: Path, what: Transactions) -> int:
-    """Count the calls, of Python's functions and of C's, of an audit and its summary."""
+    """Count the calls of an audit and its summary."""
     write_transactions(root, what)
-    counted = 0
-
-    def count(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal counted
-        counted += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        summary = Summary.of(audit([root], AuditOptions(jobs=1, snapshot=True)))
-    finally:
-        sys.setprofile(before)
+    summary, made = counted(lambda: Summary.of(audit([root], AuditOptions(jobs=1, snapshot=True))))
     assert sum(sum(log.states.values()) for log in summary.logs) == what.transactions * what.each
-    return counted
+    return made
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import struct
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 import build
+from counted import counted
 from crowds import CROWDS
 from kafkalog.auditing.verification import VerifyOptions, verify
 from test_big_directories import MAKERS
@@ -19,22 +19,15 @@ MOST: Final = 4.2  # times the calls for four times as much
 
 
 def _calls(root: Path) -> int:
-    """Count the calls, of Python's functions and of C's, of a verification and of its rows."""
-    counted = 0
+    """Count the calls of a verification and of its rows."""
 
-    def count(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal counted
-        counted += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
+    def work() -> int:
         found = verify([root], VerifyOptions(jobs=1))
-        rows = sum(1 for table in ("findings", "files", "extents") for _ in found.rows(table))
-    finally:
-        sys.setprofile(before)
+        return sum(1 for table in ("findings", "files", "extents") for _ in found.rows(table))
+
+    rows, calls = counted(work)
     assert rows
-    return counted
+    return calls
 
 
 def _in_directory(make: Callable[[Path, int], None]) -> Callable[[Path, int], None]:
@@ -72,12 +65,12 @@ def test_calls_grow_no_faster_than_what_there_is(what: str, tmp_path: Path) -> N
     MADE[what](tmp_path / "first", 8)
     _calls(tmp_path / "first")  # what is imported when it is needed is counted for none
     few = 100 if what == "partitions" else 400  # of files so many that quadratic work is more than all other
-    counted = []
+    calls = []
     for count in (few, 4 * few):
         root = tmp_path / str(count)
         MADE[what](root, count)
-        counted.append(_calls(root))
+        calls.append(_calls(root))
 
-    assert counted[0] <= counted[1] <= MOST * counted[0]
+    assert calls[0] <= calls[1] <= MOST * calls[0]
     if what != "producers":  # whose rows are columns: a chunk of them costs the same as one
-        assert counted[1] > 2 * counted[0]
+        assert calls[1] > 2 * calls[0]

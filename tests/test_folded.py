@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 import kafkalog
 from build import much_damaged
+from counted import counted
 from kafkalog.auditing.verification import Verification, verify
 from kafkalog.findings import CATALOGUE, Bytes
 from kafkalog.log.folded import MOST
@@ -64,16 +64,5 @@ def test_the_steps_of_a_verification_grow_with_the_damage(tmp_path: Path) -> Non
 
 
 def _calls(folder: Path) -> int:
-    """Count the Python calls of a verification."""
-    calls = 0
-
-    def count(_frame: object, event: str, _argument: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        verify([folder])
-    finally:
-        sys.setprofile(None)
-    return calls
+    """Count the calls of a verification."""
+    return counted(lambda: verify([folder]))[1]

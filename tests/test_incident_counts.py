@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from counted import counted
 from kafkalog.auditing.incidents import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
@@ -23,19 +24,7 @@ def incidents(root: Path, what: Transactions) -> tuple[list[dict[str, Any]], int
     """Return the incidents of an audit, and how many calls it took to make them."""
     write_transactions(root, what)
     found = audit([root], AuditOptions(jobs=1, snapshot=True))
-    counted = 0
-
-    def count(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal counted
-        counted += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        rows = [dict(zip(INCIDENTS.names, row, strict=True)) for row in rows_of_audit(found, "incidents")]
-    finally:
-        sys.setprofile(before)
-    return rows, counted
+    return counted(lambda: [dict(zip(INCIDENTS.names, row, strict=True)) for row in rows_of_audit(found, "incidents")])
 
 
 def test_open_transactions_are_all_counted(tmp_path: Path) -> None:

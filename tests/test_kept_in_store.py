@@ -12,11 +12,10 @@ import pytest
 from invoke import kafkalog
 from kafkalog.auditing.pipeline import Keeping, KeptScans, kept_scans
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.log import remote
 from kafkalog.log.likeness import likeness
 from kafkalog.log.storage import open_tree
 from kept import CASE, LOG, SEGMENTS, segments
-from object_store import ENVIRONMENT, ObjectStore, object_store
+from object_store import ObjectStore, object_store
 
 pytest.importorskip("moto", reason="an object store to test with needs moto[server]")
 
@@ -30,10 +29,7 @@ def server() -> Iterator[ObjectStore]:
 @pytest.fixture
 def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
     """The server, as the environment names it."""
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
-    monkeypatch.setattr(remote, "_systems", {})  # of the servers of other tests
+    server.name_to(monkeypatch)
     return server
 
 
@@ -62,7 +58,7 @@ def test_objects_are_known_by_their_etags(store: ObjectStore, tmp_path: Path) ->
 
 
 def test_an_earlier_audit_may_be_in_a_store(store: ObjectStore, tmp_path: Path) -> None:
-    """As Spark leaves it there; a scan that is damaged there is none."""
+    """Spark leaves scans there, too. A damaged one is not believed, and its segment is scanned."""
     assert kafkalog("txn-audit", CASE, "-o", tmp_path / "first").status == 0
     one = next((tmp_path / "first" / "_work" / "scans").iterdir())
     one.write_bytes(os.urandom(100))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from pathlib import Path
-from types import FrameType
 
 import build
 import plain
+from counted import counted
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 
@@ -33,20 +31,7 @@ def log_directory(root: Path, partitions: int) -> Path:
 
 def calls_of(root: Path) -> int:
     """Count the calls of an audit in this process."""
-    count = 0
-
-    def seen(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    gc.disable()  # what it finalizes would be counted
-    before = sys.getprofile()
-    sys.setprofile(seen)
-    try:
-        found = audit([root], AuditOptions(jobs=1))
-    finally:
-        sys.setprofile(before)
-        gc.enable()
+    found, count = counted(lambda: audit([root], AuditOptions(jobs=1)))
     (cluster,) = found.clusters
     assert cluster.findings == []
     assert [list(log.findings) for log in cluster.logs] == [[]] * len(cluster.logs)

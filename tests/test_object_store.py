@@ -39,9 +39,7 @@ def server() -> Iterator[ObjectStore]:
 @pytest.fixture
 def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
     """The server, as the environment names it."""
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+    server.name_to(monkeypatch)
     return server
 
 
