@@ -89,7 +89,7 @@ def audit_folder(target: Target, inputs: Sequence[str], arguments: Sequence[str]
 
 
 def _begun_before(place: Path, arguments: Sequence[str]) -> int | None:
-    """Return when an unfinished run with the same arguments began a directory; None if there is none."""
+    """Return when an unfinished run with the same arguments began a directory; None without such a run."""
     if (place / SUCCESS).exists():
         return None
     try:

@@ -119,7 +119,7 @@ class Chunk:
 
     @property
     def goes_on_at(self) -> int | None:
-        """Return where reading goes on after the last damage, None where there is none."""
+        """Return where reading goes on after the last damage; None without damage."""
         if self.crowd is not None:
             return self.crowd.positions[-1] + self.crowd.lengths[-1]
         return self.resumed[-1].position if self.resumed else None

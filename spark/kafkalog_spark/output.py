@@ -126,7 +126,7 @@ class Output:
                 self.filesystem.delete_file(found.path)
 
     def _begun_before(self, arguments: Sequence[str]) -> int | None:
-        """Return when an unfinished run with the same arguments began the directory; None if there is none."""
+        """Return when an unfinished run with the same arguments began the directory; None without such a run."""
         if self.filesystem.get_file_info(f"{self.path}/{SUCCESS}").type is not fs.FileType.NotFound:
             return None
         try:

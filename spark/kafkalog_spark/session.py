@@ -82,7 +82,7 @@ def stop(session: SparkSession) -> None:
 
 
 def active_session() -> SparkSession | None:
-    """Return the running session, None if there is none."""
+    """Return the running session; None if no session runs."""
     return SparkSession.getActiveSession()
 
 

@@ -205,8 +205,8 @@ class KeptScans:
     ) -> dict[tuple[int, int], KnownSegment]:  # fmt: skip
         """Return what identifies each segment, by its log's number and its place there, and where it may be kept.
 
-        Without anything to keep or to take there is none; nor for small segments, and for those that can't be told
-        apart.
+        It is empty if scans are neither kept nor taken. Segments below 256 KiB are left out, and those of which two
+        have the same identity.
         """
         if self.keeping.folder is None and not self.earlier:
             return {}

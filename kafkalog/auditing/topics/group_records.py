@@ -38,7 +38,7 @@ class NewestOfGroups:
         self._is_there[group] = True
 
     def of(self, group: int) -> Newest | None:
-        """Return the last record of a group; None where there is none."""
+        """Return the last record of a group; None without records."""
         if group >= len(self._is_there) or not self._is_there[group]:
             return None
         return Newest(*self._columns[group].tolist())

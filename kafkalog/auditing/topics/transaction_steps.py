@@ -63,7 +63,7 @@ def transition_rows(
 
     With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records. `ids` are
     names or patterns of those that are wanted. `jobs` processes read, as in ``job_count``. Raises NothingMatchesError
-    after the findings if there is none of them.
+    after the findings if no id of those is known.
     """
     findings: list[Finding] = []
     report = findings.append
