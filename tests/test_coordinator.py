@@ -21,6 +21,7 @@ from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState, partition_of, state_record
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
+from kafkalog.format.texts import Texts
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Coordinator, StateRows
 from official import FIXTURES, materialize
@@ -230,7 +231,7 @@ def columns(entries: Sequence[Entry]) -> StateColumns:
     }  # fmt: skip
     cells = {name: apart.get(name) or [getattr(record, name) for record in records] for name in STATE_TYPES
              if name in apart or hasattr(StateRecord, name)}  # fmt: skip
-    return StateColumns.of({name: [np.array(cells[name], np.int64)] for name in cells}, ids, topics)
+    return StateColumns.of({name: [np.array(cells[name], np.int64)] for name in cells}, Texts.of(ids), Texts.of(topics))
 
 
 def coordinator(*entries: Entry) -> Coordinator:
@@ -268,7 +269,7 @@ def name_of(found: Coordinator, producer: int) -> str | None:
 
 def goes_on_past(found: Coordinator, name: str | None, timestamp: int) -> bool:
     """Whether the state partition of an id, or all of them, have a newer record."""
-    number = -1 if name is None else found.states.ids.index(name)
+    number = -1 if name is None else list(found.states.ids).index(name)
     return bool(found.go_on_past(np.array([number]), np.array([timestamp]))[0])
 
 

@@ -270,7 +270,8 @@ def test_each_decision_has_the_marker_that_its_coordinator_wrote(ended: list[End
     coordinator.decisions = lambda _: Columns(dict(zip(DECISION_COLUMNS, cells, strict=True)))
     markers = OwnMarkers(log, coordinator, np.arange(len(decisions)))
 
-    assert markers.answered.own.tolist() == own
+    [answered] = markers.answered()
+    assert answered.own.tolist() == own
     assert markers.offsets.tolist() == [10 * number for number in own]
 
 

@@ -128,4 +128,4 @@ def test_ids_that_read_the_same_are_one_id(tmp_path: Path) -> None:
     path.write_bytes(build.batch(*(build.record(None, key, delta=at) for at, key in enumerate(keys))))
     columns = read_state_columns(str(path), "log")
 
-    assert (columns.ids, columns.transactional_id.tolist()) == (["\\xff", "a"], [0, 0, 1])
+    assert ([*columns.ids], columns.transactional_id.tolist()) == (["\\xff", "a"], [0, 0, 1])

@@ -36,6 +36,16 @@ class Numbered:
         return bytes(self._arena[start : start + size])
 
     @property
+    def data(self) -> bytes:
+        """Return the strings, one after the other."""
+        return bytes(self._arena[: self.size])
+
+    @property
+    def sizes(self) -> array[int]:
+        """Return how many bytes each string has."""
+        return self._spans[1 : 3 * len(self) : 3]
+
+    @property
     def size(self) -> int:
         """Return how many bytes the strings have."""
         return self._state[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import starmap
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,7 +11,9 @@ import numpy as np
 from kafkalog.findings import Finding
 from kafkalog.format.freed import give_back
 from kafkalog.format.narrow import one_cell
+from kafkalog.format.numbered import Numbered
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
+from kafkalog.format.texts import Texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,8 +66,8 @@ class StateColumns:
     partitions_count: NDArray[Any] = field(default_factory=_none)
     listed_topic: NDArray[Any] = field(default_factory=_none)
     listed_partition: NDArray[Any] = field(default_factory=_none)
-    ids: list[str] = field(default_factory=list)
-    topics: list[str] = field(default_factory=list)
+    ids: Texts = field(default_factory=Texts)
+    topics: Texts = field(default_factory=Texts)
     findings: list[Finding] = field(default_factory=list)
     _listed_from: NDArray[Any] | None = field(default=None, init=False, repr=False)
 
@@ -82,7 +83,7 @@ class StateColumns:
     __hash__ = None  # type: ignore[assignment]  # rows can't be keys
 
     @classmethod
-    def of(cls, columns: dict[str, list[NDArray[Any]]], ids: list[str], topics: list[str]) -> StateColumns:
+    def of(cls, columns: dict[str, list[NDArray[Any]]], ids: Texts, topics: Texts) -> StateColumns:
         """Put the pieces of each column together, and forget them one column after the other."""
         rows, listed = (sum(map(len, columns.get(name, ()))) for name in ("offset", "listed_topic"))
         joined = cls(ids=ids, topics=topics)
@@ -110,8 +111,7 @@ class StateColumns:
             joined = replace(parts[0])
             parts[0].clear()
             return joined
-        ids: dict[str, int] = {}
-        topics: dict[str, int] = {}
+        ids, topics = Numbered(), Numbered()
         columns: dict[str, list[NDArray[Any]]] = {name: [] for name in STATE_TYPES}
         for part in parts:
             part.transactional_id = _renumbered(part.transactional_id, part.ids, ids)
@@ -119,23 +119,22 @@ class StateColumns:
             for name, found in columns.items():
                 found.append(getattr(part, name))
             part.clear()
-        joined = cls.of(columns, list(ids), list(topics))
+        joined = cls.of(columns, Texts.of_numbered(ids), Texts.of_numbered(topics))
         joined.findings = [one for part in parts for one in part.findings]
         return joined
 
     def distinguish(self) -> None:
         """Number the names anew, so that equal ones have one number."""
-        ids: dict[str, int] = {}
-        topics: dict[str, int] = {}
+        ids, topics = Numbered(), Numbered()
         self.transactional_id = _renumbered(self.transactional_id, self.ids, ids)
         self.listed_topic = _renumbered(self.listed_topic, self.topics, topics)
-        self.ids, self.topics = list(ids), list(topics)
+        self.ids, self.topics = Texts.of_numbered(ids), Texts.of_numbered(topics)
 
     def clear(self) -> None:
         """Forget all rows and names."""
         for name in STATE_TYPES:
             setattr(self, name, _none())
-        self.ids, self.topics, self._listed_from = [], [], None
+        self.ids, self.topics, self._listed_from = Texts(), Texts(), None
 
     def reorder(self, order: NDArray[np.intp]) -> None:
         """Put the rows into another order, one column after the other."""
@@ -202,7 +201,7 @@ class StateColumns:
         topics = [self.topics[number] for number in self.listed_topic.tolist()]
         listed = list(zip(topics, self.listed_partition.tolist(), strict=True))
         fields = (getattr(self, name).tolist() for name in StateRecord._fields if name not in _APART)
-        names = (self.ids[number] for number in self.transactional_id.tolist())
+        names = map(self.ids.__getitem__, self.transactional_id.tolist())
         firsts, counts = self._firsts[:-1].tolist(), self.partitions_count.tolist()
         for name, state, first, count, *others in zip(names, self.state.tolist(), firsts, counts, *fields, strict=True):
             producer_id, producer_epoch, timeout_ms, *rest = others
@@ -217,12 +216,11 @@ def _stretches(firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     return np.repeat(firsts - (ends - counts), counts) + np.arange(total, dtype=firsts.dtype)
 
 
-def _numbers_in(known: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the number that each name has among others, -1 for none."""
-    numbers = {name: number for number, name in enumerate(known)}
-    return np.array([*(numbers.get(name, -1) for name in names), -1])
+def _numbers_in(known: Texts, names: Texts) -> NDArray[np.int64]:
+    """Return the number that each name has among others, -1 for none; the last one is that of no name."""
+    return np.append(known.find(names), -1)
 
 
-def _renumbered(numbers: NDArray[Any], names: Sequence[str], known: dict[str, int]) -> NDArray[Any]:
-    new = np.fromiter(starmap(known.setdefault, ((name, len(known)) for name in names)), np.int32, len(names))
+def _renumbered(numbers: NDArray[Any], names: Texts, known: Numbered) -> NDArray[Any]:
+    new = names.numbers_in(known).astype(np.int32)
     return new[numbers] if len(numbers) else numbers

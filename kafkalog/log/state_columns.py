@@ -15,12 +15,13 @@ from kafkalog.format import kernel
 from kafkalog.format import message_ops as ops
 from kafkalog.format.internal_block import TYPE, VERSION, InternalBlock
 from kafkalog.format.internal_topics import Internal
-from kafkalog.format.message import MalformedError, escaped_text
+from kafkalog.format.message import MalformedError
 from kafkalog.format.message_program import Program, ReadField, Structure
 from kafkalog.format.narrow import narrowed, one_cell, widened
 from kafkalog.format.numbered import Numbered
 from kafkalog.format.records.transaction_state import TransactionState, state_record
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
+from kafkalog.format.texts import Texts
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.records import RecordBlock, record_cells
@@ -83,12 +84,13 @@ class StateReader:
 
     def result(self) -> StateColumns:
         """Return all records taken in."""
-        ids, topics = ([escaped_text(one) for one in numbered] for numbered in (self._ids, self._topics))
+        ids, topics = Texts.of_numbered(self._ids), Texts.of_numbered(self._topics)
+        del self._ids, self._topics
         columns = StateColumns(ids=ids, topics=topics)
         for name in STATE_TYPES:
             parts = self._parts.pop(name)
             columns.put(name, (widened(*part) for part in parts), sum(length for *_, length in parts))
-        if any("\\" in name for name in (*ids, *topics)):  # escaped bytes and a text may read the same
+        if b"\\" in ids.data or b"\\" in topics.data:  # escaped bytes and a text may read the same
             columns.distinguish()
         _sort_listed(columns)
         columns.findings = self._findings

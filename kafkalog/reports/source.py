@@ -124,7 +124,7 @@ class _AuditInMemory(_Summed):
         for cluster in self._audit.clusters:
             states = cluster.coordinator.states
             chosen = np.flatnonzero(np.isin(states.state, [TransactionState[word.upper()] for word in DECIDING]))
-            names = np.array(states.ids, dtype=object)[states.transactional_id[chosen]]
+            names = np.array([*states.ids.take(states.transactional_id[chosen])], dtype=object)
             aborts = states.state[chosen] == TransactionState.PREPARE_ABORT
             yield Decisions(states.last_update_timestamp[chosen], names, aborts)
 

@@ -118,9 +118,16 @@ class Packed:
             return self._blocks[0].rows(names)
         return Columns.concat(list(self.blocks(*names)), names)
 
-    def with_rows(self, rows: Columns) -> Packed:
-        """Return these rows and then the others."""
-        return Packed(self.names, [*self._blocks, *([_Block(rows, self.names)] if len(rows) else [])])
+    def followed_by(self, other: Packed) -> Packed:
+        """Return these rows and then those of another."""
+        return Packed(self.names, [*self._blocks, *other._blocks])
+
+    def where(self, chosen: Callable[[Columns], NDArray[np.bool_]]) -> Packed:
+        """Return the rows that `chosen` says."""
+        found = Packed(self.names)
+        for rows in self.blocks():
+            found.append(rows.take(chosen(rows)))
+        return found
 
     def pieces(self, rows: int) -> Iterator[Packed]:
         """Yield all rows in pieces of some `rows` each, as they are packed."""
@@ -151,6 +158,8 @@ class Packed:
         if not len(places):
             return Columns.empty(names)
         starts = np.array([0, *accumulate(map(len, self._blocks))], np.intp)
+        if (places[1:] >= places[:-1]).all():
+            return Columns.concat(self._ascending(places, starts, names), names)
         numbers = np.searchsorted(starts, places, "right") - 1
         order = np.argsort(numbers, kind="stable")
         needed, firsts = np.unique(numbers[order], return_index=True)
@@ -161,6 +170,14 @@ class Packed:
         back = np.empty(len(places), np.intp)
         back[order] = np.arange(len(places))
         return Columns.concat(found, names).take(back)
+
+    def _ascending(self, places: NDArray[np.intp], starts: NDArray[np.intp], names: tuple[str, ...]) -> list[Columns]:
+        """Return the rows at places that ascend, block by block."""
+        cuts = np.searchsorted(places, starts)
+        return [
+            self._blocks[number].rows(names).chosen(places[cuts[number] : cuts[number + 1]] - starts[number], names)
+            for number in np.flatnonzero(cuts[1:] > cuts[:-1]).tolist()
+        ]
 
     def parts(self) -> list[bytes]:
         """Return the rows as bytes: of each block its length, each column's least value and width, and the cells."""
@@ -196,6 +213,11 @@ class Packed:
     def __getitem__(self, name: str) -> NDArray[np.int64]:
         parts = [rows[name] for rows in self.blocks(name)]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def __iter__(self) -> Iterator[dict[str, int]]:
+        """Yield the rows as mappings of plain integers."""
+        for rows in self.blocks():
+            yield from rows
 
 
 class _Block:

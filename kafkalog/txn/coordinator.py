@@ -143,8 +143,7 @@ class Coordinator:
         """Yield all records, ids in order, with their numbers; some thousand at a time."""
         if len(self.states) >= _MANY:
             give_back()
-        ranks = np.empty(len(self.states.ids), _narrow(len(self.states.ids)))
-        ranks[sorted(range(len(ranks)), key=self.states.ids.__getitem__)] = np.arange(len(ranks))
+        ranks = self.states.ids.ranks()
         order = np.argsort(ranks[self.states.transactional_id], kind="stable") if len(ranks) else ranks
         order = order.astype(_narrow(len(self.states)))
         for start in range(0, len(order), _AT_ONCE):
@@ -296,7 +295,7 @@ class Coordinator:
         some.known, some.newest, some.logs, some.partitions = self.known, self.newest, self.logs, self.partitions
         some.states, some.of_log = self.states.take(rows), self.of_log[rows]
         kept, numbers = np.unique(some.states.transactional_id, return_inverse=True)
-        some.states.ids, some.states.transactional_id = [self.states.ids[one] for one in kept.tolist()], numbers
+        some.states.ids, some.states.transactional_id = self.states.ids.take(kept), numbers
         producers, ids = named
         some.named = producers, np.searchsorted(kept, ids)
         return some

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -84,8 +84,8 @@ class FoldedLog:
     """
 
     finished: Packed
-    opened: Columns
-    producers: Columns
+    opened: Packed
+    producers: Packed
     gaps: Columns
     breaks: list[Break]
     leader_epochs: list[tuple[int, int]]
@@ -104,7 +104,7 @@ class FoldedLog:
     @property
     def extents(self) -> Packed:
         """Return the transactions, open ones last."""
-        return self.finished.with_rows(self.opened)
+        return self.finished.followed_by(self.opened)
 
     def share(self, share: Share) -> FoldedLog:
         """Return the stretch with the transactions, producers and breaks of a share of the producers alone.
@@ -115,14 +115,11 @@ class FoldedLog:
             return self
         if share.of_log:
             return replace(self, finished=entangled(self.finished))
-        finished = Packed(EXTENT_COLUMNS)
-        for rows in self.finished.blocks():
-            finished.append(rows.take(share.has(rows["producer_id"])))
         return replace(
             self,
-            finished=finished,
-            opened=self.opened.take(share.has(self.opened["producer_id"])),
-            producers=self.producers.take(share.has(self.producers["producer_id"])),
+            finished=self.finished.where(lambda rows: share.has(rows["producer_id"])),
+            opened=self.opened.where(lambda rows: share.has(rows["producer_id"])),
+            producers=self.producers.where(lambda rows: share.has(rows["producer_id"])),
             others=self._markers_around(),
             breaks=[found for found in self.breaks if found.producer_id % share.of == share.number],
         )
@@ -201,8 +198,10 @@ class Fold:
         for rows in later.finished.give(self._packed, self._may_join):
             self.extents(rows)
             self._pack()
-        self.extents(later.opened)
-        self.producers(later.producers)
+        for rows in later.opened.blocks():
+            self.extents(rows)
+        for rows in later.producers.blocks():
+            self.producers(rows)
         self._breaks += later.breaks
 
     def result(self) -> FoldedLog:
@@ -216,7 +215,7 @@ class Fold:
         of_producers = (0, 1, *range(_IS_OPEN + 1, STATE_SIZE))
         return FoldedLog(
             self._packed,
-            _of_states(EXTENT_COLUMNS, states, opened, range(_IS_OPEN)),
+            _of_states(EXTENT_COLUMNS, states, opened, (*range(_IS_OPEN),)),
             _of_states(PRODUCER_COLUMNS, states, wrote, of_producers),
             _columns(GAP_COLUMNS, np.concatenate(self._gaps).T) if self._gaps else Columns.empty(GAP_COLUMNS),
             self._breaks,
@@ -292,14 +291,14 @@ def _zeros(cells: int) -> array[int]:
 
 
 def _of_states(
-    names: Sequence[str], states: NDArray[np.int64], rows: NDArray[np.intp], cells: Iterable[int]
-) -> Columns:
-    """Return columns of some states; one after the other, as states are many and wide."""
-    if not len(rows):
-        return Columns.empty(tuple(names))
-    if len(rows) < _FEW:
-        return Columns(dict(zip(names, states[rows].T[[*cells]], strict=True)))
-    return Columns(dict(zip(names, (one_cell(states[rows, cell]) for cell in cells), strict=True)))
+    names: tuple[str, ...], states: NDArray[np.int64], rows: NDArray[np.intp], cells: Sequence[int]
+) -> Packed:
+    """Return columns of some states, packed some thousand at a time: states are many and wide."""
+    found = Packed(names)
+    for start in range(0, len(rows), _MOST_ROOM):
+        some = states[rows[start : start + _MOST_ROOM]].T
+        found.append(_columns(names, some[[*cells]]))
+    return found
 
 
 def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:

@@ -72,7 +72,7 @@ class AbortDecisions:
             self.crowds[cause, name] = AbortCrowd(
                 len(rest),
                 bool(possible[rest].any()),
-                frozenset(states.ids[one] for one in ids.tolist()),
+                frozenset(states.ids.take(ids)),
                 frozenset(np.unique(states.producer_id[rows[rest]]).tolist()),
                 frozenset((states.topics[topic], number) for topic, number in places.T.tolist()),
             )

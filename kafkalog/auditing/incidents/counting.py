@@ -28,9 +28,9 @@ def count(known: Known, incident: Incident, every: Sequence[Open]) -> None:
     more = max(len(names) - LISTED, 0)
     if crowds:
         numbers = np.unique(np.concatenate([crowd.ids for crowd in crowds]))
-        others = list(map(known.ids.__getitem__, numbers[numbers >= 0].tolist()))
-        more = len(names) + len(others) - len(names.intersection(others)) - LISTED
-        names |= set(sorted(others)[:LISTED])
+        others = known.ids.take(numbers[numbers >= 0])
+        more = len(names) + len(others) - int((others.find(names) >= 0).sum()) - LISTED
+        names |= set(others.take(np.argsort(others.ranks())[:LISTED]))
     incident.transactional_ids |= set(sorted(names)[:LISTED])
     incident.more = More(max(more, 0), max(len(producers) - LISTED, 0), incident.more.findings + sum(map(len, crowds)))
     if len(incident.partitions) == 1:
@@ -52,8 +52,9 @@ def _pairs(every: Sequence[Open], crowds: Sequence[Crowd]) -> int:
     shown = {(one.row["producer_id"], one.row.get("producer_epoch")) for one in every}
     if not crowds:
         return len(shown)
-    pairs = [np.array([(who, -1 if epoch is None else epoch) for who, epoch in shown], np.int64).reshape(-1, 2)]
-    pairs += [np.stack([crowd.producers, crowd.epochs], axis=1) for crowd in crowds]
-    joined = np.concatenate(pairs)
-    joined = joined[np.lexsort(joined.T)]
-    return 1 + int((joined[1:] != joined[:-1]).any(axis=1).sum())
+    pairs = np.array([(who, -1 if epoch is None else epoch) for who, epoch in shown], np.int64).reshape(-1, 2).T
+    producers = np.concatenate([pairs[0], *(crowd.producers for crowd in crowds)])
+    epochs = np.concatenate([pairs[1], *(crowd.epochs for crowd in crowds)])
+    order = np.lexsort((epochs, producers))
+    producers, epochs = producers[order], epochs[order]
+    return 1 + int(((producers[1:] != producers[:-1]) | (epochs[1:] != epochs[:-1])).sum())

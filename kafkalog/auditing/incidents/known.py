@@ -26,6 +26,7 @@ from kafkalog.auditing.transactions import (
     notable_rows,
     partition_row,
 )
+from kafkalog.format.texts import Texts
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.rows import finding_rows
@@ -80,7 +81,7 @@ class Known:
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
     # Open transactions that are only counted, by the log, producer id and offset of the finding that is like theirs.
     crowds: dict[tuple[str, int, int], Crowd] = field(default_factory=dict)
-    ids: Sequence[str] = ()  # transactional ids by the numbers in `crowds`
+    ids: Texts = field(default_factory=Texts)  # transactional ids by the numbers in `crowds`
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
 
@@ -265,7 +266,9 @@ def _records(
     """Return the records of these ids and of ids of these producers, and of others those around decisions to abort."""
     states = coordinator.states
     ids = states.transactional_id
-    meant = np.fromiter(map(names.__contains__, states.ids), bool, len(states.ids))
+    meant = np.zeros(len(states.ids), bool)
+    named = states.ids.find(names)
+    meant[named[named >= 0]] = True
     meant[ids[np.isin(states.producer_id, list(producers))]] = True
     around = (aborted[:, np.newaxis] + np.arange(-1, 3)).ravel()
     return np.union1d(np.flatnonzero(meant[ids]), around[around < len(ids)])

@@ -40,7 +40,7 @@ class PartitionAudit:
     log_end_offset: int
     last_stable_offset: int
     transactions: Packed
-    producers: Columns
+    producers: Packed
     batches: int
     records: int
     control_records: int

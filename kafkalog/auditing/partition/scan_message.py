@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MESSAGE_ROWS", "SCAN_VERSION", "read_extents", "read_scan", "read_states", "scan_messages", "write_states"]
 
-SCAN_VERSION: Final = 4
+SCAN_VERSION: Final = 5
 MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 
 _COUNTS: Final = ("batches", "records", "control_records", "first_offset", "last_offset", "first_position", "newest",
@@ -118,8 +118,8 @@ def _head(scan: SegmentScan) -> bytes:
             "findings": findings,
             "state_records": _packed(scan.states, _OF_STATES),
             "listed_partitions": _packed(scan.states, _LISTED),
-            "transactional_ids": [(name,) for name in scan.states.ids],
-            "listed_topics": [(name,) for name in scan.states.topics],
+            "transactional_ids": scan.states.ids,
+            "listed_topics": scan.states.topics,
         },
     )  # fmt: skip
 
@@ -131,7 +131,8 @@ def read_scan(data: bytes) -> SegmentScan:
     """
     message = read_message(_SCAN, data)
     [(base_offset, size, transactions, oldest, last_position, *counts, path)] = message.rows("segment")
-    opened, producers, gaps, others = (message.columns(name) for name in ("opened", "producers", "gaps", "others"))
+    opened, producers = (message.packed(name) for name in ("opened", "producers"))
+    gaps, others = (message.columns(name) for name in ("gaps", "others"))
     breaks = [Break(**row) for row in message.columns("breaks")]
     epochs = [(row["epoch"], row["first_offset"]) for row in message.columns("leader_epochs")]
     markers = [(row["offset"], row["position"], row["size"]) for row in message.columns("unreadable_markers")]
@@ -140,7 +141,7 @@ def read_scan(data: bytes) -> SegmentScan:
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
     states = {name: [column] for name, column in _unpacked(message.packed("state_records"))}
     states |= {name: [column] for name, column in _unpacked(message.packed("listed_partitions"))}
-    ids, topics = ([name for (name,) in message.rows(table)] for table in ("transactional_ids", "listed_topics"))
+    ids, topics = message.texts("transactional_ids"), message.texts("listed_topics")
     about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
     stretch = FoldedLog(
         finished=Packed(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,

@@ -56,7 +56,6 @@ def coordinator_messages(coordinator: Coordinator) -> Iterator[bytes]:
     """Yield a coordinator's records, or a slice of them."""
     states = coordinator.states
     used = np.unique(states.listed_topic)
-    topics = {old: new for new, old in enumerate(used.tolist())}
     producers, ids = coordinator.named
     yield write_message(
         _HEAD,
@@ -66,8 +65,8 @@ def coordinator_messages(coordinator: Coordinator) -> Iterator[bytes]:
             "newest": coordinator.newest.items(),
             "logs": list(zip(coordinator.partitions, coordinator.logs, strict=True)),
             "named": Columns({"producer_id": producers.astype(np.int64), "id": ids.astype(np.int64)}),
-            "transactional_ids": [(name,) for name in states.ids],
-            "topics": [(states.topics[old],) for old in topics],
+            "transactional_ids": states.ids,
+            "topics": states.topics.take(used),
         },
     )
     for start in range(0, len(states), _ROWS):
@@ -88,7 +87,7 @@ def read_coordinator(messages: Iterable[bytes]) -> Coordinator:
     logs: list[tuple[int, str]] = head.rows("logs")
     found.partitions, found.logs = [number for number, _ in logs], [log for _, log in logs]
     named = head.columns("named")
-    ids, topics = ([name for (name,) in head.rows(table)] for table in ("transactional_ids", "topics"))
+    ids, topics = head.texts("transactional_ids"), head.texts("topics")
     pieces: dict[str, list[Any]] = {}
     of_log = [np.empty(0, np.int64)]
     for message in others:

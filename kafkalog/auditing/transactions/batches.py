@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.rows import audit_rows, log_rows, transaction_columns
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
+from kafkalog.format.texts import Texts
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
 from kafkalog.tables.audit import COORDINATOR
@@ -64,13 +65,14 @@ def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
 def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:
     """Yield the rows of the table ``coordinator``, column by column; a cluster has many million."""
     schema = arrow_schema(COORDINATOR)
-    ids, logs = _texts(coordinator.states.ids), _texts(coordinator.logs)
-    before = _texts([json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics])
+    logs = _texts(Texts.of(coordinator.logs))
+    topics = Texts.of(json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics)
+    before = _texts(topics)
     for rows, states in coordinator.by_name():
         gone = states.state == TOMBSTONE
         absent = gone if gone.any() else None
         columns: dict[str, Numbers | Iterable[Any]] = {
-            "transactional_id": ids.take(_numbers(states.transactional_id)),
+            "transactional_id": _texts(states.ids.take(states.transactional_id)),
             "state": Numbers(states.state.astype(np.int32) - TOMBSTONE, None, _STATES),
             "partitions": _listed(states, gone, before),
             "offset": Numbers(np.ascontiguousarray(states.offset)),
@@ -97,10 +99,11 @@ def _listed(states: StateColumns, gone: NDArray[np.bool_], before: pa.Array) -> 
     return pc.if_else(pa.array(gone | (counts < 0)), pa.scalar(None, pa.string()), texts)
 
 
-def _texts(texts: Sequence[str]) -> pa.Array:
+def _texts(texts: Texts) -> pa.Array:
     import pyarrow as pa
 
-    return pa.array([text.encode("utf-8", "backslashreplace").decode() for text in texts], pa.string())
+    bounds = np.concatenate([[0], np.cumsum(texts.sizes)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(bounds), pa.py_buffer(texts.data))
 
 
 def _numbers(column: NDArray[Any]) -> pa.Array:

@@ -7,11 +7,12 @@ it says of the others are sums, made of columns.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from kafkalog.auditing.transactions.findings import TransactionFindings
+from kafkalog.txn.placed import among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Crowd", "ShownFindings", "shown"]
 
 FEW: Final = 1000  # findings that are alike and shown one by one
+_AT_ONCE: Final = 1 << 16  # others that are counted together
 
 
 class Crowd(NamedTuple):
@@ -28,8 +30,8 @@ class Crowd(NamedTuple):
     """
 
     producers: NDArray[np.int64]
-    epochs: NDArray[np.int64]
-    ids: NDArray[np.int64]
+    epochs: NDArray[np.int32]
+    ids: NDArray[Any]
     records: int
     first_offset: int
     last_offset: int
@@ -55,16 +57,29 @@ def shown(findings: TransactionFindings) -> ShownFindings:
     for alike in _alike(findings) if len(findings) > FEW else ():
         few, others = alike[:FEW], alike[FEW:]
         chosen[others] = False
-        judged = findings.judged_at(others)
-        rows = findings.rows_at(others, "producer_id", "last_epoch", "first_offset", "last_offset", "records")
         last = findings.rows_at(few[-1:], "producer_id", "first_offset")
-        crowds[int(last["producer_id"][0]), int(last["first_offset"][0])] = Crowd(
-            rows["producer_id"], rows["last_epoch"], judged.name.astype(np.int64), int(rows["records"].sum()),
-            int(rows["first_offset"].min()), int(rows["last_offset"].max()),
-        )  # fmt: skip
+        crowds[int(last["producer_id"][0]), int(last["first_offset"][0])] = _crowd(findings, others)
     told = findings.some(np.flatnonzero(chosen))
-    hidden = np.setdiff1d(findings.open_places(), told.judged_at(np.arange(len(told))).places)
+    places = findings.open_places()
+    hidden = places[~among(places, np.sort(told.judged_at(np.arange(len(told))).places))]
     return ShownFindings(told, crowds, hidden)
+
+
+def _crowd(findings: TransactionFindings, numbers: NDArray[np.intp]) -> Crowd:
+    """Put together what is counted of some findings."""
+    parts = []
+    for start in range(0, len(numbers), _AT_ONCE):
+        some = numbers[start : start + _AT_ONCE]
+        rows = findings.rows_at(some, "producer_id", "last_epoch", "first_offset", "last_offset", "records")
+        parts.append(
+            Crowd(
+                rows["producer_id"], rows["last_epoch"].astype(np.int32), findings.judged_at(some).name,
+                int(rows["records"].sum()), int(rows["first_offset"].min()), int(rows["last_offset"].max()),
+            )
+        )  # fmt: skip
+    producers, epochs, ids, records, firsts, lasts = zip(*parts, strict=True)
+    columns = (np.concatenate(column) for column in (producers, epochs, ids))
+    return Crowd(*columns, sum(records), min(firsts), max(lasts))
 
 
 def _alike(findings: TransactionFindings) -> Iterator[NDArray[np.intp]]:

@@ -13,7 +13,7 @@ import numpy as np
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit, located
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, differs
 from kafkalog.auditing.transactions.context import Context
-from kafkalog.auditing.transactions.ended import LATEST, is_sole, kinds
+from kafkalog.auditing.transactions.ended import LATEST, is_sole
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
 from kafkalog.findings import Finding, Severity
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["against_coordinator"]
 
+_NONE: Final = np.empty(0, np.int64)
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 _SEVERITIES: Final = (Severity.NOTE, Severity.WARNING, Severity.ERROR)
 
@@ -38,16 +39,19 @@ def against_coordinator(
 
     A marker that is missing is only reported of the replica that speaks for the partition: others may end earlier.
     """
-    found = own_markers.answered
-    if not len(found.decisions):  # of most partitions, which cost as little as possible
-        return AtomicityCheck(audit, [], np.empty(0, np.int64), np.empty(0, np.int64), spoken_for)
-    compared = _Compared(audit, found, context)
-    findings = compared.findings
-    if not spoken_for and _must_have_markers(audit):
-        findings += _missing(audit, found, compared.answered, context)
-    identified = np.array([*_identified(found).tolist(), *compared.identified], np.int64)
-    broken = np.unique(np.array(compared.broken, np.int64))
-    return AtomicityCheck(audit, findings, np.unique(identified), broken, spoken_for)
+    findings: list[Finding] = []
+    identified, broken = [_NONE], [_NONE]
+    for found in own_markers.answered():
+        if not len(found.decisions):  # of most partitions, which cost as little as possible
+            continue
+        compared = _Compared(audit, found, context)
+        findings += compared.findings
+        if not spoken_for and _must_have_markers(audit):
+            findings += _missing(audit, found, compared.answered, context)
+        identified += [_identified(found), np.array(compared.identified, np.int64)]
+        broken.append(np.array(compared.broken, np.int64))
+    every = (np.unique(np.concatenate(parts)) for parts in (identified, broken))
+    return AtomicityCheck(audit, findings, *every, spoken_for=spoken_for)
 
 
 def _identified(found: Answered) -> NDArray[np.int64]:
@@ -148,7 +152,7 @@ def _missing(
 
 
 def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
-    """Say whose data is reported otherwise: it is open, or it was ended with later data, by a marker of the same kind.
+    """Say of which decisions to commit the data is reported otherwise: open, or ended by a COMMIT with later data.
 
     A transaction whose marker is missing is then no finding of its own.
     """
@@ -156,7 +160,10 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
     producers = np.unique(decisions["producer_id"])
     parts = [
         rows.take(
-            ((rows["epoch_changes"] != 0) | (rows["marker_type"] == extents.OPEN))
+            (
+                (rows["marker_type"] == extents.OPEN)
+                | ((rows["epoch_changes"] != 0) & (rows["marker_type"] == extents.COMMIT))
+            )
             & among(rows["producer_id"], producers)
         )
         for rows in (audit.transactions.blocks(*names) if len(producers) else ())
@@ -166,17 +173,14 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
         return np.zeros(len(decisions), bool)
     is_open = rows["marker_type"] == extents.OPEN
     times = np.where(is_open, LATEST, np.clip(rows["marker_timestamp"], -LATEST, LATEST))
-    which, keys, until = [], [], []
-    for epoch in ("first_epoch", "last_epoch"):
-        for committed in (False, True):
-            fits = is_open | ((rows["marker_type"] == extents.COMMIT) == committed)
-            which.append(rows["producer_id"][fits])
-            keys.append(kinds(rows[epoch], np.full(len(rows), committed))[fits])
-            until.append(times[fits])
-    placed = Placed((np.concatenate(which), np.concatenate(keys)), np.concatenate(until))
+    two = rows["first_epoch"] != rows["last_epoch"]
+    which, epochs, until = (
+        np.concatenate([column, more[two]])
+        for column, more in ((rows["producer_id"],) * 2, (rows["last_epoch"], rows["first_epoch"]), (times, times))
+    )
+    placed = Placed((which, epochs), until)
     known = decisions["data_epoch"] != NONE
-    wanted = kinds(np.where(known, decisions["data_epoch"], -1), decisions["committed"])
-    group = placed.groups(decisions["producer_id"], wanted)
+    group = placed.groups(decisions["producer_id"], np.where(known, decisions["data_epoch"], -1))
     at = placed.first(group, np.clip(decisions["started"], -LATEST, LATEST))
     found: NDArray[np.bool_] = placed.holds(at, group) & known
     return found

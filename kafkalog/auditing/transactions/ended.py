@@ -34,8 +34,10 @@ class EndedRows:
         wanted = np.unique(producers)
         parts: list[Columns] = []
         for rows in audit.transactions.blocks(*_ROWS):
-            chosen = (rows["marker_type"] != extents.OPEN) & among(rows["producer_id"], wanted)
-            parts.append(Columns({name: rows[name][chosen] for name in _ROWS}))
+            ended = np.flatnonzero(rows["marker_type"] != extents.OPEN)
+            chosen = ended[among(rows["producer_id"][ended], wanted)]
+            if len(chosen):
+                parts.append(rows.chosen(chosen, _ROWS))
         rows = Columns.concat(parts, _ROWS)
         self.rows = rows.take(np.argsort(rows["producer_id"], kind="stable"))
 

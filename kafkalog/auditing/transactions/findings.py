@@ -36,6 +36,7 @@ __all__ = ["OF_VERDICTS", "Deadlines", "TransactionFindings"]
 _SCAN_MS: Final = 10_000  # how often the coordinator looks for timeouts
 _SHOWN: Final = 5  # partitions that a message names
 _AT_ONCE: Final = 4096  # findings that are made together
+_JUDGED_AT_ONCE: Final = 1 << 16  # verdicts that are looked at together
 _LATEST: Final = 2**62  # ms
 _NO_TIMEOUT: Final = 2**31 - 1
 _CODES: Final = (
@@ -101,8 +102,12 @@ class TransactionFindings:
         self._replicas = replicas
         self._finish = finish
         judged = verdicts.judged
-        overdue = deadlines.passed(judged, self._coordinator)
-        codes, severities = _codes(judged, overdue), _severities(judged, overdue)
+        codes, severities = np.empty(len(judged.places), np.int8), np.empty(len(judged.places), np.int8)
+        for start in range(0, len(codes), _JUDGED_AT_ONCE):
+            part = slice(start, start + _JUDGED_AT_ONCE)
+            some = judged.take(part)
+            overdue = deadlines.passed(some, self._coordinator)
+            codes[part], severities[part] = _codes(some, overdue), _severities(some, overdue)
         self._numbers = np.flatnonzero(codes >= 0)
         if only is not None:
             self._numbers = np.intersect1d(only, self._numbers[codes[self._numbers] != _ADOPTED])

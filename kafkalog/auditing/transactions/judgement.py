@@ -22,7 +22,7 @@ from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.findings import Finding
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.names import OFFSETS_TOPIC
-from kafkalog.txn.columns import Columns, Packed
+from kafkalog.txn.columns import Packed
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS
 from kafkalog.txn.shares import Share
 
@@ -126,5 +126,5 @@ def _judge(
 
 def _bare(partition: PartitionAudit) -> PartitionAudit:
     """Return a partition without its producers, which others judge."""
-    transactions, producers = Packed(EXTENT_COLUMNS), Columns.empty(PRODUCER_COLUMNS)
+    transactions, producers = Packed(EXTENT_COLUMNS), Packed(PRODUCER_COLUMNS)
     return replace(partition, transactions=transactions, producers=producers, of_producers=())

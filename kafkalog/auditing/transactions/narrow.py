@@ -20,6 +20,7 @@ from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.narrowing import Narrowing, matches, nothing_matches
 from kafkalog.txn import extents
 from kafkalog.txn.coordinator import Coordinator
+from kafkalog.txn.placed import among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,7 +119,7 @@ def _of_producers(log: LogAudit, producers: NDArray[np.int64]) -> LogAudit:
     """Return a log's audit about some producers alone; where the log begins and ends stays as it is."""
     verdicts = log.verdicts.of_producers(producers)
     partition = log.partition
-    rows = partition.producers.take(np.isin(partition.producers["producer_id"], producers))
+    rows = partition.producers.where(lambda rows: among(rows["producer_id"], producers))
     partition = replace(
         partition, transactions=verdicts.rows, producers=rows, batches=int(rows["batches"].sum()),
         records=int(rows["records"].sum()),

@@ -6,7 +6,7 @@ a foreign marker ended after the decision's own marker came too late for the tra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.ended import LATEST, EndedRows, bounds, kinds
+from kafkalog.format.texts import Texts
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.placed import Placed
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Answered", "OwnMarkers"]
 
+_AT_ONCE: Final = 1 << 17  # decisions that are answered together
 _NEAR: Final = 64  # markers that are looked at where the clocks of two brokers may differ
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 
 
 class Answered(NamedTuple):
-    """The decisions that list a partition, and the ended rows of their producers in the log, in log order in each.
+    """Decisions that list a partition, and the ended rows of their producers in the log, in log order in each.
 
     `own` has for each decision the number of the row that its own marker ended, -1 where the log has no such marker.
     `held` has for each row the number of the decision that is about its data by epoch and time, -1 for none: the
@@ -39,7 +41,7 @@ class Answered(NamedTuple):
     rows: Columns
     own: NDArray[np.int64]
     held: NDArray[np.int64]
-    ids: Sequence[str]
+    ids: Texts
 
     def name(self, decision: int) -> str:
         """Return the transactional id of a decision."""
@@ -59,10 +61,24 @@ class OwnMarkers:
         self._coordinator = coordinator
         self._listing = listing
 
+    def answered(self) -> Iterator[Answered]:
+        """Yield all decisions with their own markers: those of some producers at a time, if they are many."""
+        if len(self._listing) <= _AT_ONCE:
+            yield self._few
+            return
+        producers, start = self._coordinator.states.producer_id[self._listing], 0
+        while start < len(producers):
+            end = min(start + _AT_ONCE, len(producers))
+            end = int(np.searchsorted(producers, producers[end - 1], "right"))
+            yield self._answered(self._listing[start:end])
+            start = end
+
     @cached_property
-    def answered(self) -> Answered:
-        """Return all decisions with their own markers."""
-        decisions = self._coordinator.decisions(self._listing)
+    def _few(self) -> Answered:
+        return self._answered(self._listing)
+
+    def _answered(self, listing: NDArray[np.int64]) -> Answered:
+        decisions = self._coordinator.decisions(listing)
         ended = EndedRows(self._audit, decisions["producer_id"])
         ids = self._coordinator.states.ids
         return Answered(decisions, ended.rows, _own(ended, decisions), _held(ended, decisions), ids)
@@ -70,8 +86,8 @@ class OwnMarkers:
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Return the offsets of the markers that are some decision's own, in order."""
-        own = self.answered.own
-        return np.sort(self.answered.rows["marker_offset"][own[own >= 0]])
+        found = [one.rows["marker_offset"][one.own[one.own >= 0]] for one in self.answered()]
+        return np.sort(np.concatenate([np.empty(0, np.int64), *found]))
 
     def newest(self, producer_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the record of each producer's newest decision that lists the partition, -1 for none."""

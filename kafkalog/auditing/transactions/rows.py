@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -163,9 +164,12 @@ def _producers(log: LogAudit) -> Iterator[Row]:
         has_data = rows["first_offset"] != NONE
         ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
         counts.update(ended)
-    producers = log.partition.producers
-    names = log.verdicts.names(log.verdicts.coordinator.names_of(producers["producer_id"]))
-    for row, name in zip(producers, names, strict=True):
+    verdicts = log.verdicts
+    named = (
+        zip(rows, verdicts.names(verdicts.coordinator.names_of(rows["producer_id"])), strict=True)
+        for rows in log.partition.producers.blocks()
+    )
+    for row, name in chain.from_iterable(named):
         producer_id = row["producer_id"]
         committed, aborted = counts[producer_id, extents.COMMIT], counts[producer_id, extents.ABORT]
         yield PRODUCERS.of(

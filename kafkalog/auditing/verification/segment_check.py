@@ -21,6 +21,7 @@ from kafkalog.auditing.verification.segment_tasks import SegmentTask
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import header_sums, kernel
+from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.segment import chunks_of_source
 
@@ -75,6 +76,7 @@ def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
 
     chunks = check_batches(facts, directory.topic, options, look, segment.size)
     scan = scan_segment(directory, segment, options.limits, chunks)
+    scan.states = StateColumns()  # only what is wrong with them is needed
     content = Content(
         segment.path, fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
         np.unique(scan.stretch.producers["producer_id"]),
