@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Texts"]
 
 _AT_ONCE: Final = 4096  # texts that are made together
+_SEARCHED: Final = 1 << 16  # texts that are looked through together
 _WIDE: Final = 64  # bytes of texts that are not sorted as columns
 
 
@@ -115,10 +116,18 @@ class Texts:
 
     def find(self, texts: Iterable[str]) -> NDArray[np.int64]:
         """Return the number of each of some texts among these, which are distinct; -1 where it is not among them."""
-        numbered = Numbered()
-        self.numbers_in(numbered)
-        found = Texts.of(texts).numbers_in(numbered)
-        return np.where(found < len(self), found, -1)
+        wanted = Texts.of(texts)
+        found = np.full(len(wanted), -1)
+        for first in range(0, len(self), max(_SEARCHED, len(wanted))):
+            numbered = Numbered()
+            places = wanted.numbers_in(numbered)
+            last = min(first + max(_SEARCHED, len(wanted)), len(self))
+            at = np.full(len(numbered), -1)
+            numbers = Texts(self.data, self._bounds[first : last + 1]).numbers_in(numbered)
+            there = np.flatnonzero(numbers < len(at))
+            at[numbers[there]] = first + there
+            found = np.where(at[places] >= 0, at[places], found)
+        return found
 
     def numbers_in(self, numbered: Numbered) -> NDArray[np.int64]:
         """Return the number of each text among those `numbered`, to which new ones are added."""

@@ -78,8 +78,9 @@ def _crowd(findings: TransactionFindings, numbers: NDArray[np.intp]) -> Crowd:
             )
         )  # fmt: skip
     producers, epochs, ids, records, firsts, lasts = zip(*parts, strict=True)
-    columns = (np.concatenate(column) for column in (producers, epochs, ids))
-    return Crowd(*columns, sum(records), min(firsts), max(lasts))
+    return Crowd(
+        np.concatenate(producers), np.concatenate(epochs), np.concatenate(ids), sum(records), min(firsts), max(lasts)
+    )  # fmt: skip
 
 
 def _alike(findings: TransactionFindings) -> Iterator[NDArray[np.intp]]:

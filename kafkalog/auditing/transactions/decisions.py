@@ -50,8 +50,8 @@ def against_coordinator(
             findings += _missing(audit, found, compared.answered, context)
         identified += [_identified(found), np.array(compared.identified, np.int64)]
         broken.append(np.array(compared.broken, np.int64))
-    every = (np.unique(np.concatenate(parts)) for parts in (identified, broken))
-    return AtomicityCheck(audit, findings, *every, spoken_for=spoken_for)
+    every, broken_ones = (np.unique(np.concatenate(parts)) for parts in (identified, broken))
+    return AtomicityCheck(audit, findings, every, broken_ones, spoken_for)
 
 
 def _identified(found: Answered) -> NDArray[np.int64]:
