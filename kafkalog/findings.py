@@ -76,20 +76,26 @@ class Finding(NamedTuple):
 
         If the finding has no offset, the offset in the file's name is used.
         """
-        import hashlib
-
         offset = self.offset
         if offset is None:
             stem = self.file.rpartition("/")[2].partition(".")[0]
             offset = int(stem) if stem.isdecimal() and len(stem) <= _DIGITS else None
-        parts = (self.code, node, self.topic, self.partition, offset, self.last_offset, self.position, self.length,
-                 self.producer_id)  # fmt: skip
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+        return finding_id(
+            self.code, node, self.topic, self.partition, offset, self.last_offset, self.position, self.length,
+            self.producer_id,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         """Write the finding on one line, as the command line shows it."""
         where = self.file if self.position is None else f"{self.file}@{self.position}"
         return f"{self.severity.word}: {where}: {self.code}: {self.message}"
+
+
+def finding_id(*parts: str | int | None) -> str:
+    """Return the id of a finding of its code, broker, topic, partition, offset and so on."""
+    import hashlib
+
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def numbered_id(plain: str, number: int) -> str:

@@ -47,12 +47,19 @@ __all__ = ["txn_audit"]
 _PRODUCERLESS: Final = "visible"  # what consumers see of a log is never one producer's
 
 
+_LINES: Final = ("ndjson", "json", "csv")  # formats of lines, which the kernel writes
+
+
 @dataclass(frozen=True, slots=True)
 class _Filter:
     """Which rows are shown; a table without a column is not filtered by it."""
 
     narrowing: Narrowing
     state: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        """Say whether some rows are left out."""
+        return bool(self.narrowing or self.state)
 
     def of(self, table: Table) -> Callable[[Sequence[Any]], bool]:
         """Return the test for a table's rows."""
@@ -189,6 +196,8 @@ def _write(
     chosen: _Filter, *, target: Target, zone: Zone,
 ) -> None:  # fmt: skip
     from kafkalog.auditing.incidents import rows_of_audit
+    from kafkalog.auditing.transactions import MANY_ROWS, audit_columns
+    from kafkalog_cli.render.column_blocks import write_columns
     from kafkalog_cli.render.sinks import sink_of, write_summary
 
     wanted = tables or SHOWN
@@ -199,6 +208,9 @@ def _write(
         write_summary(sink, summary.row())
     for table in AUDIT_TABLES:
         if table.name in wanted:
+            if table.name in MANY_ROWS and form in _LINES and not chosen:
+                write_columns(sink, table, audit_columns(found, table.name))
+                continue
             test = chosen.of(table)
             for row in rows_of_audit(found, table.name):
                 if test(row):

@@ -19,6 +19,13 @@ from kafkalog.auditing.transactions.batches import audit_batches, coordinator_ba
 from kafkalog.auditing.transactions.crowds import Crowd
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, Deadlines, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
+from kafkalog.auditing.transactions.many_rows import (
+    MANY_ROWS,
+    ColumnsByName,
+    audit_columns,
+    rows_of,
+    transaction_columns,
+)
 from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
 from kafkalog.auditing.transactions.reported import Reported
@@ -28,7 +35,6 @@ from kafkalog.auditing.transactions.rows import (
     coordinator_rows,
     gap_rows,
     partition_row,
-    transaction_columns,
     unsettled_rows,
 )
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary, count_of
@@ -36,6 +42,7 @@ from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, 
 
 __all__ = [
     "KEY_COLUMNS",
+    "MANY_ROWS",
     "NEWEST_ABORTED",
     "OF_VERDICTS",
     "AtomicityCheck",
@@ -45,6 +52,7 @@ __all__ = [
     "ChangedFate",
     "ChangedFates",
     "ClusterAudit",
+    "ColumnsByName",
     "Crowd",
     "Deadlines",
     "Judgement",
@@ -58,6 +66,7 @@ __all__ = [
     "TransactionFindings",
     "across_partitions",
     "audit_batches",
+    "audit_columns",
     "audit_rows",
     "conflict_finding",
     "conflicts",
@@ -72,6 +81,7 @@ __all__ = [
     "notable_rows",
     "own_epoch_keys",
     "partition_row",
+    "rows_of",
     "transaction_columns",
     "unsettled_rows",
 ]

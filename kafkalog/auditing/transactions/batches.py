@@ -11,13 +11,14 @@ import numpy as np
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.rows import audit_rows, log_rows, transaction_columns
+from kafkalog.auditing.transactions.many_rows import MANY_ROWS
+from kafkalog.auditing.transactions.rows import audit_rows, log_rows
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.format.texts import Texts
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
-from kafkalog.tables.audit import COORDINATOR
+from kafkalog.tables.audit import COORDINATOR, PRODUCERS, TRANSACTIONS
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Coordinator
 
@@ -35,8 +36,8 @@ _STATES: Final = ("tombstone", *(state.word for state in TransactionState))
 def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
     """Yield a log's rows of one of the audit's tables; of the many transactions column by column."""
     schema = arrow_schema(TABLES[table])
-    if table == "transactions":
-        return (arrow_batch(partial(_column, columns), schema) for columns in transaction_columns(log))
+    if table in MANY_ROWS:
+        return (arrow_batch(partial(_column, columns), schema) for columns in MANY_ROWS[table](log))
     return arrow_batches(log_rows(log, table), schema)
 
 
@@ -54,7 +55,7 @@ def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
         for cluster in audit.clusters:
             yield from coordinator_batches(cluster.coordinator)
         return
-    if table != "transactions":
+    if table not in (TRANSACTIONS.name, PRODUCERS.name):
         yield from arrow_batches(audit_rows(audit, table), arrow_schema(TABLES[table]))
         return
     for cluster in audit.clusters:

@@ -6,10 +6,10 @@ A message names the transaction and its partition, then the cause with its word 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from kafkalog.auditing.partition import PartitionAudit, file_of, located
 from kafkalog.auditing.transactions.judged_rows import JudgedRows
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.verdicts import Verdicts
-from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE
-from kafkalog.findings import CATALOGUE, Finding, Severity
+from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE, texts
+from kafkalog.findings import CATALOGUE, Finding, Severity, finding_id
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.times import iso_marked
 from kafkalog.log.names import STATE_TOPIC
@@ -87,13 +87,14 @@ class Deadlines(NamedTuple):
 class TransactionFindings:
     """The findings about the transactions of a log: counted as columns, each made when it is asked for.
 
-    `replicas` are the partition's other logs: one may still have a marker that this one has lost. `finish` gets each
-    finding, and returns the one that is reported. With `only` they are those about some open ones among what is judged.
+    `replicas` are the partition's other logs: one may still have a marker that this one has lost. `finish`, if there is
+    one, gets each finding, and returns the one that is reported. With `only` they are those about some open ones among
+    what is judged.
     """
 
     def __init__(
         self, audit: PartitionAudit, verdicts: Verdicts, deadlines: Deadlines,
-        replicas: Sequence[PartitionAudit] = (), finish: Callable[[Finding], Finding] = lambda finding: finding,
+        replicas: Sequence[PartitionAudit] = (), finish: Callable[[Finding], Finding] | None = None,
         only: NDArray[np.intp] | None = None,
     ) -> None:  # fmt: skip
         self._audit = audit
@@ -168,9 +169,58 @@ class TransactionFindings:
 
     def __iter__(self) -> Iterator[Finding]:
         for start in range(0, len(self), _AT_ONCE):
-            yield from map(self._finish, self._some(slice(start, start + _AT_ONCE)))
+            found = (
+                one.finding(code, severity, words)
+                for code, severity, one, words in self._some(slice(start, start + _AT_ONCE))
+            )
+            yield from found if self._finish is None else map(self._finish, found)
 
-    def _some(self, some: slice) -> Iterator[Finding]:
+    def columns(self, node: str | None) -> Iterator[dict[str, NDArray[Any]]]:
+        """Yield the findings as the columns of ``findings``: as rows of them, without an object for each.
+
+        The ids are those of ``Finding.id_in`` with the broker `node`.
+        """
+        directory = self._audit.directory
+        for start in range(0, len(self), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            judged = self._verdicts.judged.take(self._numbers[some])
+            rows = self._verdicts.rows.take(judged.places, "producer_id", "first_offset", "last_offset", "position")
+            count, codes = len(judged.places), _CODE_WORDS[self._codes[some]]
+            spans = (codes, *(rows[name] for name in ("first_offset", "last_offset", "position", "producer_id")))
+            said = [(one.message(code, words), one.remedy(code)) for code, _, one, words in self._some(some)]
+            absent, none = np.full(count, None, object), np.full(count, NONE)
+            yield {
+                "id": _objects(
+                    finding_id(code, node, directory.topic, directory.partition, first, last,
+                               None if position == NONE else position, None, producer)
+                    for code, first, last, position, producer in zip(*(one.tolist() for one in spans), strict=True)
+                ),
+                "code": codes,
+                "severity": _SEVERITY_WORDS[self._severities[some]],
+                "certainty": _CERTAINTY_WORDS[judged.certainty],
+                "log": np.full(count, directory.log, object),
+                "topic": np.full(count, directory.topic, object),
+                "partition": np.full(count, directory.partition),
+                "producer_id": rows["producer_id"],
+                "file": _objects(file_of(directory, first) for first in rows["first_offset"].tolist()),
+                "position": rows["position"],
+                "length": none,
+                "offset": rows["first_offset"],
+                "last_offset": rows["last_offset"],
+                "needed": absent,
+                "found": absent,
+                "message": _objects(message for message, _ in said),
+                "remedy": _objects(remedy for _, remedy in said),
+                "leader": none,
+            }  # fmt: skip
+
+    @property
+    def are_finished(self) -> bool:
+        """Say whether the findings are reported as they are made."""
+        return self._finish is None
+
+    def _some(self, some: slice) -> Iterator[tuple[str, Severity, _One, str]]:
+        """Yield some transactions, each with its finding's code and severity, and which replica has its lost marker."""
         judged = self._verdicts.judged.take(self._numbers[some])
         rows = self._verdicts.rows.take(judged.places)
         names = self._verdicts.names(judged.name)
@@ -190,7 +240,16 @@ class TransactionFindings:
             )  # fmt: skip
             lost = code == _HANGING and cause == CAUSE["marker-missing"] and by is not None
             words = kept.words(number, committed=bool(by and by["committed"])) if lost else ""
-            yield one.finding(_CODES[code], Severity(severity), words)
+            yield _CODES[code], Severity(severity), one, words
+
+
+_CODE_WORDS: Final = texts(_CODES)
+_SEVERITY_WORDS: Final = texts([severity.word for severity in sorted(Severity)])
+_CERTAINTY_WORDS: Final = texts(CERTAINTIES)
+
+
+def _objects(cells: Iterable[str | None]) -> NDArray[np.object_]:
+    return texts([*cells])
 
 
 def _codes(judged: JudgedRows, overdue: NDArray[np.bool_]) -> NDArray[np.int8]:
@@ -239,24 +298,32 @@ class _One(NamedTuple):
     def finding(self, code: str, severity: Severity, kept: str) -> Finding:
         """Make the finding; `kept` says which replica has a lost marker."""
         row, directory = self.row, self.audit.directory
-        remedy = None
-        if code == "transaction-hanging" and self.certainty == "proved":
-            remedy = (
-                f"kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic {directory.topic}"
-                f" --partition {directory.partition} --start-offset {row['first_offset']}"
-            )
         finding = Finding.of(
             code,
             file_of(directory, row["first_offset"]),
-            self._message(code) + kept,
+            self.message(code, kept),
             position=None if row["position"] == NONE else row["position"],
             offset=row["first_offset"],
             last_offset=row["last_offset"],
             producer_id=row["producer_id"],
             certainty=self.certainty,
-            remedy=remedy,
+            remedy=self.remedy(code),
         )
         return located(finding._replace(severity=severity), directory)
+
+    def remedy(self, code: str) -> str | None:
+        """Return the command that ends the transaction, None where nothing proves that it is needed."""
+        if code != "transaction-hanging" or self.certainty != "proved":
+            return None
+        directory = self.audit.directory
+        return (
+            f"kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic {directory.topic}"
+            f" --partition {directory.partition} --start-offset {self.row['first_offset']}"
+        )
+
+    def message(self, code: str, kept: str) -> str:
+        """Return what the finding says."""
+        return self._message(code) + kept
 
     def _message(self, code: str) -> str:
         row, directory = self.row, self.audit.directory

@@ -107,7 +107,7 @@ def _judge(
 
     about: list[Finding] | TransactionFindings = []
     if len(verdicts.judged.places):  # findings are about these rows alone
-        about = TransactionFindings(partition, verdicts, deadlines, others, finish)
+        about = TransactionFindings(partition, verdicts, deadlines, others, finish if metadata is not None else None)
     if not options.snapshot:
         if explains_transactions(partition):
             of_producers, about = [*of_producers, *about], []

@@ -30,6 +30,10 @@ class Reported:
         for part in self._parts:
             yield from part
 
+    def parts(self) -> tuple[list[Finding] | TransactionFindings, ...]:
+        """Return the findings in order: lists, and those about many transactions."""
+        return self._parts
+
     def counts(self) -> Counter[tuple[str, Severity]]:
         """Count the findings by code and severity."""
         counts: Counter[tuple[str, Severity]] = Counter()

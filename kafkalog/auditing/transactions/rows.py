@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -13,14 +12,14 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.auditing.transactions.many_rows import MANY_ROWS, rows_of, transactions_at
 from kafkalog.auditing.transactions.summary import LogSummary
-from kafkalog.auditing.transactions.verdicts import Words
 from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_rows
-from kafkalog.tables.audit import COORDINATOR, GAPS, LEADERS, PARTITIONS, PRODUCERS, TRANSACTIONS, VISIBLE
+from kafkalog.tables.audit import COORDINATOR, GAPS, LEADERS, PARTITIONS, VISIBLE
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator
@@ -35,7 +34,6 @@ __all__ = [
     "gap_rows",
     "log_rows",
     "partition_row",
-    "transaction_columns",
     "unsettled_rows",
 ]
 
@@ -47,55 +45,6 @@ def _where(log: LogAudit) -> dict[str, Any]:
     return {"log": directory.log, "topic": directory.topic, "partition": directory.partition}
 
 
-def transaction_columns(log: LogAudit) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield the table ``transactions`` of a log, some thousand rows at a time, as its columns by name.
-
-    A column of numbers is int64 with NONE where there is none, one of text has objects.
-    """
-    for rows, words in log.verdicts.in_order():
-        yield _columns(log, rows, words)
-
-
-def _columns(log: LogAudit, rows: Columns, words: Words) -> dict[str, NDArray[Any]]:
-    directory = log.partition.directory
-    return {
-        "log": np.full(len(rows), directory.log, object),
-        "topic": np.full(len(rows), directory.topic, object),
-        "partition": np.full(len(rows), directory.partition),
-        "producer_id": rows["producer_id"],
-        "producer_epoch": rows["last_epoch"],
-        "transactional_id": words.transactional_id,
-        "state": words.state,
-        "first_offset": rows["first_offset"],
-        "last_offset": rows["last_offset"],
-        "marker_offset": rows["marker_offset"],
-        "marker_epoch": rows["marker_epoch"],
-        "coordinator_epoch": rows["coordinator_epoch"],
-        "batches": rows["batches"],
-        "records": rows["records"],
-        "size_bytes": rows["size"],
-        "first_timestamp_ms": rows["min_timestamp"],
-        "last_timestamp_ms": rows["max_timestamp"],
-        "marker_timestamp_ms": rows["marker_timestamp"],
-        "certainty": words.certainty,
-        "cause": words.cause,
-    }
-
-
-def _transactions(log: LogAudit) -> Iterator[Row]:
-    for columns in transaction_columns(log):
-        yield from _rows_of(columns)
-
-
-def _rows_of(columns: dict[str, NDArray[Any]]) -> Iterator[Row]:
-    return zip(*map(_cells, TRANSACTIONS.of(**columns)), strict=True)
-
-
-def _cells(column: NDArray[Any]) -> list[Any]:
-    cells: list[Any] = column.tolist()
-    return cells if column.dtype == object else [None if cell == NONE else cell for cell in cells]
-
-
 _MOST: Final = 2**63 - 1  # damaged offsets may be further apart
 
 
@@ -105,7 +54,7 @@ def unsettled_rows(audit: Audit) -> Iterator[Row]:
         for log in cluster.logs:
             if not log.judged.spoken_for:
                 for rows, words in log.verdicts.unsettled():
-                    yield from _rows_of(_columns(log, rows, words))
+                    yield from rows_of(transactions_at(log, rows, words))
 
 
 def partition_row(summary: LogSummary) -> Row:
@@ -155,39 +104,6 @@ def gap_rows(partition: PartitionAudit) -> Iterator[Row]:
             cause=gap.cause,
             file=gap.file,
             position=gap.position,
-        )
-
-
-def _producers(log: LogAudit) -> Iterator[Row]:
-    counts: Counter[tuple[int, int]] = Counter()
-    for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
-        has_data = rows["first_offset"] != NONE
-        ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
-        counts.update(ended)
-    verdicts = log.verdicts
-    named = (
-        zip(rows, verdicts.names(verdicts.coordinator.names_of(rows["producer_id"])), strict=True)
-        for rows in log.partition.producers.blocks()
-    )
-    for row, name in chain.from_iterable(named):
-        producer_id = row["producer_id"]
-        committed, aborted = counts[producer_id, extents.COMMIT], counts[producer_id, extents.ABORT]
-        yield PRODUCERS.of(
-            **_where(log),
-            producer_id=producer_id,
-            transactional_id=name,
-            first_epoch=row["first_epoch"],
-            last_epoch=row["last_epoch"],
-            last_sequence=row["last_sequence"],
-            batches=row["batches"],
-            records=row["records"],
-            transactions=counts[producer_id, extents.OPEN] + committed + aborted,
-            committed=committed,
-            aborted=aborted,
-            first_offset=row["first_offset"],
-            last_offset=row["last_offset"],
-            first_timestamp_ms=row["first_timestamp"],
-            last_timestamp_ms=row["last_timestamp"],
         )
 
 
@@ -252,10 +168,6 @@ def _shown_of(heads: CellTable, aborted: Aborted) -> tuple[NDArray[np.int64], ND
     return rows[kernel.BASE_OFFSET][shown], rows[kernel.LAST_OFFSET][shown]
 
 
-def _findings(log: LogAudit) -> Iterator[Row]:
-    return finding_rows(log.findings, log.node.node_id)
-
-
 def _leaders(log: LogAudit) -> Iterator[Row]:
     for led in log.leaders:
         yield LEADERS.of(
@@ -265,17 +177,16 @@ def _leaders(log: LogAudit) -> Iterator[Row]:
 
 
 _OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
-    "transactions": _transactions,
     "gaps": _gaps,
-    "producers": _producers,
     "leaders": _leaders,
     "visible": _visible,
-    "findings": _findings,
 }
 
 
 def log_rows(log: LogAudit, table: str) -> Iterator[Row]:
     """Yield a log's rows of one of the audit's tables; not of ``partitions``, whose rows are made of summaries."""
+    if table in MANY_ROWS:
+        return chain.from_iterable(map(rows_of, MANY_ROWS[table](log)))
     return _OF_LOG[table](log)
 
 
