@@ -196,7 +196,7 @@ def _write(
     chosen: _Filter, *, target: Target, zone: Zone,
 ) -> None:  # fmt: skip
     from kafkalog.auditing.incidents import rows_of_audit
-    from kafkalog.auditing.transactions import MANY_ROWS, audit_columns
+    from kafkalog.auditing.transactions import COLUMN_TABLES, audit_columns
     from kafkalog_cli.render.column_blocks import write_columns
     from kafkalog_cli.render.sinks import sink_of, write_summary
 
@@ -208,7 +208,7 @@ def _write(
         write_summary(sink, summary.row())
     for table in AUDIT_TABLES:
         if table.name in wanted:
-            if table.name in MANY_ROWS and form in _LINES and not chosen:
+            if table.name in COLUMN_TABLES and form in _LINES and not chosen:
                 write_columns(sink, table, audit_columns(found, table.name))
                 continue
             test = chosen.of(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from kafkalog.format.columns import bytes_kinds
 from kafkalog.format.kernel import NONE
 from kafkalog.log.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.tables import Table
+from kafkalog_cli.render.cells import as_json
 from kafkalog_cli.render.rows import BlockSink
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ColumnBlock", "write_columns"]
 
 ROOM: Final = 8192  # rows, a multiple of 8
+_TEXTS: Final = {"string": Kind.TEXT, "json": Kind.JSON}
 _FEW: Final = 64  # different texts that are laid out once
 
 
@@ -42,15 +44,15 @@ def write_columns(sink: BlockSink, table: Table, parts: Iterable[ColumnsByName])
 
 
 class ColumnBlock:
-    """A block that takes one part of a table's rows after the other: whole numbers and text."""
+    """A block that takes one part of a table's rows after the other: whole numbers, text and JSON."""
 
     def __init__(self, table: Table, names: Sequence[str]) -> None:
         types = {column.name: column.type for column in table.columns}
         columns: list[BlockColumn] = []
         runs = bits = 0
         for name in names:
-            if types[name] == "string":
-                columns.append(BlockColumn(name, Kind.TEXT, runs * ROOM))
+            if types[name] in _TEXTS:
+                columns.append(BlockColumn(name, _TEXTS[types[name]], runs * ROOM))
                 runs += 3
             else:
                 assert types[name].startswith("int"), f"{table.name}.{name} is {types[name]}"
@@ -76,16 +78,24 @@ class ColumnBlock:
                 bits = np.packbits(found != NONE, bitorder="little")
                 self._valid[column.bit // 8 : column.bit // 8 + len(bits)] = bits
             else:
-                cells[at : at + count], sizes = data.put(found.tolist())
+                cells[at : at + count], sizes = data.put(_shown(column.kind, found.tolist()))
                 cells[at + ROOM : at + ROOM + count] = sizes
                 weight += np.maximum(sizes, 0)
         cells[block.weight : block.weight + count] = weight
         block.buf, block.count = b"".join(data.parts), count
         for column in block.columns:
-            if column.kind is Kind.TEXT:
+            if column.kind is not Kind.NUMBER:
                 at = column.at
                 bytes_kinds(block.buf, block.cells, at, at + ROOM, at + 2 * ROOM, count)
         return Rows(block, 0, count)
+
+
+def _shown(kind: Kind, cells: list[Any]) -> list[str | None]:
+    """Return a column's cells as text; equal objects of JSON are often one object."""
+    if kind is Kind.TEXT:
+        return cells
+    known = {id(cell): None if cell is None else as_json(cell) for cell in {id(cell): cell for cell in cells}.values()}
+    return [known[id(cell)] for cell in cells]
 
 
 class _Texts:

@@ -20,7 +20,7 @@ from kafkalog.auditing.transactions.crowds import Crowd
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, Deadlines, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.many_rows import (
-    MANY_ROWS,
+    COLUMN_TABLES,
     ColumnsByName,
     audit_columns,
     rows_of,
@@ -41,8 +41,8 @@ from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary,
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 
 __all__ = [
+    "COLUMN_TABLES",
     "KEY_COLUMNS",
-    "MANY_ROWS",
     "NEWEST_ABORTED",
     "OF_VERDICTS",
     "AtomicityCheck",

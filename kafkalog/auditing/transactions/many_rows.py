@@ -1,6 +1,6 @@
 """The tables of an audit that have a row for each transaction or producer, as columns: some thousand rows at a time.
 
-A column of numbers is int64 with NONE where there is none, one of text has objects.
+A column of numbers is int64 with NONE where there is none, others have objects.
 """
 
 from __future__ import annotations
@@ -16,19 +16,24 @@ from kafkalog.auditing.transactions.findings import TransactionFindings
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.verdicts import Words
 from kafkalog.auditing.transactions.words import texts
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.state_columns import TOMBSTONE
 from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Column
-from kafkalog.tables.audit import FINDINGS, PRODUCERS, TRANSACTIONS
+from kafkalog.tables.audit import COORDINATOR, FINDINGS, PRODUCERS, TRANSACTIONS
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
+from kafkalog.txn.coordinator import Coordinator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "COLUMN_TABLES",
     "MANY_ROWS",
     "ColumnsByName",
     "audit_columns",
+    "coordinator_columns",
     "finding_columns",
     "producer_columns",
     "rows_of",
@@ -37,6 +42,7 @@ __all__ = [
 ]
 
 _AT_ONCE: Final = 4096  # findings that become columns together
+_STATES: Final = texts(("tombstone", *(state.word for state in TransactionState)))
 ColumnsByName = dict[str, "NDArray[Any]"]
 
 
@@ -112,6 +118,40 @@ def _ended(log: LogAudit) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
     return committed, aborted, opened
 
 
+def coordinator_columns(coordinator: Coordinator) -> Iterator[ColumnsByName]:
+    """Yield the table ``coordinator``; a list of partitions is a list, one object for records that list the same."""
+    lists: dict[tuple[str, ...], list[str]] = {}
+    names: dict[tuple[int, int], str] = {}
+    for rows, states in coordinator.by_name():
+        gone = states.state == TOMBSTONE
+        pairs = zip(states.listed_topic.tolist(), states.listed_partition.tolist(), strict=True)
+        listed = [names.get(pair) or names.setdefault(pair, f"{states.topics[pair[0]]}-{pair[1]}") for pair in pairs]
+        counts = states.partitions_count
+        ends = np.cumsum(np.maximum(counts, 0))
+        spans = zip((ends - np.maximum(counts, 0)).tolist(), ends.tolist(), (gone | (counts < 0)).tolist(), strict=True)
+        partitions = np.empty(len(states), object)
+        for row, (first, end, absent) in enumerate(spans):
+            if not absent:
+                some = listed[first:end]
+                partitions[row] = lists.setdefault(tuple(some), some)
+        if len(lists) > _AT_ONCE:
+            lists.clear()
+        if len(names) > _AT_ONCE:
+            names.clear()
+        yield {
+            "transactional_id": texts([*states.ids.take(states.transactional_id)]),
+            "producer_id": np.where(gone, NONE, states.producer_id),
+            "producer_epoch": np.where(gone, NONE, states.producer_epoch),
+            "state": _STATES[states.state.astype(np.intp) - TOMBSTONE],
+            "timeout_ms": np.where(gone, NONE, states.timeout_ms),
+            "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp),
+            "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp),
+            "partitions": partitions,
+            "offset": states.offset.astype(np.int64),
+            "log": texts(coordinator.logs)[coordinator.of_log[rows]],
+        }
+
+
 def finding_columns(log: LogAudit) -> Iterator[ColumnsByName]:
     """Yield the table ``findings`` of a log: those about one open transaction each are about different ones."""
     node, distinct = log.node.node_id, DistinctIds()
@@ -142,6 +182,7 @@ def _where(log: LogAudit, count: int) -> ColumnsByName:
     }
 
 
+COLUMN_TABLES: Final = frozenset((COORDINATOR.name, FINDINGS.name, PRODUCERS.name, TRANSACTIONS.name))
 MANY_ROWS: Final[dict[str, Callable[[LogAudit], Iterator[ColumnsByName]]]] = {
     TRANSACTIONS.name: transaction_columns,
     PRODUCERS.name: producer_columns,
@@ -152,6 +193,9 @@ MANY_ROWS: Final[dict[str, Callable[[LogAudit], Iterator[ColumnsByName]]]] = {
 def audit_columns(audit: Audit, table: str) -> Iterator[ColumnsByName]:
     """Yield all rows of one of these tables."""
     for cluster in audit.clusters:
+        if table == COORDINATOR.name:
+            yield from coordinator_columns(cluster.coordinator)
+            continue
         if table == FINDINGS.name:
             for findings, node in (
                 *((node.findings, node.node_id) for node in cluster.nodes),

@@ -12,14 +12,14 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.many_rows import MANY_ROWS, rows_of, transactions_at
+from kafkalog.auditing.transactions.many_rows import MANY_ROWS, coordinator_columns, rows_of, transactions_at
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_rows
-from kafkalog.tables.audit import COORDINATOR, GAPS, LEADERS, PARTITIONS, VISIBLE
+from kafkalog.tables.audit import GAPS, LEADERS, PARTITIONS, VISIBLE
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator
@@ -109,23 +109,7 @@ def gap_rows(partition: PartitionAudit) -> Iterator[Row]:
 
 def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
     """Yield the rows of the table ``coordinator``."""
-    for rows, states in coordinator.by_name():
-        logs = (coordinator.logs[log] for log in coordinator.of_log[rows].tolist())
-        for record, offset, log in zip(states.records(), states.offset.tolist(), logs, strict=True):
-            listed = None if record.partitions is None else [f"{topic}-{number}" for topic, number in record.partitions]
-            is_there = record.state is not None
-            yield COORDINATOR.of(
-                transactional_id=record.transactional_id,
-                producer_id=record.producer_id if is_there else None,
-                producer_epoch=record.producer_epoch if is_there else None,
-                state="tombstone" if record.state is None else record.state.word,
-                timeout_ms=record.timeout_ms if is_there else None,
-                start_timestamp_ms=record.start_timestamp if is_there else None,
-                last_update_timestamp_ms=record.last_update_timestamp if is_there else None,
-                partitions=listed if is_there else None,
-                offset=offset,
-                log=log,
-            )
+    return chain.from_iterable(map(rows_of, coordinator_columns(coordinator)))
 
 
 def _visible(log: LogAudit) -> Iterator[Row]:
