@@ -64,11 +64,16 @@ def _split(data: bytes, layout: Layout) -> tuple[bytes, int, int, int]:
     return whole[: used * layout.size], slots, (slots - used) * layout.size, rest
 
 
+def _sum(base_offset: int, relative: int) -> int:
+    """Add as Java does: beyond the last offset that there can be, the sum wraps at 64 bits."""
+    return (base_offset + relative + 2**63 & 2**64 - 1) - 2**63
+
+
 def offset_entries(data: bytes, base_offset: int) -> Entries[OffsetEntry]:
     """Read an offset index; offsets in it are relative to `base_offset`."""
     used, slots, zeros, rest = _split(data, OFFSET_INDEX_ENTRY)
     rows = [
-        OffsetEntry(base_offset + relative, position)
+        OffsetEntry(_sum(base_offset, relative), position)
         for relative, position in OFFSET_INDEX_ENTRY.packed.iter_unpack(used)
     ]
     return Entries(rows, slots, zeros, rest)
@@ -78,7 +83,7 @@ def time_entries(data: bytes, base_offset: int) -> Entries[TimeEntry]:
     """Read a time index; offsets in it are relative to `base_offset`."""
     used, slots, zeros, rest = _split(data, TIME_INDEX_ENTRY)
     rows = [
-        TimeEntry(timestamp, base_offset + relative)
+        TimeEntry(timestamp, _sum(base_offset, relative))
         for timestamp, relative in TIME_INDEX_ENTRY.packed.iter_unpack(used)
     ]
     return Entries(rows, slots, zeros, rest)
