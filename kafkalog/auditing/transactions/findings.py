@@ -39,6 +39,10 @@ _AT_ONCE: Final = 4096  # findings that are made together
 _JUDGED_AT_ONCE: Final = 1 << 16  # verdicts that are looked at together
 _LATEST: Final = 2**62  # ms
 _NO_TIMEOUT: Final = 2**31 - 1
+_SAID: Final = (
+    "producer_id", "first_offset", "last_offset", "first_epoch", "last_epoch", "marker_type", "marker_offset",
+    "marker_epoch", "position",
+)  # fmt: skip
 _CODES: Final = (
     "transaction-hanging", "transaction-undecided", "transaction-pending", "transaction-overdue", "late-data-adopted",
 )  # fmt: skip
@@ -222,7 +226,7 @@ class TransactionFindings:
     def _some(self, some: slice) -> Iterator[tuple[str, Severity, _One, str]]:
         """Yield some transactions, each with its finding's code and severity, and which replica has its lost marker."""
         judged = self._verdicts.judged.take(self._numbers[some])
-        rows = self._verdicts.rows.take(judged.places)
+        rows = self._verdicts.rows.take(judged.places, *_SAID)
         names = self._verdicts.names(judged.name)
         decisions = self._coordinator.decisions(judged.decision[judged.decision >= 0])
         kept = KeptMarkers.of(self._replicas, decisions)
