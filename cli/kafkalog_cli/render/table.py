@@ -26,6 +26,7 @@ _BOLD: Final = "\x1b[1m{}\x1b[0m"
 _BETWEEN: Final = "   "
 _LONG: Final = 10_000  # characters of a text that are shown
 _BYTES: Final = 4 << 20  # of texts in a part, approximately
+_MEMBER: Final = 64  # bytes of a member of a list or an object
 _SHORT: Final = 12  # a text is not made shorter than this for other columns
 _WORD: Final = 15  # nor one of a column's words
 _CODE: Final = 24  # nor a finding's code: what explains it
@@ -45,7 +46,18 @@ class _Part:
 
     def size_of(self, row: Sequence[Any]) -> int:
         """Return the approximate size of a row's texts."""
-        return sum([len(row[i]) for i in self.texts if isinstance(row[i], (str, list))])
+        return sum([_size(row[i]) for i in self.texts if row[i]])
+
+
+def _size(cell: Any) -> int:
+    """Return the approximate size of a text, or of the texts in a list or an object and of what holds them."""
+    if isinstance(cell, str):
+        return len(cell)
+    if isinstance(cell, dict):
+        cell = cell.values()
+    elif not isinstance(cell, list):
+        return 0
+    return _MEMBER * len(cell) + sum(map(_size, cell))
 
 
 class TableSink:
