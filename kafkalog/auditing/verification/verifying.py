@@ -89,8 +89,7 @@ def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Veri
 def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions, result: Verification) -> None:
     """Verify a directory: its logs, then every file that is in none of them."""
     logs = [directory for directory in node.partitions if not directory.suffix]
-    checks = _check_all([task for directory in logs for task in segment_tasks(directory)], options)
-    settled = (settled_log(node, directory, checks, metadata, options) for directory in logs)
+    settled = (settled_log(node, directory, checks, metadata, options) for directory, checks in _checked(logs, options))
     found = [log for log in settled if log is not None]
     of_name = {log.name: log for log in found}
     for finding in compare_node(node, [log.partition for log in found]):
@@ -106,15 +105,30 @@ def _node(node: LogDirectory, metadata: Metadata | None, options: VerifyOptions,
     _other_files(node, found, options, result)
 
 
-def _check_all(tasks: Sequence[SegmentTask], options: VerifyOptions) -> dict[str, SegmentCheck]:
-    """Check every segment, in parallel processes where that pays."""
-    count = job_count(options.jobs, sum(task.segment.size for task in tasks))
-    checks = {}
+def _checked(
+    logs: Sequence[PartitionDirectory], options: VerifyOptions
+) -> Iterator[tuple[PartitionDirectory, dict[str, SegmentCheck]]]:
+    """Yield every log with the checks of its segments: one after the other, or in parallel processes where that pays.
+
+    One after the other only the checks of one log are kept.
+    """
+    count = job_count(options.jobs, sum(segment.size for directory in logs for segment in directory.segments))
     if count == 1:
-        for task in tasks:
-            checks[task.segment.path] = check = check_segment(task, options)
-            watch().found(check.scan.findings)
-        return checks
+        for directory in logs:
+            checks = {}
+            for task in segment_tasks(directory):
+                checks[task.segment.path] = check = check_segment(task, options)
+                watch().found(check.scan.findings)
+            yield directory, checks
+        return
+    checks = _check_all([task for directory in logs for task in segment_tasks(directory)], options, count)
+    for directory in logs:
+        yield directory, checks
+
+
+def _check_all(tasks: Sequence[SegmentTask], options: VerifyOptions, count: int) -> dict[str, SegmentCheck]:
+    """Check every segment in so many processes."""
+    checks = {}
     biggest_first = sorted(tasks, key=lambda task: -task.segment.size)
     with worker_pool(count) as pool:
         for check in pool.map(check_segment, biggest_first, [options] * len(tasks)):
@@ -262,7 +276,7 @@ def _file(path: str, options: VerifyOptions, result: Verification) -> None:
         directory = replace(directory, segments=tuple(kept), orphans=())
     part = Verification()
     _announce([directory])
-    checks = _check_all([*segment_tasks(directory)], options)
+    [(_, checks)] = _checked([directory], options)
     metadata = cluster_metadata([node], options.limits)
     part.logs.append(log_of(node, directory, checks, metadata, []))
     settle(part.logs)
