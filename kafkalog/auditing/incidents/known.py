@@ -265,6 +265,8 @@ def _records(
     """Return the records of these ids and of ids of these producers, and of others those around decisions to abort."""
     states = coordinator.states
     ids = states.transactional_id
+    if not len(ids):
+        return np.empty(0, np.intp)
     meant = np.fromiter(map(names.__contains__, states.ids), bool, len(states.ids))
     meant[ids[np.isin(states.producer_id, list(producers))]] = True
     around = (aborted[:, np.newaxis] + np.arange(-1, 3)).ravel()

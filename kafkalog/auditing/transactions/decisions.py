@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["against_coordinator"]
 
+_NO_MARKERS: Final = np.empty(0, np.int64)
 _CLOCKS_MS: Final = 60_000  # how far the clocks of brokers may be apart
 _SEVERITIES: Final = (Severity.NOTE, Severity.WARNING, Severity.ERROR)
 
@@ -38,9 +39,9 @@ def against_coordinator(
 
     A marker that is missing is only reported of the replica that speaks for the partition: others may end earlier.
     """
+    if not own_markers:  # of most partitions, which cost as little as possible
+        return AtomicityCheck(audit, [], _NO_MARKERS, _NO_MARKERS, spoken_for)
     found = own_markers.answered
-    if not len(found.decisions):  # of most partitions, which cost as little as possible
-        return AtomicityCheck(audit, [], np.empty(0, np.int64), np.empty(0, np.int64), spoken_for)
     compared = _Compared(audit, found, context)
     findings = compared.findings
     if not spoken_for and _must_have_markers(audit):

@@ -73,6 +73,10 @@ class OwnMarkers:
         own = self.answered.own
         return np.sort(self.answered.rows["marker_offset"][own[own >= 0]])
 
+    def __bool__(self) -> bool:
+        """Say whether any decision lists the partition."""
+        return bool(len(self._listing))
+
     def newest(self, producer_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the record of each producer's newest decision that lists the partition, -1 for none."""
         if not len(self._listing):

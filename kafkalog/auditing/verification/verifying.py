@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import Final
 
 from kafkalog.auditing.partition import located
@@ -28,7 +30,7 @@ from kafkalog.log.folded import FileFindings
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
-from kafkalog.log.processes import job_count, worker_pool
+from kafkalog.log.processes import bundles, in_processes, job_count
 from kafkalog.log.rows import side_file_rows
 from kafkalog.log.storage import exists, is_directory
 from kafkalog.log.walk import Found, walk
@@ -115,13 +117,17 @@ def _check_all(tasks: Sequence[SegmentTask], options: VerifyOptions) -> dict[str
             checks[task.segment.path] = check = check_segment(task, options)
             watch().found(check.scan.findings)
         return checks
-    biggest_first = sorted(tasks, key=lambda task: -task.segment.size)
-    with worker_pool(count) as pool:
-        for check in pool.map(check_segment, biggest_first, [options] * len(tasks)):
+    together = bundles(tasks, lambda task: task.segment.size)
+    with in_processes(partial(_checked, options=options), together, count) as results:
+        for check in chain.from_iterable(results):
             checks[check.facts.file] = check
             watch().done(check.facts.file, check.facts.size)
             watch().found(check.scan.findings)
     return checks
+
+
+def _checked(tasks: Sequence[SegmentTask], *, options: VerifyOptions) -> list[SegmentCheck]:
+    return [check_segment(task, options) for task in tasks]
 
 
 def _settle_copies(logs: Sequence[LogFacts], metadata: Metadata | None) -> None:
