@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from kafkalog.txn.columns import NONE, Packed
-from kafkalog.txn.loops import COMMIT, OPEN
+from kafkalog.txn.columns import Packed
+from kafkalog.txn.loops import TALLY_COLUMNS, tallied
 
 __all__ = ["Tally", "tally"]
 
-_LOOKED_AT: Final = (
-    "first_offset", "batches", "epoch_changes", "last_epoch", "marker_type", "marker_epoch", "coordinator_epoch",
-)  # fmt: skip
+_EPOCH: Final = TALLY_COLUMNS.index("coordinator_epoch")
 
 
 class Tally(NamedTuple):
@@ -37,22 +33,14 @@ def tally(rows: Packed) -> Tally:
 
 
 def _counted(rows: Packed) -> Tally:
-    committed = aborted = sole = 0
-    is_plain = in_order = True
-    epoch: int | None = None
-    for some in rows.blocks(*_LOOKED_AT):
-        kind, last, marker = some["marker_type"], some["last_epoch"], some["marker_epoch"]
-        has_data, of_one = some["first_offset"] != NONE, some["epoch_changes"] == 0
-        is_ended = has_data & (kind != OPEN)
-        ended = int(np.count_nonzero(is_ended))
-        commits = int(np.count_nonzero(is_ended & (kind == COMMIT)))
-        committed += commits
-        aborted += ended - commits
-        is_whole = ended == len(some)
-        is_plain = is_plain and is_whole and bool(of_one.all()) and bool(some["batches"].all())
-        of_own = is_ended & of_one & (marker > last)
-        sole += int(np.count_nonzero(of_own))
-        epochs = some["coordinator_epoch"]
-        epoch = int(epochs[0]) if epoch is None else epoch
-        in_order = in_order and is_whole and not (marker < last).any() and bool((epochs == epoch).all())
-    return Tally(committed, aborted, sole, is_plain, in_order)
+    found = Tally(0, 0, 0, is_plain=True, in_order=True)
+    epochs = set()
+    for some in rows.blocks(*TALLY_COLUMNS):
+        flat = some.flat(TALLY_COLUMNS)
+        committed, aborted, sole, is_plain, in_order = tallied(flat, len(some))
+        epochs.add(flat[_EPOCH * len(some)])
+        found = Tally(
+            found.committed + committed, found.aborted + aborted, found.sole + sole, found.is_plain and is_plain,
+            found.in_order and in_order and len(epochs) == 1,
+        )  # fmt: skip
+    return found
