@@ -116,6 +116,8 @@ class Columns:
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Columns:
         """Return the rows at these places, in that order."""
+        if self._table is not None:
+            return Columns.of_table(self.names, self._table[:, rows])
         return self.chosen(rows, self.names)
 
     def chosen(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice, names: Iterable[str]) -> Columns:

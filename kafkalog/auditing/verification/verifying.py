@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import Final
 
@@ -140,10 +140,11 @@ def _other_files(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOp
     """Account for every file of a directory; findings about files that were put aside are notes."""
     newest = [log.partition.directory for log in logs]
     homes = {os.path.abspath(directory.log): directory for directory in (*node.partitions, *newest)}
+    directory_of = cache(lambda folder: homes.get(os.path.abspath(folder)))
     vanished = {facts.file: facts for log in logs for facts in log.segments}
     unknown: dict[str, list[str]] = {}
     for entry in walk(node.path, lambda finding: result.tell([finding], node.node_id)):
-        directory = homes.get(os.path.abspath(os.path.dirname(entry.path)))
+        directory = directory_of(os.path.dirname(entry.path))
         facts = vanished.pop(entry.path, None)
         if facts is None:
             facts = FileFacts.of(entry.path)
@@ -152,7 +153,7 @@ def _other_files(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOp
                 unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
         _add(facts, node, directory, result)
     for facts in vanished.values():  # or a directory with a segment's name
-        _add(facts, node, homes.get(os.path.abspath(os.path.dirname(facts.file))), result)
+        _add(facts, node, directory_of(os.path.dirname(facts.file)), result)
     for home, names in unknown.items():
         result.tell([_as_note(_unknown(home, names))], node.node_id)
 
