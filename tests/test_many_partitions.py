@@ -10,7 +10,7 @@ from counted import counted
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 
-EACH = 1900  # calls of Python and C functions for a small partition that is in order
+EACH = 950  # calls of Python and C functions for a small partition that is in order
 
 
 def log_directory(root: Path, partitions: int) -> Path:

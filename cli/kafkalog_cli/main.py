@@ -29,6 +29,7 @@ _COLLECT_AFTER: Final = 10_000
 def main(command: click.Command | None = None) -> NoReturn:
     """Run a command, by default kafkalog with its subcommands, and exit with its status."""
     gc.set_threshold(_COLLECT_AFTER)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts a thread for each processor, and none has work
     with signals_raised() as signals:
         try:
             status = _ended(command, signals)

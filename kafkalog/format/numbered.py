@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 from array import array
 from collections.abc import Iterable, Iterator
 
 from kafkalog.format import interning
 from kafkalog.format.kernel import Bytes
+from kafkalog.format.secret import secret_bits
 
 __all__ = ["Numbered"]
 
@@ -23,7 +23,7 @@ class Numbered:
         self._slots = array("q", bytes(8 * 2 * _FIRST))
         self._spans = array("q", bytes(8 * 3 * _FIRST))
         self._arena = bytearray(1 << 10)
-        self._state = array("q", (0, 0, 256 + secrets.randbelow((1 << 31) - 257)))
+        self._state = array("q", (0, 0, 256 + secret_bits(30)))
 
     def __len__(self) -> int:
         return self._state[0]

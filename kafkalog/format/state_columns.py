@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 import numpy as np
 
@@ -35,8 +35,11 @@ _COMPARED: Final = tuple(
 _APART: Final = ("transactional_id", "state", "partitions")
 
 
+_NOTHING: Final = np.empty(0, np.int64)
+
+
 def _none() -> NDArray[Any]:
-    return np.empty(0, np.int64)
+    return _NOTHING
 
 
 @dataclass(slots=True, eq=False)
@@ -73,6 +76,12 @@ class StateColumns:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """Cross to another process; most segments are not of the state topic and have nothing of this."""
+        if not (len(self) or self.ids or self.topics or self.findings):
+            return StateColumns, ()
+        return object.__reduce_ex__(self, protocol)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StateColumns):

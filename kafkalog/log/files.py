@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import closing
 from typing import BinaryIO, Final, Protocol
 
 from kafkalog.errors import UnreadableError
@@ -219,8 +220,19 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
 
     Raises UnreadableError if it can't be opened or read, or is not a regular file.
     """
-    source = open_source(path, max_bytes=_SMALL)
+    name = os.fspath(path)
+    if is_remote(name):
+        with closing(open_source(name, max_bytes=_SMALL)) as source:
+            return source.read(0, source.size)
+    descriptor, status = _open(name)
     try:
-        return source.read(0, source.size)
+        left = min(status.st_size, _SMALL)
+        parts = []
+        while left and (part := os.read(descriptor, left)):
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+    except OSError as error:
+        raise UnreadableError(f"{name}: cannot read: {error.strerror}") from error
     finally:
-        source.close()
+        os.close(descriptor)

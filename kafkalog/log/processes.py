@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from heapq import heappop, heappush
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from kafkalog.log.names import place_unpacked, unpacked_places
 from kafkalog.log.watch import Watch, set_watch
@@ -14,11 +16,26 @@ from kafkalog.log.watch import Watch, set_watch
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
-__all__ = ["POOL_BYTES", "Each", "each_of", "job_count", "processors", "worker_pool"]
+__all__ = [
+    "POOL_BYTES",
+    "Each",
+    "bundles",
+    "each_of",
+    "in_processes",
+    "job_count",
+    "packed_tasks",
+    "processors",
+    "worker_pool",
+]
 
 Each: TypeAlias = Callable[..., Iterator[Any]]  # as `map`
+_Given: TypeAlias = tuple[Callable[[Any], Any], Sequence[Any]]
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
 
 POOL_BYTES: Final = 256 << 20  # below, starting processes costs more than they save
+_TASK_BYTES: Final = 32 << 20  # of small segments, which go to another process together
+_OPEN_COST: Final = 256 << 10  # bytes that could be read while a file is opened
 _MOST: Final = 4  # by default: disks serve few readers at once
 _CPU_MAX: Final = Path("/sys/fs/cgroup/cpu.max")
 
@@ -33,17 +50,52 @@ def job_count(wanted: int | None, size: int) -> int:
     return wanted or processors()
 
 
+def packed_tasks(sizes: Mapping[int, int], split_bytes: int) -> dict[int, int]:
+    """Give numbered things to tasks by their sizes: the biggest first, each to the task that has least so far."""
+    total = sum(size + _OPEN_COST for size in sizes.values())
+    tasks = max(1, min(len(sizes), -(-total // max(1, split_bytes))))
+    heap = [(0, task) for task in range(tasks)]
+    found = {}
+    for number, size in sorted(sizes.items(), key=lambda one: -one[1]):
+        load, found[number] = heappop(heap)
+        heappush(heap, (load + size + _OPEN_COST, found[number]))
+    return found
+
+
+def bundles(things: Sequence[_Task], size: Callable[[_Task], int]) -> list[list[_Task]]:
+    """Put small things together to tasks of some 32 MiB, the biggest task first."""
+    sizes = {number: size(thing) for number, thing in enumerate(things)}
+    tasks: dict[int, list[int]] = {}
+    for number, task in packed_tasks(sizes, _TASK_BYTES).items():
+        tasks.setdefault(task, []).append(number)
+    in_order = sorted(tasks.values(), key=lambda task: -sum(sizes[number] for number in task))
+    return [[things[number] for number in task] for task in in_order]
+
+
 @contextmanager
-def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
+def in_processes(
+    function: Callable[[_Task], _Result], tasks: Sequence[_Task], count: int
+) -> Iterator[Iterator[_Result]]:  # fmt: skip
+    """Give what `function` returns for each of the tasks, in their order, from `count` processes.
+
+    A forked process has the tasks already: only their numbers are sent. What comes back should be columns.
+    """
+    with worker_pool(max(1, min(count, len(tasks))), (function, tasks)) as pool:
+        yield pool.map(_call, range(len(tasks)))
+
+
+@contextmanager
+def worker_pool(count: int, given: _Given | None = None) -> Iterator[ProcessPoolExecutor]:
     """Give a pool of `count` processes; an interrupt stops them, and does not wait for them.
 
-    A terminal's interrupt goes to all processes of a command: the first one alone acts on it.
+    A terminal's interrupt goes to all processes of a command: the first one alone acts on it. `given` is what
+    ``in_processes`` calls, with what.
     """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(count, initializer=_begin_work, initargs=(unpacked_places(),))
+    pool = ProcessPoolExecutor(count, initializer=_begin_work, initargs=(unpacked_places(), given))
     wait = True
     try:
         yield pool
@@ -56,10 +108,22 @@ def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=wait, cancel_futures=True)
 
 
-def _begin_work(places: dict[str, str]) -> None:
-    """Leave signals and the terminal to the first process, and know its archives."""
+_given: _Given | None = None  # to this process, if it is one of a pool
+
+
+def _call(number: int) -> Any:
+    assert _given is not None
+    function, tasks = _given
+    return function(tasks[number])
+
+
+def _begin_work(places: dict[str, str], given: _Given | None) -> None:
+    """Leave signals and the terminal to the first process, and know its archives and the tasks."""
     import signal
 
+    global _given  # noqa: PLW0603  # a pool has no other way to give a process what it keeps
+    _given = given
+    gc.freeze()  # what was inherited is not looked through, which would copy it
     for root, folder in places.items():
         place_unpacked(root, folder)
     set_watch(Watch())

@@ -26,11 +26,12 @@ _MAGIC: Final = frozenset("*?[")
 class _LocalEntry:
     """An entry of ``os.scandir``; its size and times are asked for when they are needed, once."""
 
-    __slots__ = ("_status", "is_directory", "is_link", "name", "path")
+    __slots__ = ("_place", "_status", "is_directory", "is_link", "name", "path")
 
-    def __init__(self, folder: str, entry: os.DirEntry[str]) -> None:
-        self.name = entry.name
-        self.path = folder + entry.name
+    def __init__(self, folder: str, place: str, entry: os.DirEntry[str]) -> None:
+        self.name = name = entry.name
+        self.path = folder + name
+        self._place = place + name
         self.is_link = entry.is_symlink()
         self.is_directory = entry.is_dir(follow_symlinks=False)
         self._status: FileIdentity | bool | None = False  # not asked for yet
@@ -43,16 +44,11 @@ class _LocalEntry:
     @property
     def identity(self) -> FileIdentity | None:
         if isinstance(self._status, bool):
-            self._status = _identity(self.path)
+            try:
+                self._status = FileIdentity.of(os.stat(self._place))
+            except OSError:
+                self._status = None
         return self._status
-
-
-def _identity(path: str) -> FileIdentity | None:
-    try:
-        status = os.stat(local_path(path))
-    except OSError:
-        return None
-    return FileIdentity.of(status)
 
 
 class _LocalTree:
@@ -63,8 +59,9 @@ class _LocalTree:
             descriptor = open_unnoticed(path, os.O_DIRECTORY)
             try:
                 folder = os.path.join(path, "")
+                place = local_path(folder)
                 with os.scandir(descriptor) as entries:
-                    return [_LocalEntry(folder, entry) for entry in entries]
+                    return [_LocalEntry(folder, place, entry) for entry in entries]
             finally:
                 os.close(descriptor)
         except NotADirectoryError as error:

@@ -9,7 +9,6 @@ import numpy as np
 
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, Summary, transaction_columns
-from kafkalog.auditing.verification import Verification
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.times import iso
 from kafkalog.tables import TABLES
@@ -19,6 +18,8 @@ from kafkalog.txn.columns import NONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from kafkalog.auditing.verification import Verification
 
 __all__ = [
     "DECIDING",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -16,74 +16,125 @@ if TYPE_CHECKING:
 
 __all__ = ["NONE", "Columns", "Packed"]
 
+_T = TypeVar("_T")
 _NO_CELLS: Final = np.empty(0, np.int64)
+_places: dict[tuple[str, ...], dict[str, int]] = {}  # of columns in a table
+_names: dict[tuple[str, ...], tuple[str, ...]] = {}  # so that equal names are one object, which crosses once
+_empty: dict[tuple[str, ...], Columns] = {}  # of each shape one: most tables of most logs have no rows
 
 
 class Columns:
-    """Named int64 columns of equal length. Adding two puts the second's rows after the first's."""
+    """Named int64 columns of equal length. Adding two puts the second's rows after the first's.
 
-    __slots__ = ("_columns",)
+    They are arrays by their names, or the rows of one table, which takes a tenth of the memory where rows are few.
+    """
+
+    __slots__ = ("_columns", "_table")
 
     def __init__(self, columns: Mapping[str, NDArray[np.int64]]) -> None:
-        self._columns = dict(columns)
+        self._columns: Mapping[str, Any] = dict(columns)  # of a table their places in it
+        self._table: NDArray[np.int64] | None = None
 
     @classmethod
     def empty(cls, names: tuple[str, ...]) -> Columns:
         """Return columns without rows."""
-        return cls(dict.fromkeys(names, _NO_CELLS))
+        found = _empty.get(names)
+        if found is None:
+            found = _empty[names] = cls(dict.fromkeys(names, _NO_CELLS))
+        return found
+
+    @classmethod
+    def of_table(cls, names: tuple[str, ...], table: NDArray[np.int64]) -> Columns:
+        """Return the columns that are the rows of a table, in the order of the names."""
+        places = _places.get(names)
+        if places is None:
+            places = _places[names] = {name: place for place, name in enumerate(names)}
+        found = cls.__new__(cls)
+        found._columns, found._table = places, table
+        return found
 
     @classmethod
     def concat(cls, parts: list[Columns], names: tuple[str, ...]) -> Columns:
         """Join many, one after the other."""
         if not parts:
             return cls.empty(names)
+        if len(parts) == 1 and len(parts[0]._columns) == len(names):
+            return parts[0]
         return cls({name: np.concatenate([part[name] for part in parts]) for name in names})
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
-        return self._columns[name]
+        column: NDArray[np.int64] = self._columns[name] if self._table is None else self._table[self._columns[name]]
+        return column
 
     def __len__(self) -> int:
+        if self._table is not None:
+            return int(self._table.shape[1])
         for column in self._columns.values():
             return len(column)
         return 0
 
     def __iter__(self) -> Iterator[dict[str, int]]:
         """Yield the rows as mappings of plain integers."""
-        names = list(self._columns)
-        lists = [self._columns[name].tolist() for name in names]
+        names = self.names
+        lists = [self[name].tolist() for name in names]
         for row in zip(*lists, strict=True):
             yield dict(zip(names, row, strict=True))
 
     def __add__(self, other: Columns) -> Columns:
-        return Columns({name: np.concatenate([column, other[name]]) for name, column in self._columns.items()})
+        return Columns({name: np.concatenate([self[name], other[name]]) for name in self.names})
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Columns) or list(self._columns) != list(other._columns):
+        if not isinstance(other, Columns) or self.names != other.names:
             return NotImplemented
-        return all(np.array_equal(column, other[name]) for name, column in self._columns.items())
+        return all(np.array_equal(self[name], other[name]) for name in self.names)
 
     __hash__ = None  # type: ignore[assignment]  # rows can't be keys
 
     def __repr__(self) -> str:
         return f"Columns({len(self)} rows: {', '.join(self._columns)})"
 
+    def __reduce__(self) -> tuple[Callable[..., Columns], tuple[Any, ...]]:
+        """Cross to another process as one buffer, many rows as narrow columns."""
+        names, rows = self.names, len(self)
+        if not rows:
+            return _without_rows, (names,)
+        if rows >= _FEW:
+            return _of_narrow, ({name: narrowed(self[name]) for name in names}, rows)
+        table = np.stack([self[name] for name in names]) if self._table is None else self._table
+        return _of_cells, (names, table.tobytes())
+
     @property
     def names(self) -> tuple[str, ...]:
         """Return the columns' names."""
-        return tuple(self._columns)
+        names = tuple(self._columns)
+        return _names.setdefault(names, names)
 
     def flat(self, names: tuple[str, ...]) -> memoryview[int]:
         """Return the columns of these names one after the other, as the loops need them."""
-        flat: Any = np.concatenate([self._columns[name] for name in names])  # also a buffer; its type does not say so
+        flat: Any = np.concatenate([self[name] for name in names])  # also a buffer; its type does not say so
         return memoryview(flat)
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Columns:
         """Return the rows at these places, in that order."""
+        if self._table is not None:
+            return Columns.of_table(self.names, self._table[:, rows])
         return self.chosen(rows, self.names)
 
     def chosen(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice, names: Iterable[str]) -> Columns:
         """Return the rows at these places with the columns of these names."""
-        return Columns({name: self._columns[name][rows] for name in names})
+        return Columns({name: self[name][rows] for name in names})
+
+
+def _without_rows(names: tuple[str, ...]) -> Columns:
+    return Columns.empty(names)
+
+
+def _of_cells(names: tuple[str, ...], cells: bytes) -> Columns:
+    return Columns.of_table(names, np.frombuffer(cells, np.int64).reshape(len(names), -1))
+
+
+def _of_narrow(columns: Mapping[str, tuple[int, NDArray[Any] | None]], length: int) -> Columns:
+    return Columns({name: widened(*column, length) for name, column in columns.items()})
 
 
 class Packed:
@@ -93,11 +144,12 @@ class Packed:
     of eighteen columns takes some 30 bytes instead of 144. Blocks of few rows are kept as they are.
     """
 
-    __slots__ = ("_blocks", "names")
+    __slots__ = ("_blocks", "_known", "names")
 
     def __init__(self, names: tuple[str, ...], blocks: Iterable[_Block] = ()) -> None:
         self.names = names
         self._blocks = list(blocks)
+        self._known: tuple[int, Any] | None = None  # of so many blocks
 
     def __len__(self) -> int:
         return sum(map(len, self._blocks))
@@ -127,6 +179,13 @@ class Packed:
         found = Packed(self.names)
         for rows in self.blocks():
             found.append(rows.take(chosen(rows)))
+        return found
+
+    def known(self, make: Callable[[Packed], _T]) -> _T:
+        """Return what `make` makes of the rows: once, until there are more of them. It is always the same function."""
+        if self._known is None or self._known[0] != len(self._blocks):
+            self._known = (len(self._blocks), make(self))
+        found: _T = self._known[1]
         return found
 
     def pieces(self, rows: int) -> Iterator[Packed]:

@@ -7,7 +7,6 @@ Reading a segment, joining segments and joining the tasks of a cluster are one f
 
 from __future__ import annotations
 
-import secrets
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ import numpy as np
 
 from kafkalog.format import kernel
 from kafkalog.format.narrow import one_cell
+from kafkalog.format.secret import secret_bits
 from kafkalog.txn import loops
 from kafkalog.txn.columns import NONE, Columns, Packed
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS, STATE_SIZE
@@ -139,7 +139,7 @@ class Fold:
     """Folds batches, or other folds' rows, in log order."""
 
     def __init__(self) -> None:
-        self._secret = secrets.randbits(62) * 2 + 1
+        self._secret = secret_bits(62) * 2 + 1
         self._bits = _FIRST_BITS
         self._slots = array("q", [-1]) * (1 << self._bits)
         self._states = _zeros(STATE_SIZE * (1 << self._bits - 1))
@@ -208,10 +208,11 @@ class Fold:
         """Return what is known so far."""
         self._pack()
         states = self._used()
-        wrote = np.flatnonzero(states[:, _IS_OPEN + 1] > 0)
+        wrote = (states[:, _IS_OPEN + 1] > 0).nonzero()[0]
         if len(wrote) > 1:
             wrote = wrote[np.lexsort((states[wrote, 1], states[wrote, 0]))]
-        opened = np.flatnonzero(states[:, _IS_OPEN])
+        opened = states[:, _IS_OPEN].nonzero()[0]
+        cells = self._stretch
         of_producers = (0, 1, *range(_IS_OPEN + 1, STATE_SIZE))
         return FoldedLog(
             self._packed,
@@ -221,15 +222,15 @@ class Fold:
             self._breaks,
             self._leader_epochs,
             self._unreadable,
-            self._value("batches"),
-            self._value("records"),
-            self._value("control_records"),
+            cells[_CELLS["batches"]],
+            cells[_CELLS["records"]],
+            cells[_CELLS["control_records"]],
             self._offset("first_offset"),
             self._offset("last_offset"),
-            self._value("first_position"),
-            self._value("newest"),
-            self._value("newest_broker"),
-            bool(self._value("cleaned")),
+            cells[_CELLS["first_position"]],
+            cells[_CELLS["newest"]],
+            cells[_CELLS["newest_broker"]],
+            bool(cells[_CELLS["cleaned"]]),
         )
 
     def _used(self) -> NDArray[np.int64]:
@@ -303,5 +304,5 @@ def _of_states(
 
 def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:
     if rows.shape[1] < _FEW:
-        return Columns(dict(zip(names, rows.copy(), strict=True)))
+        return Columns.of_table(names, rows.copy())
     return Columns({name: one_cell(column.copy()) for name, column in zip(names, rows, strict=True)})

@@ -36,10 +36,12 @@ __all__ = [
     "PRODUCER_COLUMNS",
     "STATE_SIZE",
     "STRETCH_CELLS",
+    "TALLY_COLUMNS",
     "batches",
     "extents",
     "producers",
     "rehash",
+    "tallied",
 ]
 
 OPEN, ABORT, COMMIT = -1, 0, 1  # marker types
@@ -85,6 +87,10 @@ EXTENT_COLUMNS: Final = (
     MARKER_TIMESTAMP,
 ) = range(len(EXTENT_COLUMNS))
 IS_OPEN: Final = len(EXTENT_COLUMNS)
+
+TALLY_COLUMNS: Final = (
+    "first_offset", "batches", "epoch_changes", "last_epoch", "marker_type", "marker_epoch", "coordinator_epoch",
+)  # fmt: skip
 
 PRODUCER_COLUMNS: Final = (
     "log_id",
@@ -626,3 +632,45 @@ def producers(
         told = wrote(states, at, rows, row + 2 * count, count, events, told)
         row += 1
     return row, told, DONE
+
+
+def tallied(rows: cython.longlong[::1], count: cython.Py_ssize_t) -> tuple[int, int, int, bool, bool]:
+    """Count `count` transactions by ``TALLY_COLUMNS``.
+
+    Answers (committed with data, aborted with data, ended by a marker whose epoch is theirs alone, whether each has
+    data of one epoch, its begin and a marker, whether no marker has an older epoch than its data and all are of one
+    coordinator's epoch).
+    """
+    row: cython.Py_ssize_t
+    committed: cython.Py_ssize_t = 0
+    aborted: cython.Py_ssize_t = 0
+    sole: cython.Py_ssize_t = 0
+    odd: cython.Py_ssize_t = 0
+    disorder: cython.Py_ssize_t = 0
+    last: cython.longlong
+    marker: cython.longlong
+    kind: cython.longlong
+    is_open: cython.longlong = OPEN
+    is_commit: cython.longlong = COMMIT
+    if count < 1 or len(rows) < count * 7:
+        raise IndexError
+    for row in range(count):
+        kind = rows[4 * count + row]
+        last = rows[3 * count + row]
+        marker = rows[5 * count + row]
+        if rows[row] == NONE or kind == is_open:
+            odd += 1
+            continue
+        if kind == is_commit:
+            committed += 1
+        else:
+            aborted += 1
+        if rows[2 * count + row]:
+            odd += 1
+        elif marker > last:
+            sole += 1
+        if not rows[count + row]:
+            odd += 1
+        if marker < last or rows[6 * count + row] != rows[6 * count]:
+            disorder += 1
+    return committed, aborted, sole, odd == 0, odd == 0 and disorder == 0

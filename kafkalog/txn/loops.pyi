@@ -14,6 +14,7 @@ NO_STATES: Final = 2
 EXTENT_COLUMNS: Final[tuple[str, ...]]
 PRODUCER_COLUMNS: Final[tuple[str, ...]]
 STRETCH_CELLS: Final[tuple[str, ...]]
+TALLY_COLUMNS: Final[tuple[str, ...]]
 EVENTS: Final[tuple[str, ...]]
 EVENT_SIZE: Final[int]
 STATE_SIZE: Final[int]
@@ -61,3 +62,4 @@ def producers(
     events: Cells,
 ) -> tuple[int, int, int]: ...
 def rehash(slots: Cells, states: Cells, stretch: Cells, secret: int, bits: int) -> None: ...
+def tallied(rows: Cells, count: int) -> tuple[int, int, int, bool, bool]: ...

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Placed", "among", "running_max"]
+__all__ = ["Placed", "among", "distinct", "running_max"]
 
 
 class Placed:
@@ -65,6 +65,12 @@ def _found(known: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.in
 def among(values: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Say which values are among sorted ones; cheap for few values, however many are known."""
     return _found(known, values) >= 0
+
+
+def distinct(values: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the values in order, each once; ``np.unique`` does the same and imports ``numpy.ma``."""
+    in_order = np.sort(values)
+    return in_order[np.append(True, in_order[1:] != in_order[:-1])] if len(in_order) else in_order
 
 
 def running_max(keys: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:

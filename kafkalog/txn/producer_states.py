@@ -6,7 +6,6 @@ segment and joining stretches are one rule, ``state_loops.absorb``. It is associ
 
 from __future__ import annotations
 
-import secrets
 from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -15,6 +14,7 @@ import numpy as np
 
 from kafkalog.format import kernel
 from kafkalog.format.narrow import one_cell
+from kafkalog.format.secret import secret_bits
 from kafkalog.txn import state_loops
 from kafkalog.txn.columns import Columns
 from kafkalog.txn.slots import lengthen
@@ -46,7 +46,7 @@ class ProducerStates:
 
     def __init__(self, stops: Sequence[int] = ()) -> None:
         self._stops = array("q", stops)
-        self._secret = secrets.randbits(62) * 2 + 1
+        self._secret = secret_bits(62) * 2 + 1
         self._bits = _FIRST_BITS
         self._slots = array("q", [-1]) * (1 << self._bits)
         self._states = array("q", [0]) * (STATE_SIZE << self._bits - 1)

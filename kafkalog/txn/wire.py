@@ -102,7 +102,8 @@ class WireMessage:
         """Return a table of whole numbers as columns."""
         table = self._table(name)
         rows = self._count()
-        return Columns({column: self._numbers(rows) for column in table.numbers})
+        cells = self._numbers(rows * len(table.numbers))
+        return Columns.of_table(table.numbers, cells.reshape(-1, rows)) if rows else Columns.empty(table.numbers)
 
     def rows(self, name: str) -> Rows:
         """Return a table as rows; None is no value."""

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql.datasource import InputPartition
 
 from kafkalog.auditing.partition import PartitionAudit, read_log, scan_segment
-from kafkalog.auditing.pipeline import LogPlace, SegmentPlace, logs_of, packed_tasks, segments_of
+from kafkalog.auditing.pipeline import LogPlace, SegmentPlace, logs_of, segments_of
 from kafkalog.auditing.topics import cluster_metadata, policies
 from kafkalog.auditing.transactions import StateLog, Surroundings
 from kafkalog.errors import UnreadableError
@@ -19,6 +19,7 @@ from kafkalog.findings import Finding
 from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.names import METADATA_TOPIC, STATE_TOPIC
+from kafkalog.log.processes import packed_tasks
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage import expand
 from kafkalog.log.storage_options import set_storage_options

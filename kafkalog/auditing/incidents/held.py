@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step
 from kafkalog.auditing.incidents.rows import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
-from kafkalog.auditing.space import Space, Weighed, judged_items
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.catalogue.incidents import INCIDENT_KINDS
 from kafkalog.findings import Finding, Severity
@@ -16,6 +15,9 @@ from kafkalog.log.names import STATE_TOPIC
 from kafkalog.tables import Table
 from kafkalog.tables.incidents import INCIDENTS
 from kafkalog.tables.space import SPACE
+
+if TYPE_CHECKING:
+    from kafkalog.auditing.space import Space, Weighed
 
 __all__ = ["items_of_judged", "items_of_space", "join_incidents"]
 
@@ -55,6 +57,8 @@ def items_of_judged(
 
     An open transaction's incident is not looked up.
     """
+    from kafkalog.auditing.space import judged_items  # an audit does not need it
+
     incidents = _of_causes(logs)
     yield from judged_items(logs, tables)
     if INCIDENTS.name in tables:

@@ -266,6 +266,8 @@ def _records(
     """Return the records of these ids and of ids of these producers, and of others those around decisions to abort."""
     states = coordinator.states
     ids = states.transactional_id
+    if not len(ids):
+        return np.empty(0, np.intp)
     meant = np.zeros(len(states.ids), bool)
     named = states.ids.find(names)
     meant[named[named >= 0]] = True

@@ -9,11 +9,11 @@ from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import known_of_audit, known_of_files
 from kafkalog.auditing.incidents.stage import incidents_of
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
-from kafkalog.auditing.verification import Verification
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.incidents import INCIDENTS
 
 if TYPE_CHECKING:
+    from kafkalog.auditing.verification import Verification
     from kafkalog.tables.arrow import RecordBatch
 
 __all__ = [

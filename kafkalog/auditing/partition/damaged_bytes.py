@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 
@@ -95,6 +95,10 @@ class DamagedExtents(Sequence[DamagedBytes]):
     def without(self, positions: set[int | None]) -> Sequence[DamagedBytes]:
         """Return those that are not at these positions."""
         return [extent for extent in self if extent.position not in positions] if positions else self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """Cross to another process; most segments have no damage."""
+        return super().__reduce_ex__(protocol) if len(self) else (DamagedExtents, ())
 
     def __eq__(self, other: object) -> bool:
         return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents, last_before
 from kafkalog.errors import UnreadableError
@@ -21,6 +21,10 @@ from kafkalog.log.state_columns import read_state_columns
 from kafkalog.txn.fold import Fold, FoldedLog
 from kafkalog.txn.shares import Share
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 __all__ = ["SegmentScan", "scan_segment"]
 
 
@@ -33,6 +37,9 @@ class LogName(Protocol):
     def topic(self) -> str: ...
     @property
     def partition(self) -> int: ...
+
+
+_NO_STATES: Final = StateColumns()  # of all segments but those of the state topic
 
 
 @dataclass(slots=True)
@@ -52,7 +59,7 @@ class SegmentScan:
     findings: list[Finding] = field(default_factory=list)
     transactions: int = 0
     oldest: int = -1
-    states: StateColumns = field(default_factory=StateColumns)
+    states: StateColumns = field(default_factory=lambda: _NO_STATES)
     last_position: int = -1
 
     def share(self, share: Share) -> SegmentScan:
@@ -109,7 +116,18 @@ def _oldest(stretch: FoldedLog) -> int:
     """Return the first time that a producer's batch or a marker has, -1 where there is none."""
     columns = [stretch.producers["first_timestamp"]]
     columns += [rows["marker_timestamp"] for rows in stretch.finished.blocks("marker_timestamp")]
-    return min((int(known.min()) for known in (column[column >= 0] for column in columns) if len(known)), default=-1)
+    return min((low for low in map(_least, columns) if low >= 0), default=-1)
+
+
+def _least(times: NDArray[np.int64]) -> int:
+    """Return the lowest time that is known, -1 for none."""
+    if not len(times):
+        return -1
+    low = int(times.min())
+    if low >= 0:
+        return low
+    known = times[times >= 0]
+    return int(known.min()) if len(known) else -1
 
 
 def _read_states(log: LogName, scan: SegmentScan, limits: Limits | None) -> None:

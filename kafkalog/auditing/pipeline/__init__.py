@@ -29,7 +29,6 @@ from kafkalog.auditing.pipeline.places import (
     SegmentPlace,
     groups_of,
     logs_of,
-    packed_tasks,
     segments_of,
 )
 from kafkalog.auditing.pipeline.run import audit, run_stages
@@ -63,7 +62,6 @@ __all__ = [
     "groups_of",
     "judge_partition",
     "logs_of",
-    "packed_tasks",
     "provenance",
     "read_conflict",
     "read_coordinator",

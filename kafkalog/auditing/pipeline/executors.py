@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import groupby, repeat
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from kafkalog.auditing.partition import SegmentScan, read_extents, read_scan
+from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace, groups_of, segments_of
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition
@@ -17,7 +17,7 @@ from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import Segment
 from kafkalog.log.names import STATE_TOPIC, is_remote
-from kafkalog.log.processes import POOL_BYTES, job_count, worker_pool
+from kafkalog.log.processes import POOL_BYTES, in_processes, job_count
 from kafkalog.log.watch import watch
 
 __all__ = ["Executor", "InProcess", "JudgedLogs", "ProcessPool", "Scanned", "executor_for"]
@@ -146,7 +146,7 @@ class InProcess:
 
 
 class ProcessPool(InProcess):
-    """Scans in a pool of processes, which send back messages; judges in this one."""
+    """Scans in a pool of processes, which send back columns; judges in this one."""
 
     def __init__(self, limits: Limits, kept: KeptScans, jobs: int) -> None:
         super().__init__(limits, kept)
@@ -170,6 +170,8 @@ class ProcessPool(InProcess):
             return repeat(None, len(places))
         if not any(place.known and is_remote(place.segment.path) for place in places):
             return map(taken, places)
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(_AT_ONCE) as pool:  # requests take their time
             return iter(list(pool.map(taken, places)))
 
@@ -177,26 +179,16 @@ class ProcessPool(InProcess):
         in_order = sorted(places, key=lambda place: place.task)
         tasks = [list(of_one) for _, of_one in groupby(in_order, key=lambda place: place.task)]
         tasks.sort(key=lambda task: -sum(place.segment.size for place in task))
-        count, limits, keeping = len(tasks), self.limits, self.kept.keeping
-        with worker_pool(self.jobs) as pool:
-            for task, scans in zip(tasks, pool.map(_scanned, tasks, [limits] * count, [keeping] * count), strict=True):
-                for place, (messages, scanned_ms, sha256) in zip(task, scans, strict=True):
+        scanned = partial(_scanned, limits=self.limits, keeping=self.kept.keeping)
+        with in_processes(scanned, tasks, self.jobs) as results:
+            for task, scans in zip(tasks, results, strict=True):
+                for place, found in zip(task, scans, strict=True):
                     watch().done(place.segment.path, place.segment.size)
-                    yield place, PlaceScan(_received(messages), scanned_ms, sha256)
+                    yield place, found
 
 
-def _scanned(
-    task: list[SegmentPlace], limits: Limits, keeping: Keeping
-) -> list[tuple[list[bytes], int, str | None]]:  # fmt: skip
-    found = (keeping.scan(place, limits) for place in task)
-    return [(one.messages(), one.scanned_ms, one.sha256) for one in found]
-
-
-def _received(messages: list[bytes]) -> SegmentScan:
-    scan = read_scan(messages[0])
-    for message in messages[1:]:
-        scan.stretch.finished.extend(read_extents(message))
-    return scan
+def _scanned(task: list[SegmentPlace], *, limits: Limits, keeping: Keeping) -> list[PlaceScan]:
+    return [keeping.scan(place, limits).bare() for place in task]
 
 
 def executor_for(logs: Sequence[LogPlace], limits: Limits, jobs: int | None, kept: KeptScans) -> InProcess:

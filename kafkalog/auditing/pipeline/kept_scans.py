@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -35,6 +34,7 @@ from kafkalog.auditing.pipeline.origin import sha256_of
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.errors import UnreadableError
+from kafkalog.format.secret import secret_bits
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster
 from kafkalog.log.files import open_source
@@ -76,7 +76,7 @@ class LocalFolder:
 
     def put(self, name: str, data: bytes) -> None:
         """Write a file under another name, then give it its own."""
-        temporary = f"{self.path}/.{name}.{secrets.token_hex(4)}"
+        temporary = f"{self.path}/.{name}.{secret_bits(32):08x}"
         try:
             with open(temporary, "xb", buffering=0) as file:
                 file.write(data)
@@ -110,6 +110,11 @@ class PlaceScan:
         if self._messages is None:
             self._messages = list(scan_messages(self.scan, MESSAGE_ROWS))
         return self._messages
+
+    def bare(self) -> PlaceScan:
+        """Return it without its messages, to cross to another process."""
+        self._messages = None
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
 from itertools import groupby
 from types import MappingProxyType
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from kafkalog.log.clusters import Cluster
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
 from kafkalog.log.names import STATE_TOPIC
+from kafkalog.log.processes import packed_tasks
 from kafkalog.log.tree import FileIdentity
 
 __all__ = [
@@ -22,12 +22,10 @@ __all__ = [
     "SegmentPlace",
     "groups_of",
     "logs_of",
-    "packed_tasks",
     "segments_of",
 ]
 
 SPLIT_BYTES: Final = 128 << 20
-_OPEN_COST: Final = 256 << 10  # bytes that could be read while a file is opened
 SHARE_BYTES: Final = 4 << 30  # a bigger log's producers are shared out to several tasks
 
 
@@ -108,18 +106,6 @@ def groups_of(logs: Sequence[LogPlace]) -> Iterator[list[LogPlace]]:
     """Yield the logs of each partition, which are its replicas, in the order of their first ones."""
     for _, of_one in groupby(sorted(logs, key=lambda log: log.group), key=lambda log: log.group):
         yield list(of_one)
-
-
-def packed_tasks(sizes: Mapping[int, int], split_bytes: int) -> dict[int, int]:
-    """Give numbered things to tasks by their sizes: the biggest first, each to the task that has least so far."""
-    total = sum(size + _OPEN_COST for size in sizes.values())
-    tasks = max(1, min(len(sizes), -(-total // max(1, split_bytes))))
-    heap = [(0, task) for task in range(tasks)]
-    found = {}
-    for number, size in sorted(sizes.items(), key=lambda one: -one[1]):
-        load, found[number] = heappop(heap)
-        heappush(heap, (load + size + _OPEN_COST, found[number]))
-    return found
 
 
 def segments_of(

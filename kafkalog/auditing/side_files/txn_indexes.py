@@ -13,6 +13,7 @@ from kafkalog.format.index import AbortedTransaction
 from kafkalog.format.layout import ABORTED_TXN
 from kafkalog.log.logdir import Segment
 from kafkalog.log.storage import exists
+from kafkalog.txn.tally import tally
 
 __all__ = ["TxnIndexFaults", "txn_index_faults"]
 
@@ -66,6 +67,9 @@ def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnInd
     """Compare each segment's ``.txnindex`` with the markers in it; with `missing` also where there is none."""
     segments = audit.directory.segments
     if not missing and not audit.txn_entries:
+        return
+    counts = tally(audit.transactions)
+    if not audit.txn_entries and counts.is_plain and not counts.aborted:  # most logs, which cost as little as possible
         return
     aborts = Aborts(audit.transactions)
     if not audit.txn_entries and not len(aborts.marker):

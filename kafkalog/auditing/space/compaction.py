@@ -7,7 +7,6 @@ is a Python object.
 
 from __future__ import annotations
 
-import secrets
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 from kafkalog.auditing.space.rewritten import Rewriter, Squeezed
 from kafkalog.format import compaction, kernel
 from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
+from kafkalog.format.secret import secret_bits
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.records import ROOM, RecordBlock
@@ -130,7 +130,7 @@ class _OffsetMap:
     def __init__(self, most: int, dirty_from: int) -> None:
         self.hashes = array("q", bytes(8 * _FIRST_SLOTS))
         self.newest = array("q", bytes(8 * _FIRST_SLOTS))
-        self.secret = secrets.randbits(61) * 2 + 1
+        self.secret = secret_bits(61) * 2 + 1
         self.state = array("q", [0, most, self.secret, dirty_from])
 
     def put(self, block: RecordBlock) -> int | None:

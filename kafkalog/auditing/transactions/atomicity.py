@@ -17,6 +17,7 @@ from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.placed import among
+from kafkalog.txn.tally import tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,7 +92,7 @@ def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
 
 def own_epoch_keys(judged: AtomicityCheck, log: int, share: int = 0, of: int = 1) -> Iterator[Columns]:
     """Yield the columns of a log's transactions for `conflicts`, of every `of`-th producer id. `log` is its number."""
-    if judged.spoken_for:
+    if judged.spoken_for or not tally(judged.audit.transactions).sole:
         return
     for rows in judged.audit.transactions.blocks(*_KEYS):
         chosen = _of_own_epoch(rows)
@@ -135,7 +136,7 @@ def across_partitions(logs: Sequence[AtomicityCheck]) -> Iterator[Finding]:
 
     Rows are one transaction if they have one producer id and one marker epoch.
     """
-    if sum(any(_of_own_epoch(rows).any() for rows in one.audit.transactions.blocks(*_KEYS)) for one in logs) < 2:
+    if sum(tally(one.audit.transactions).sole > 0 for one in logs) < 2:
         return
     directories = [judged.audit.directory for judged in logs]
     of = 1 + sum(len(judged.audit.transactions) for judged in logs) // _AT_ONCE
@@ -147,11 +148,11 @@ def across_partitions(logs: Sequence[AtomicityCheck]) -> Iterator[Finding]:
 
 def unidentified(judged: AtomicityCheck) -> int:
     """Count a log's ended transactions that nothing identifies in other partitions."""
-    unidentified = 0
-    for rows in judged.audit.transactions.blocks(*_KEYS):
-        own = _of_own_epoch(rows)
-        unidentified += int(((rows["marker_type"] != extents.OPEN) & (rows["first_offset"] != NONE)).sum())
-        unidentified -= int(own.sum())
-        if len(judged.identified):
-            unidentified -= int(among(rows["marker_offset"][~own], judged.identified).sum())
+    rows = judged.audit.transactions
+    counts = tally(rows)
+    unidentified = counts.committed + counts.aborted - counts.sole
+    if unidentified and len(judged.identified):
+        for some in rows.blocks(*_KEYS):
+            left = some["marker_offset"][~_of_own_epoch(some)]
+            unidentified -= int(np.count_nonzero(among(left, judged.identified)))
     return unidentified

@@ -23,6 +23,7 @@ from kafkalog.format.state_columns import TOMBSTONE
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.placed import Placed, among
+from kafkalog.txn.tally import tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,11 +82,14 @@ class _Judge:
 
     def all(self) -> JudgedRows:
         transactions, start, chosen = self.audit.transactions, 0, [np.empty(0, np.int64)]
+        counts = tally(transactions)
+        if counts.is_plain and not (self.unread or (counts.aborted and self._knows_decisions)):
+            return _NO_ROWS  # most logs of a cluster, which cost as little as possible
         for rows in transactions.blocks(*_LOOKED_AT):
             chosen.append(start + np.flatnonzero(self._chosen(rows)))
             start += len(rows)
         places = np.concatenate(chosen)
-        if not len(places):  # most logs of a cluster, which cost as little as possible
+        if not len(places):
             return _NO_ROWS
         who = transactions.take(places, "producer_id", "marker_type")
         self.ended = EndedRows(self.audit, who["producer_id"][who["marker_type"] == extents.OPEN])
@@ -96,12 +100,17 @@ class _Judge:
                 part.append(column.astype(kind))
         return JudgedRows(*map(np.concatenate, parts))
 
+    @property
+    def _knows_decisions(self) -> bool:
+        """Say whether an ABORT marker that no decision explains is another's than the coordinator's."""
+        return not self.context.state_cleaned and self.coordinator.complete
+
     def _chosen(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
         has_data = rows["first_offset"] != NONE
         chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
         chosen |= (rows["epoch_changes"] != 0) | (has_data & (rows["batches"] == 0))
-        if not self.context.state_cleaned and self.coordinator.complete:
+        if self._knows_decisions:
             foreign = ~among(rows["marker_offset"], self.context.own_markers.offsets)
             chosen |= (rows["marker_type"] == extents.ABORT) & has_data & foreign
         chosen |= self.unread.reach(rows)
@@ -128,7 +137,7 @@ class _Judge:
 
     def _causes_of_ended(self, rows: Columns, names: NDArray[np.int64]) -> NDArray[np.int64]:
         nobody_decided = np.zeros(len(rows), bool)
-        if not self.context.state_cleaned and self.coordinator.complete:
+        if self._knows_decisions:
             # Records from after the copy can't be about a marker whose epoch the coordinator has left.
             last = self.coordinator.last_of(rows["producer_id"])
             epochs = _cells(self.coordinator.states.producer_epoch, last)

@@ -12,7 +12,8 @@ from kafkalog.auditing.transactions.moments import NEVER, Moments
 from kafkalog.tables.notable import NOTABLE
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
-from kafkalog.txn.placed import among
+from kafkalog.txn.placed import among, distinct
+from kafkalog.txn.tally import tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,7 +78,9 @@ def _cell(value: int) -> int | None:
 
 def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]:
     """Return the numbers of the notable rows, in the order of the log."""
-    judged = log.verdicts.judged.places
+    judged, counts = log.verdicts.judged.places, tally(log.verdicts.rows)
+    if not (len(judged) or counts.aborted or len(log.judged.broken) or log.fork is not None):
+        return judged
     chosen = [judged if without is None else judged[~among(judged, without)]]
     aborted = np.empty((2, 0), np.int64)  # numbers, markers
     start = 0
@@ -95,7 +98,7 @@ def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]
     chosen.append(aborted[0].astype(np.intp))
     if not any(map(len, chosen)):  # most logs of a cluster
         return chosen[0]
-    places = np.unique(np.concatenate(chosen))
+    places = distinct(np.concatenate(chosen))
     rows = log.verdicts.rows.take(places)
     begins = np.where(rows["first_offset"] != NONE, rows["first_offset"], rows["marker_offset"])
     return places[np.argsort(begins, kind="stable")]

@@ -89,6 +89,10 @@ class OwnMarkers:
         found = [one.rows["marker_offset"][one.own[one.own >= 0]] for one in self.answered()]
         return np.sort(np.concatenate([np.empty(0, np.int64), *found]))
 
+    def __bool__(self) -> bool:
+        """Say whether any decision lists the partition."""
+        return bool(len(self._listing))
+
     def newest(self, producer_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the record of each producer's newest decision that lists the partition, -1 for none."""
         if not len(self._listing):

@@ -26,7 +26,7 @@ class Reused:
     def with_scan(self, scanned_ms: int, begun_ms: int) -> Reused:
         """Count one more segment, whose scan is of a time; -1 is now. The audit itself was begun at `begun_ms`."""
         if scanned_ms < 0:
-            return replace(self, scanned=self.scanned + 1)
+            return Reused(self.scanned + 1, self.resumed, self.taken, self.oldest_ms, self.hashed)
         if scanned_ms >= begun_ms:
             return replace(self, resumed=self.resumed + 1)
         oldest = scanned_ms if self.oldest_ms < 0 else min(self.oldest_ms, scanned_ms)

@@ -126,7 +126,8 @@ class Summary:
                 summary.count(node.findings)
             summary.count(cluster.findings)
             for log in cluster.logs:
-                summary.findings.update(log.findings.counts())
+                if counts := log.findings.counts():
+                    summary.findings.update(counts)
         return summary
 
     def count(self, findings: Iterable[Finding]) -> None:

@@ -33,6 +33,10 @@ class UnreadBytes:
         if audit.gaps:
             self._missing = np.sort(audit.gaps.first[audit.gaps.of_kind("damage")])
 
+    def __bool__(self) -> bool:
+        """Say whether there is such a place, or bytes before the first offset."""
+        return self._at_start or bool(len(self._after)) or bool(len(self._missing))
+
     def reach(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows with data have such a place between their first batch and their marker, or are open."""
         first, has_data = rows["first_offset"], rows["first_offset"] != NONE

@@ -18,6 +18,7 @@ from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns, Packed
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.placed import among
+from kafkalog.txn.tally import tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,12 +130,12 @@ class Verdicts:
     def counts(self) -> Counter[str]:
         """Count transactions with data by state."""
         if self._counts is None:
-            by_state = np.bincount(self.judged.state, minlength=len(STATES)).tolist()
-            counts = Counter({word: by_state[number] for word, number in STATE.items() if number not in _DECIDED})
-            for rows in self.rows.blocks("first_offset", "marker_type"):
-                has_data = rows["first_offset"] != NONE
-                for kind, state in enumerate(_OF_MARKER[:2].tolist()):
-                    counts[STATES[state]] += int((has_data & (rows["marker_type"] == kind)).sum())
+            counts: Counter[str] = Counter()
+            if len(self.judged.places):
+                by_state = np.bincount(self.judged.state, minlength=len(STATES)).tolist()
+                counts.update({word: by_state[number] for word, number in STATE.items() if number not in _DECIDED})
+            of_rows = tally(self.rows)
+            counts.update(aborted=of_rows.aborted, committed=of_rows.committed)
             self._counts = +counts
         return self._counts
 

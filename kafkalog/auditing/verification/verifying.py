@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
+from itertools import chain
 from typing import Final
 
 from kafkalog.auditing.partition import located
@@ -28,7 +30,7 @@ from kafkalog.log.folded import FileFindings
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
-from kafkalog.log.processes import job_count, worker_pool
+from kafkalog.log.processes import bundles, in_processes, job_count
 from kafkalog.log.rows import side_file_rows
 from kafkalog.log.storage import exists, is_directory
 from kafkalog.log.walk import Found, walk
@@ -129,13 +131,17 @@ def _checked(
 def _check_all(tasks: Sequence[SegmentTask], options: VerifyOptions, count: int) -> dict[str, SegmentCheck]:
     """Check every segment in so many processes."""
     checks = {}
-    biggest_first = sorted(tasks, key=lambda task: -task.segment.size)
-    with worker_pool(count) as pool:
-        for check in pool.map(check_segment, biggest_first, [options] * len(tasks)):
+    together = bundles(tasks, lambda task: task.segment.size)
+    with in_processes(partial(_check_each, options=options), together, count) as results:
+        for check in chain.from_iterable(results):
             checks[check.facts.file] = check
             watch().done(check.facts.file, check.facts.size)
             watch().found(check.scan.findings)
     return checks
+
+
+def _check_each(tasks: Sequence[SegmentTask], *, options: VerifyOptions) -> list[SegmentCheck]:
+    return [check_segment(task, options) for task in tasks]
 
 
 def _settle_copies(logs: Sequence[LogFacts], metadata: Metadata | None) -> None:
@@ -148,10 +154,11 @@ def _other_files(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOp
     """Account for every file of a directory; findings about files that were put aside are notes."""
     newest = [log.partition.directory for log in logs]
     homes = {os.path.abspath(directory.log): directory for directory in (*node.partitions, *newest)}
+    directory_of = cache(lambda folder: homes.get(os.path.abspath(folder)))
     vanished = {facts.file: facts for log in logs for facts in log.segments}
     unknown: dict[str, list[str]] = {}
     for entry in walk(node.path, lambda finding: result.tell([finding], node.node_id)):
-        directory = homes.get(os.path.abspath(os.path.dirname(entry.path)))
+        directory = directory_of(os.path.dirname(entry.path))
         facts = vanished.pop(entry.path, None)
         if facts is None:
             facts = FileFacts.of(entry.path)
@@ -160,7 +167,7 @@ def _other_files(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOp
                 unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
         _add(facts, node, directory, result)
     for facts in vanished.values():  # or a directory with a segment's name
-        _add(facts, node, homes.get(os.path.abspath(os.path.dirname(facts.file))), result)
+        _add(facts, node, directory_of(os.path.dirname(facts.file)), result)
     for home, names in unknown.items():
         result.tell([_as_note(_unknown(home, names))], node.node_id)
 
