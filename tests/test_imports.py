@@ -86,8 +86,11 @@ def test_a_dump_of_a_side_file_imports_nothing_slow(suffix: str, segment: Path) 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_codec_s_package_is_imported_where_it_is_needed(codec: str, segment: Path) -> None:
-    """Records of that codec bring it in, so that the tests above can see it; headers alone do not."""
-    segment.write_bytes(build.batch(build.record(bytes(100)), codec=CODECS[codec]))
+    """A stream that the kernel leaves to it brings it in, so that the tests above can see it; headers alone do not."""
+    number = CODECS[codec]
+    more = {"lz4": b"\0", "snappy": b"\x82SNAPPY" + bytes(9)}.get(codec, b"")
+    pack = build.PACK[number]
+    segment.write_bytes(build.batch(build.record(bytes(100)), codec=number, pack=lambda data: pack(data) + more))
 
     assert codec in _imported(COMMAND, "dump", "--print-data-log", segment)
     assert codec not in _imported(COMMAND, "dump", segment)
