@@ -15,6 +15,7 @@ _COMPILED = (
     "format.checksums",
     "format.columns",
     "format.compaction",
+    "format.frames",
     "format.gathering",
     "format.header_oddities",
     "format.header_sums",

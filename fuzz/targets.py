@@ -10,6 +10,9 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+import lz4.frame
+import snappy
+import zstandard
 from crc32c import crc32c
 
 import kafkalog
@@ -18,8 +21,10 @@ from directories import directories
 from kafkalog import CATALOGUE, Limits
 from kafkalog.auditing.verification import check_headers, check_records
 from kafkalog.escape import escape, escape_bytes
+from kafkalog.format import frames, kernel
+from kafkalog.format.batch import CellTable
 from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
-from kafkalog.format.compression import DecompressionError, OverLimitError, decompress
+from kafkalog.format.compression import DecompressionError, OverLimitError, decompress, zstd_at_once
 from kafkalog.format.control import control_record
 from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
 from kafkalog.format.message import MalformedError
@@ -73,13 +78,27 @@ def records(data: bytes) -> None:
 
 
 def codecs(data: bytes) -> None:
-    """A decoder gives at most its limit, or one of its two errors."""
+    """A decoder gives at most its limit, or one of its two errors; the kernel gives the same, or nothing."""
     codec, magic = data[0] % 6 if data else 0, data[0] // 6 % 3 if data else 2
+    by_kernel = _by_kernel(codec, data[1:], 1 << 14)
     try:
         got = decompress(codec, memoryview(data)[1:], 1 << 14, magic=magic)
     except (DecompressionError, OverLimitError):
+        assert by_kernel is None, "the kernel decompresses what its package refuses"
         return
     assert len(got) <= 1 << 14
+    assert by_kernel is None or by_kernel == got
+
+
+def _by_kernel(codec: int, stream: bytes, limit: int) -> bytes | None:
+    """Return what the kernel makes of one batch's stream, in a buffer that ends at the limit."""
+    heads = CellTable(len(kernel.BATCH_COLUMNS), 1)
+    cells = {kernel.MAGIC: 2, kernel.ATTRIBUTES: codec, kernel.SECTION_STOP: len(stream)}
+    for column, value in cells.items():
+        heads.set(column, 0, value)
+    source, out = memoryview(stream), memoryview(bytearray(limit))
+    row, size, _ = frames.unpack(source, heads.cells, 1, 0, 1, out, limit, source, out, zstd_at_once)
+    return bytes(out[:size]) if row else None
 
 
 def side_files(data: bytes) -> None:
@@ -138,6 +157,21 @@ TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
 }  # fmt: skip
 
 
+def _streams() -> list[bytes]:
+    """Return streams with matches of many lengths and distances, as writers make them."""
+    texts = (b"".join(b"key-%d value-%d, " % (i, i * i % 97) for i in range(120)), b"a" * 300 + bytes(range(40)) * 9)
+    packed = (
+        (14, snappy.compress), (15, lz4.frame.compress), (16, zstandard.compress),
+        (15, lambda text: lz4.frame.compress(text, block_linked=False, store_size=False)),
+        (14, lambda text: b"\x82SNAPPY\0\0\0\0\x01\0\0\0\x01\0\0" + _sized(snappy.compress(text))),
+    )  # fmt: skip
+    return [bytes([kind]) + compress(text) for kind, compress in packed for text in texts]
+
+
+def _sized(block: bytes) -> bytes:
+    return len(block).to_bytes(2, "big") + block
+
+
 def seeds(target: str) -> list[bytes]:
     """Return the seeds of a target: stored inputs, malformed batches, brokers' files."""
     stored = [path.read_bytes() for path in sorted((INPUTS / target).glob("*"))]
@@ -148,7 +182,7 @@ def seeds(target: str) -> list[bytes]:
         return [*stored, *(case[21:] for case in cases if case[16] == 2)]
     if target == "codecs":
         packed = [case for case in cases if case[16] == 2 and case[22] & 7]
-        return [*stored, *(bytes([12 + case[22] & 7]) + case[61:] for case in packed)]
+        return [*stored, *(bytes([12 + (case[22] & 7)]) + case[61:] for case in packed), *_streams()]
     if target == "directories":  # a seed is only a number: the directories are made of brokers' files
         return [*stored, *(bytes(range(first, first + 16)) for first in (0, 16, 32))]
     if target == "fold":

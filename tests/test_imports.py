@@ -73,6 +73,19 @@ def test_a_dump_imports_nothing_slow(options: tuple[str, ...], segment: Path) ->
     assert imported & (SLOW | set(CODECS)) == set()
 
 
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_a_dump_for_programs_imports_no_audit(
+    form: str, segment: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Arrow and Parquet of a segment need pyarrow, but nothing of audits, which takes longer to import than that."""
+    pytest.importorskip("pyarrow")
+    output = tmp_path_factory.mktemp("output") / f"records.{form}"
+    imported = _imported(ALL_NAMES, "dump", "--table", "records", "-o", output, segment)
+
+    assert "kafkalog.log.arrow" in imported
+    assert {name for name in imported if name.startswith("kafkalog.auditing")} == set()
+
+
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
 def test_a_dump_of_a_side_file_imports_nothing_slow(suffix: str, segment: Path) -> None:
     """The same of the files beside a segment."""
@@ -86,8 +99,11 @@ def test_a_dump_of_a_side_file_imports_nothing_slow(suffix: str, segment: Path) 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_codec_s_package_is_imported_where_it_is_needed(codec: str, segment: Path) -> None:
-    """Records of that codec bring it in, so that the tests above can see it; headers alone do not."""
-    segment.write_bytes(build.batch(build.record(bytes(100)), codec=CODECS[codec]))
+    """A stream that the kernel leaves to it brings it in, so that the tests above can see it; headers alone do not."""
+    number = CODECS[codec]
+    more = {"lz4": b"\0", "snappy": b"\x82SNAPPY" + bytes(9)}.get(codec, b"")
+    pack = build.PACK[number]
+    segment.write_bytes(build.batch(build.record(bytes(100)), codec=number, pack=lambda data: pack(data) + more))
 
     assert codec in _imported(COMMAND, "dump", "--print-data-log", segment)
     assert codec not in _imported(COMMAND, "dump", segment)

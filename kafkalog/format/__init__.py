@@ -35,6 +35,7 @@ if os.environ.get("KAFKALOG_PURE"):
         "batch_records",
         "candidates",
         "columns",
+        "frames",
         "gathering",
         "header_oddities",
         "header_sums",

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-__all__ = ["CODECS", "DecompressionError", "OverLimitError", "decompress"]
+from kafkalog.format.frames import zstd_frame
+
+__all__ = ["CODECS", "DecompressionError", "OverLimitError", "decompress", "zstd_at_once"]
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -231,13 +233,36 @@ def _xxh32(data: bytes) -> int:
     return value ^ value >> 16
 
 
+def zstd_at_once(payload: memoryview, most: int) -> bytes | None:
+    """Decompress one zstd frame to at most `most` bytes, and no more than it states: None if that fails."""
+    import zstandard
+
+    try:
+        content: bytes = _zstd_decompressor().decompress(payload, max_output_size=most)
+    except zstandard.ZstdError:
+        return None
+    return content
+
+
+def _zstd_decompressor() -> Any:
+    if (decompressor := getattr(_of_thread, "zstd", None)) is None:  # making one costs more than unpacking a batch
+        import zstandard
+
+        decompressor = _of_thread.zstd = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
+    return decompressor
+
+
 def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
     import zstandard
 
-    if (decompressor := getattr(_of_thread, "zstd", None)) is None:  # making one costs more than unpacking a batch
-        decompressor = _of_thread.zstd = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
-    reader = decompressor.stream_reader(payload, read_across_frames=True)
-    out = bytearray(min(limit + 1, max(_ZSTD_STEP, 4 * len(payload))))  # never by the size that a frame declares
+    end, declared = zstd_frame(payload)
+    most = min(limit, max(_ZSTD_STEP, 4 * len(payload)))
+    if end == len(payload) and 0 <= declared <= most > 0:  # one frame, as writers make it
+        whole = zstd_at_once(payload, most)
+        if whole is not None:
+            return whole
+    reader = _zstd_decompressor().stream_reader(payload, read_across_frames=True)
+    out = bytearray(most + 1)  # never by the size that a frame declares
     size = 0
     try:
         while got := reader.readinto(memoryview(out)[size:]):
@@ -249,7 +274,7 @@ def _zstd(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
     except zstandard.ZstdError as error:
         code = "decompression-failed" if _is_zstd(payload) else "compressed-stream-foreign"
         raise DecompressionError(f"zstd: {error}", code, size) from error
-    if not _zstd_ends(payload):
+    if end < 0:
         raise DecompressionError("zstd: the frame does not end", "compressed-stream-cut", size)
     del out[size:]
     return out
@@ -259,24 +284,6 @@ def _is_zstd(payload: memoryview) -> bool:
     """Say whether a frame begins here: a data frame or a skippable one."""
     magic = int.from_bytes(payload[:4], "little")
     return magic == 0xFD2FB528 or magic & 0xFFFFFFF0 == 0x184D2A50
-
-
-def _zstd_ends(payload: memoryview) -> bool:
-    """Say whether the first frame is complete: the reader accepts a cut one silently (RFC 8878, 3.1.1)."""
-    position = 0
-    while int.from_bytes(payload[position : position + 4], "little") & 0xFFFFFFF0 == 0x184D2A50:  # skippable
-        position += 8 + int.from_bytes(payload[position + 4 : position + 8], "little")
-    if len(payload) - position < 6:
-        return not len(payload) - position
-    descriptor = payload[position + 4]
-    single = descriptor >> 5 & 1
-    position += 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3] + ((single, 2, 4, 8)[descriptor >> 6])
-    while position + 3 <= len(payload):
-        block = int.from_bytes(payload[position : position + 3], "little")
-        position += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)  # a repeated byte takes one
-        if block & 1:
-            return position + 4 * (descriptor >> 2 & 1) <= len(payload)
-    return False
 
 
 _Decoder = Callable[[memoryview, int, int], bytes | bytearray]

@@ -74,8 +74,8 @@ class Texts:
 
     def begin(self) -> None:
         """Begin a batch, with as much room as the last one needed."""
-        hints = (self._state[TEXT_END : CODED_END + 1] * 9 // 8).tolist()
-        self._room = self._first_room
+        rows, *hints = (self._state[ROWS : CODED_END + 1] * 9 // 8).tolist()
+        self._room = self._first_room or rows
         self._state = np.zeros(5, np.int64)
         self._offsets = _NOTHING.view(np.int32)  # so that what nobody else holds is given again
         self._valid = self._text = self._coded = _NOTHING

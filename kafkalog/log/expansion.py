@@ -56,6 +56,17 @@ class Expansion:
             return _ENDLESS
         return self._left if self._records_left > 0 else 0
 
+    def room_together(self, first: int, last: int) -> int:
+        """Return how many bytes the batches from the one at `first` to that at `last` may have without more questions.
+
+        0 if each must be asked about.
+        """
+        if last >= self._stopped or first <= self._counted < last:
+            return 0
+        if last <= self._counted:
+            return _ENDLESS
+        return max(0, min(self._left, _SMALLEST * (self._records_left - 1)))
+
     def take(self, position: int, size: int, records: int = 0) -> None:
         """Count what a batch decompressed to, or what was decompressed of it before that failed, and its records."""
         if position > self._counted:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator, Iterator
+from sys import getrefcount
 from typing import Final
 
 from kafkalog.findings import Finding
-from kafkalog.format import batch_headers, batch_records, kernel
+from kafkalog.format import batch_headers, batch_records, frames, kernel
 from kafkalog.format.batch import CODEC_MASK, LOG_APPEND_TIME, CellTable, Record
 from kafkalog.format.batch_start import magic_of, size_of, smallest_size
-from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress
+from kafkalog.format.compression import CODECS, DecompressionError, OverLimitError, decompress, zstd_at_once
 from kafkalog.format.record_errors import RECORD_ERRORS
 from kafkalog.log.expansion import Expansion
 
 __all__ = ["ROOM", "Decoder", "RecordBlock", "header_at", "headers_of", "record_cells"]
 
 ROOM: Final = 1048  # as many as batches in a chunk, for the same reason
-_ENOUGH: Final = 1 << 18  # decompressed bytes that are decoded at once
+_KEPT: Final = 4  # buffers of a thread that may be used again
+_UNUSED: Final = 3  # references to a buffer while it is looked at
+_of_thread = threading.local()
 
 
 class RecordBlock:
@@ -114,6 +118,17 @@ def record_cells(room: int) -> CellTable:
     return CellTable(len(kernel.RECORD_COLUMNS), room)
 
 
+def _content() -> bytearray:
+    """Return a buffer for decompressed records that no decoder and no block of records has: a new one costs faults."""
+    known: list[bytearray] = getattr(_of_thread, "contents", [])
+    for buffer in known:
+        if getrefcount(buffer) <= _UNUSED:
+            return buffer
+    buffer = bytearray(frames.ROOM)
+    _of_thread.contents = [*known[1 - _KEPT :], buffer]
+    return buffer
+
+
 class Decoder:
     """The records of one chunk's batches, as many at a time as a table of the caller's, or one of 1048, has room for.
 
@@ -130,6 +145,7 @@ class Decoder:
         self.expansion = expansion
         self.recs = record_cells(ROOM) if table is None else table
         self.room = self.recs.capacity
+        self._content: bytearray | None = None
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
         """Decode every row's records."""
@@ -190,8 +206,11 @@ class Decoder:
 
         Returns None for a batch that is not to be decompressed, because the file's others took all that they may.
         """
-        cell = self.heads.cell
-        codec, position = cell(kernel.ATTRIBUTES, row) & CODEC_MASK, cell(kernel.POSITION, row)
+        cell, cells, capacity = self.heads.cell, self.heads.cells, self.heads.capacity
+        codec, position = (
+            cells[kernel.ATTRIBUTES * capacity + row] & CODEC_MASK,
+            cells[kernel.POSITION * capacity + row],
+        )
         if codec >= len(CODECS):
             found: Finding = self.finding("codec-unknown", row, f"codec {codec} does not exist")
         elif (left := self.expansion.room(position)) < 0:
@@ -199,7 +218,7 @@ class Decoder:
         else:
             try:
                 data = decompress(codec, payload, min(left, self.limit), magic=magic)
-                self.expansion.take(position, len(data), cell(kernel.COUNT, row))
+                self.expansion.take(position, len(data), cells[kernel.COUNT * capacity + row])
                 return data
             except OverLimitError:
                 if left < self.limit:
@@ -216,7 +235,7 @@ class Decoder:
                 found = self.finding(error.code, row, str(error))
         return found if self.heads.cell(kernel.VALID, row) else None
 
-    def unpacked(self, data: bytes | bytearray, row: int, stop_row: int) -> None:
+    def unpacked(self, data: bytes | bytearray | memoryview, row: int, stop_row: int) -> None:
         """Take the decompressed records of the batches in rows [`row`, `stop_row`), before they are decoded."""
 
     def packed(self, buf: memoryview, first: int) -> Generator[RecordBlock, None, int]:
@@ -224,6 +243,10 @@ class Decoder:
 
         Returns the next row. One call for each batch would cost more than its records.
         """
+        row, content = self.unpacked_together(buf, first)
+        if row > first:
+            yield from self.decoded(content, first, row, [])
+            return row
         starts, stops, counts, attributes, magics, errors_of = (
             self.heads.column(number)
             for number in (
@@ -233,7 +256,7 @@ class Decoder:
         parts: list[bytes | bytearray] = []
         findings: list[Finding] = []
         row, size = first, 0
-        while row < self.heads.count and size < _ENOUGH:
+        while row < self.heads.count and size < frames.ENOUGH:
             start, stop = starts[row], stops[row]
             if start < 0 or not attributes[row] & CODEC_MASK or magics[row] < 2 or errors_of[row]:
                 break
@@ -247,18 +270,42 @@ class Decoder:
                 starts[row] = -1
                 findings += [data] if data is not None else []
             row += 1
-        joined = parts[0] if len(parts) == 1 else b"".join(parts)
-        self.unpacked(joined, first, row)
+        yield from self.decoded(parts[0] if len(parts) == 1 else b"".join(parts), first, row, findings)
+        return row
+
+    def unpacked_together(self, buf: memoryview, first: int) -> tuple[int, memoryview]:
+        """Decompress batches from row `first` on by the kernel, as far as it can: return the next row, and their bytes.
+
+        It needs no question about what the file may still decompress to, so there must be enough.
+        """
+        heads = self.heads
+        positions = heads.column(kernel.POSITION)
+        if self._content is None:
+            self._content = _content()
+        if self.expansion.room_together(positions[first], positions[-1]) < frames.ROOM:
+            return first, memoryview(b"")
+        content = memoryview(self._content)
+        row, size, records = frames.unpack(
+            buf, heads.cells, heads.capacity, first, heads.count, content, self.limit, buf, content, zstd_at_once
+        )
+        if row > first:
+            self.expansion.take(positions[row - 1], size, records)
+        return row, content[:size]
+
+    def decoded(
+        self, data: bytes | bytearray | memoryview, first: int, stop_row: int, findings: list[Finding]
+    ) -> Iterator[RecordBlock]:
+        """Decode the decompressed records of rows [`first`, `stop_row`); the first block has the findings."""
+        self.unpacked(data, first, stop_row)
         at, why = first, batch_records.NO_ROOM
         while why == batch_records.NO_ROOM:
             n, at, why, errors = batch_records.read(
-                joined, self.heads.cells, self.heads.capacity, at, row, True, self.recs.cells, self.room
+                data, self.heads.cells, self.heads.capacity, at, stop_row, True, self.recs.cells, self.room
             )
-            block = self.block(joined, n, range(first, row) if errors else ())
+            block = self.block(data, n, range(first, stop_row) if errors else ())
             block.findings += findings
             findings = []
             yield block
-        return row
 
     def wrapper(self, buf: memoryview, row: int) -> Iterator[RecordBlock]:
         """Decode the messages inside a wrapper of magic 0 or 1."""

@@ -199,8 +199,9 @@ def _write_folder(
 ) -> None:  # fmt: skip
     from kafkalog.auditing.pipeline import provenance
     from kafkalog.auditing.verification import file_entries
+    from kafkalog_cli.render.engine import parquet_engine
     from kafkalog_cli.render.folders import write_tables
-    from kafkalog_cli.render.parquet import parquet_engine, write_directory, write_parquet
+    from kafkalog_cli.render.parquet import write_directory, write_parquet
 
     summary = found.summary()
     engine = form if form == "ndjson" else parquet_engine()

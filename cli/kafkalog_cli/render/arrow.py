@@ -217,6 +217,7 @@ class _OfTable:
     def _take(self, batches: Iterator[Any]) -> None:
         for batch in batches:
             self._writer.write(batch)
+            del batch  # the next one is made in its buffers
 
     def _flush(self) -> None:
         if self._rows:

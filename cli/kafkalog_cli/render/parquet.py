@@ -17,11 +17,11 @@ from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.manifest import MANIFEST, TableFile, as_manifest
 from kafkalog.tables.parquet import ParquetFile
 from kafkalog_cli.audit_folder import AuditFolder
-from kafkalog_cli.exit import OutputError
 from kafkalog_cli.output import Target
+from kafkalog_cli.render.engine import parquet_engine
 from kafkalog_cli.render.folders import write_tables
 
-__all__ = ["ParquetSink", "files_of", "parquet_engine", "write_audit", "write_directory", "write_parquet"]
+__all__ = ["ParquetSink", "files_of", "write_audit", "write_directory", "write_parquet"]
 
 
 Row = Sequence[Any]
@@ -103,15 +103,6 @@ def _table_file(folder: Path, file: Path) -> TableFile:
 
         rows = pq.read_metadata(file).num_rows
     return TableFile(file.relative_to(folder).as_posix(), file.stat().st_size, rows)
-
-
-def parquet_engine() -> str:
-    """Say what writes Parquet. Raises OutputError if it is missing."""
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise OutputError("Parquet needs pyarrow: pip install 'kafkalog[parquet]'") from error
-    return f"pyarrow {pa.__version__}"
 
 
 def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], folder: Path) -> None:

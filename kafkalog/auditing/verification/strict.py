@@ -77,7 +77,18 @@ class StrictDecoder(Decoder):
             self.tell(row, wrapper_words(self.heads, row, data))
         return data
 
-    def unpacked(self, data: bytes | bytearray, row: int, stop_row: int) -> None:
+    def unpacked_together(self, buf: memoryview, first: int) -> tuple[int, memoryview]:
+        """Decompress batches by the kernel, and check their streams by the rules."""
+        starts, stops = (
+            self.heads.column(column)[first:].tolist() for column in (kernel.SECTION_START, kernel.SECTION_STOP)
+        )
+        stop_row, data = super().unpacked_together(buf, first)
+        for row, start, stop in zip(range(first, stop_row), starts, stops, strict=False):
+            size = self.heads.cell(kernel.SECTION_STOP, row) - self.heads.cell(kernel.SECTION_START, row)
+            self.tell(row, stream_words(self.heads.cell(kernel.ATTRIBUTES, row) & CODEC_MASK, buf[start:stop], size))
+        return stop_row, data
+
+    def unpacked(self, data: bytes | bytearray | memoryview, row: int, stop_row: int) -> None:
         """Check the decompressed records of batches by the rules."""
         self.look(data, row, stop_row, unpacked=True)
 
