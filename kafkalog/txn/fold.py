@@ -205,6 +205,11 @@ class Fold:
         self.producers(later.producers)
         self._breaks += later.breaks
 
+    def opened(self) -> Columns:
+        """Return the transactions that are open so far."""
+        states = self._used()
+        return _of_states(EXTENT_COLUMNS, states, np.flatnonzero(states[:, _IS_OPEN]), range(_IS_OPEN))
+
     def result(self) -> FoldedLog:
         """Return what is known so far."""
         self._pack()
@@ -212,11 +217,10 @@ class Fold:
         wrote = np.flatnonzero(states[:, _IS_OPEN + 1] > 0)
         if len(wrote) > 1:
             wrote = wrote[np.lexsort((states[wrote, 1], states[wrote, 0]))]
-        opened = np.flatnonzero(states[:, _IS_OPEN])
         of_producers = (0, 1, *range(_IS_OPEN + 1, STATE_SIZE))
         return FoldedLog(
             self._packed,
-            _of_states(EXTENT_COLUMNS, states, opened, range(_IS_OPEN)),
+            self.opened(),
             _of_states(PRODUCER_COLUMNS, states, wrote, of_producers),
             _columns(GAP_COLUMNS, np.concatenate(self._gaps).T) if self._gaps else Columns.empty(GAP_COLUMNS),
             self._breaks,

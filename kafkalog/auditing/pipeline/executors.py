@@ -179,22 +179,23 @@ class ProcessPool(InProcess):
         count, limits, keeping = len(tasks), self.limits, self.kept.keeping
         with worker_pool(self.jobs) as pool:
             for task, scans in zip(tasks, pool.map(_scanned, tasks, [limits] * count, [keeping] * count), strict=True):
-                for place, (messages, scanned_ms, sha256) in zip(task, scans, strict=True):
+                for place, (messages, scanned_ms, sha256, digest) in zip(task, scans, strict=True):
                     watch().done(place.segment.path, place.segment.size)
-                    yield place, PlaceScan(_received(messages), scanned_ms, sha256)
+                    yield place, PlaceScan(_received(messages, digest), scanned_ms, sha256)
 
 
 def _scanned(
     task: list[SegmentPlace], limits: Limits, keeping: Keeping
-) -> list[tuple[list[bytes], int, str | None]]:  # fmt: skip
+) -> list[tuple[list[bytes], int, str | None, bytes]]:  # fmt: skip
     found = (keeping.scan(place, limits) for place in task)
-    return [(one.messages(), one.scanned_ms, one.sha256) for one in found]
+    return [(one.messages(), one.scanned_ms, one.sha256, one.scan.digest) for one in found]
 
 
-def _received(messages: list[bytes]) -> SegmentScan:
+def _received(messages: list[bytes], digest: bytes) -> SegmentScan:
     scan = read_scan(messages[0])
     for message in messages[1:]:
         scan.stretch.finished.extend(read_extents(message))
+    scan.digest = digest
     return scan
 
 

@@ -21,6 +21,7 @@ from kafkalog.auditing.transactions.findings import OF_VERDICTS, Deadlines, Tran
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
+from kafkalog.auditing.transactions.pieces import RowKeeper, transaction_parts
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.auditing.transactions.rows import (
@@ -52,6 +53,7 @@ __all__ = [
     "LogSummary",
     "Reported",
     "Reused",
+    "RowKeeper",
     "StateLog",
     "Summary",
     "Surroundings",
@@ -73,5 +75,6 @@ __all__ = [
     "own_epoch_keys",
     "partition_row",
     "transaction_columns",
+    "transaction_parts",
     "unsettled_rows",
 ]

@@ -16,7 +16,7 @@ from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
-from kafkalog.tables.audit import COORDINATOR
+from kafkalog.tables.audit import COORDINATOR, TRANSACTIONS
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Coordinator
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from kafkalog.tables.arrow import RecordBatch
 
-__all__ = ["audit_batches", "coordinator_batches", "log_batches"]
+__all__ = ["audit_batches", "coordinator_batches", "log_batches", "transaction_batches"]
 
 _STATES: Final = ("tombstone", *(state.word for state in TransactionState))
 
@@ -34,9 +34,13 @@ _STATES: Final = ("tombstone", *(state.word for state in TransactionState))
 def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
     """Yield a log's rows of one of the audit's tables; of the many transactions column by column."""
     schema = arrow_schema(TABLES[table])
-    if table == "transactions":
-        return (arrow_batch(partial(_column, columns), schema) for columns in transaction_columns(log))
-    return arrow_batches(log_rows(log, table), schema)
+    return transaction_batches(log) if table == TRANSACTIONS.name else arrow_batches(log_rows(log, table), schema)
+
+
+def transaction_batches(log: LogAudit, order: NDArray[np.intp] | None = None) -> Iterator[RecordBatch]:
+    """Yield a log's table ``transactions``, or the rows at some places in this order."""
+    schema = arrow_schema(TRANSACTIONS)
+    return (arrow_batch(partial(_column, columns), schema) for columns in transaction_columns(log, order))
 
 
 def _column(columns: dict[str, NDArray[Any]], name: str) -> Numbers | Iterable[Any]:

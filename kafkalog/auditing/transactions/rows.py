@@ -46,12 +46,13 @@ def _where(log: LogAudit) -> dict[str, Any]:
     return {"log": directory.log, "topic": directory.topic, "partition": directory.partition}
 
 
-def transaction_columns(log: LogAudit) -> Iterator[dict[str, NDArray[Any]]]:
+def transaction_columns(log: LogAudit, order: NDArray[np.intp] | None = None) -> Iterator[dict[str, NDArray[Any]]]:
     """Yield the table ``transactions`` of a log, some thousand rows at a time, as its columns by name.
 
+    With an `order` it is the rows at these places.
     A column of numbers is int64 with NONE where there is none, one of text has objects.
     """
-    for rows, words in log.verdicts.in_order():
+    for rows, words in log.verdicts.in_order(order):
         yield _columns(log, rows, words)
 
 
