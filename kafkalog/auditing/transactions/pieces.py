@@ -53,34 +53,37 @@ def transaction_parts(log: LogAudit, kept: RowKeeper) -> Iterator[RecordBatch | 
         yield from transaction_batches(log)
         return
     pieces = _Pieces(log)
-    taken = {number: kept.take(key, rows, pieces.names) for number, (key, rows) in enumerate(pieces.keys())}
-    order = pieces.order(np.array([file is None for file in taken.values()]))
-    for number, places in _runs(pieces, order, taken):
+    taken = {number: kept.take(key, rows, pieces.names) for number, (key, rows) in enumerate(pieces.keys()) if rows}
+    written = np.array([number for number, file in taken.items() if file is not None], np.intp)
+    places, at = pieces.left(written)
+    for number, run in _runs(pieces.numbers[places], written, at):
         file = taken.get(number)
         if file is not None:
             yield file
-        elif number < 0:
-            yield from transaction_batches(log, places)
+        elif number == _NO_PIECE:
+            yield from transaction_batches(log, places[run])
         else:
-            file, producers = _made(log, places)
+            file, producers = _made(log, places[run])
             kept.put(pieces.key(number), file, producers, pieces.names(producers))
             yield file
 
 
 def _runs(
-    pieces: _Pieces, order: NDArray[np.intp], taken: dict[int, WholeFile | None]
-) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield the numbers of pieces, -1 for other rows, with the places that are to be written, in the table's order."""
-    numbers = pieces.numbers[order]
-    bounds = np.flatnonzero(np.diff(numbers)) + 1 if len(order) else np.empty(0, np.intp)
-    begins = pieces.begins(order[np.append(0, bounds)]) if len(order) else np.empty(0, np.int64)
-    whole = [number for number, file in taken.items() if file is not None and pieces.rows[number]]
-    for run, begin in zip(np.split(order, bounds) if len(order) else (), begins.tolist(), strict=True):
-        while whole and pieces.cuts[whole[0]].base <= begin:
-            yield whole.pop(0), order[:0]
-        yield int(pieces.numbers[run[0]]), run
-    for number in whole:
-        yield number, order[:0]
+    numbers: NDArray[np.int32], written: NDArray[np.intp], at: NDArray[np.intp]
+) -> Iterator[tuple[int, slice]]:  # fmt: skip
+    """Yield the numbers of pieces in the table's order, -1 for rows of none, with which of the rows left they are.
+
+    `numbers` are those of the rows left, in order. The pieces that are `written` already come before the rows `at`.
+    """
+    changes = np.flatnonzero(np.diff(numbers)) + 1
+    bounds = np.unique(np.concatenate([[0, len(numbers)], changes, at])).tolist()
+    done = 0
+    for low, high in zip(bounds, [*bounds[1:], None], strict=True):
+        while done < len(written) and at[done] <= low:
+            yield int(written[done]), slice(0, 0)
+            done += 1
+        if high is not None:
+            yield int(numbers[low]), slice(low, high)
 
 
 def _made(log: LogAudit, places: NDArray[np.intp]) -> tuple[WholeFile, NDArray[np.int64]]:
@@ -136,15 +139,15 @@ class _Pieces:
         names = verdicts.names(verdicts.coordinator.names_of(producers)).tolist()
         return hashlib.blake2b(json.dumps(names).encode(), digest_size=16).digest()
 
-    def begins(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Return the first offset of each row, a bare marker's its own."""
-        rows = self._log.verdicts.rows.take(places, "first_offset", "marker_offset")
-        return _begins(rows)
-
-    def order(self, wanted: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Return the places of the rows of the wanted pieces, and of no piece, in the order of the table."""
-        places = np.flatnonzero(np.append(wanted, True)[self.numbers])  # the last one is that of -1
-        return places[np.argsort(self.begins(places), kind="stable")]
+    def left(self, written: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the places of all rows but those of some pieces, in order; and before which of them these come."""
+        wanted = np.ones(len(self.cuts) + 1, bool)  # the last one is that of rows of no piece
+        wanted[written] = False
+        places = np.flatnonzero(wanted[self.numbers])
+        begins = _begins(self._log.verdicts.rows.take(places, "first_offset", "marker_offset"))
+        order = np.argsort(begins, kind="stable")
+        lows = np.array([cut.base for cut in self.cuts])[written]
+        return places[order], np.searchsorted(begins[order], lows)
 
     def _by_piece(self, places: NDArray[np.intp]) -> _Late:
         rows = self._log.verdicts.rows.take(places)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -159,16 +158,11 @@ def gap_rows(partition: PartitionAudit) -> Iterator[Row]:
 
 
 def _producers(log: LogAudit) -> Iterator[Row]:
-    counts: Counter[tuple[int, int]] = Counter()
-    for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
-        has_data = rows["first_offset"] != NONE
-        ended = zip(rows["producer_id"][has_data].tolist(), rows["marker_type"][has_data].tolist(), strict=True)
-        counts.update(ended)
     producers = log.partition.producers
+    counts = _by_producer(log, producers["producer_id"])
     names = log.verdicts.names(log.verdicts.coordinator.names_of(producers["producer_id"]))
-    for row, name in zip(producers, names, strict=True):
+    for row, name, (opened, aborted, committed) in zip(producers, names, counts.tolist(), strict=True):
         producer_id = row["producer_id"]
-        committed, aborted = counts[producer_id, extents.COMMIT], counts[producer_id, extents.ABORT]
         yield PRODUCERS.of(
             **_where(log),
             producer_id=producer_id,
@@ -178,7 +172,7 @@ def _producers(log: LogAudit) -> Iterator[Row]:
             last_sequence=row["last_sequence"],
             batches=row["batches"],
             records=row["records"],
-            transactions=counts[producer_id, extents.OPEN] + committed + aborted,
+            transactions=opened + committed + aborted,
             committed=committed,
             aborted=aborted,
             first_offset=row["first_offset"],
@@ -186,6 +180,18 @@ def _producers(log: LogAudit) -> Iterator[Row]:
             first_timestamp_ms=row["first_timestamp"],
             last_timestamp_ms=row["last_timestamp"],
         )
+
+
+def _by_producer(log: LogAudit, producers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count transactions with data of each producer, whose ids are sorted: open ones, aborted ones, committed ones."""
+    cells = [np.empty(0, np.int64)]
+    for rows in log.partition.transactions.blocks("producer_id", "first_offset", "marker_type"):
+        ids = rows["producer_id"]
+        at = np.searchsorted(producers, ids)
+        counted = (rows["first_offset"] != NONE) & (at < len(producers))
+        counted[counted] = producers[at[counted]] == ids[counted]
+        cells.append(3 * at[counted] + rows["marker_type"][counted] - extents.OPEN)
+    return np.bincount(np.concatenate(cells), minlength=3 * len(producers)).reshape(-1, 3)
 
 
 def coordinator_rows(coordinator: Coordinator) -> Iterator[Row]:
