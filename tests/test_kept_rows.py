@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import build
 import kept
+from growing_log import GrowingLog
 from invoke import kafkalog
-from kafkalog.auditing.incidents import batches_of_audit
 from kafkalog.auditing.partition import cuts
-from kafkalog.auditing.pipeline import Keeping, KeptRows, KeptScans, LocalFolder, audit, kept_scans
-from kafkalog.auditing.transactions import AuditOptions
+from kafkalog.auditing.pipeline import KeptRows, LocalFolder, audit, kept_scans
 from kafkalog.tables.arrow import arrow_schema
 from kafkalog.tables.audit import TRANSACTIONS
 from kafkalog.tables.manifest import read_manifest
 from kafkalog.tables.parquet import WholeFile
 from kept import LOG, broker
 from official import FIXTURES, materialize
-from plain import LEGAL, ODD, Batch, Step, as_bytes, played
-from state_topic import T, value, write_state
+from row_nights import Night, fresh
+from state_topic import value, write_state
 
 Row = tuple[Any, ...]
 
@@ -39,37 +35,6 @@ def small_segments() -> Iterator[None]:
         patch.setattr(kept_scans, "LEAST_BYTES", 1)
         patch.setattr(cuts, "LEAST_ROWS", 1)
         yield
-
-
-class Night:
-    """An audit that keeps its scans and rows in a folder, and takes those of others; what it wrote."""
-
-    def __init__(self, paths: Path | list[Path], into: Path, *earlier: Path, **options: Any) -> None:
-        into.mkdir()
-        folders = tuple(map(str, earlier))
-        scans = KeptScans(Keeping(LocalFolder(str(into))), folders, 2**62)
-        chosen = paths if isinstance(paths, list) else [paths]
-        self.found = audit(chosen, AuditOptions(**options), kept=scans)
-        parts = list(batches_of_audit(self.found, TRANSACTIONS.name, scans.rows))
-        self.rows = _rows(parts)
-        self.files = [part for part in parts if isinstance(part, WholeFile)]
-        self.kept = {path.name for path in into.glob("*.rows")}
-        self.taken = {name for name in self.kept for folder in earlier if (folder / name).exists()}
-
-
-def _rows(parts: list[Any]) -> list[Row]:
-    tables = [
-        pq.read_table(pa.BufferReader(part.data)) if isinstance(part, WholeFile) else pa.Table.from_batches([part])
-        for part in parts
-    ]
-    whole = pa.concat_tables([table.replace_schema_metadata(None) for table in tables]) if tables else None
-    return [] if whole is None else [tuple(row.values()) for row in whole.to_pylist()]
-
-
-def fresh(paths: Path | list[Path], **options: Any) -> list[Row]:
-    """The table of an audit that reads everything and keeps nothing."""
-    found = audit(paths if isinstance(paths, list) else [paths], AuditOptions(**options))
-    return _rows(list(batches_of_audit(found, TRANSACTIONS.name)))
 
 
 @pytest.mark.parametrize("case", sorted(path.parent.name for path in FIXTURES.glob("*/case.json")))
@@ -99,66 +64,9 @@ def test_whatever_happened_in_the_night(change: Any, jobs: int, tmp_path: Path) 
     assert bool(second.taken) == (change is not kept.touch)
 
 
-_STEPS: Final = 160
-_NAMES: Final = ("a", "b", "c")
-
-
-class _Log:
-    """A partition that grows, and loses segments; with what its coordinator says of it."""
-
-    def __init__(self, root: Path, seed: int) -> None:
-        self.chosen = chosen = random.Random(seed)
-        kinds = (*LEGAL, *(ODD if seed % 2 else ()))
-        steps = [
-            Step(0, chosen.randrange(3), chosen.choice(kinds), chosen.randint(1, 4), at) for at in range(_STEPS)
-        ]  # fmt: skip
-        self.batches = played(steps)
-        self.root = root
-        self.folder = root / "t-0"
-        self.folder.mkdir(parents=True)
-        (root / "cleaner-offset-checkpoint").write_text("0\n0\n")
-        self.cuts = sorted(chosen.sample(range(1, len(self.batches)), 6))
-        self.first = 0  # segment
-
-    def grow(self, count: int) -> None:
-        """Write the first batches, as segments; what is there already stays the same file."""
-        bounds = [0, *(at for at in self.cuts if at < count), count]
-        for low, high in list(pairwise(bounds))[self.first :]:
-            self._write(self.batches[low:high])
-
-    def _write(self, batches: list[Batch]) -> None:
-        path, data = self.folder / f"{batches[0].offset:020}.log", b"".join(map(as_bytes, batches))
-        if not path.exists() or path.read_bytes() != data:
-            path.write_bytes(data)
-            os.utime(path, ns=(10**18, 10**18 + len(data)))
-
-    def lose(self) -> None:
-        """Delete the oldest segment; perhaps a snapshot says what was open there, rightly or not."""
-        oldest = sorted(self.folder.glob("*.log"))
-        oldest[0].unlink()
-        self.first += 1
-        base = int(oldest[1].stem)
-        entries = [
-            (1000 + number, 0, 0, base - 1, 0, build.TIME, 0, base + self.chosen.randint(-9, 30))
-            for number in range(3) if self.chosen.random() < 0.7
-        ]  # fmt: skip
-        if self.chosen.random() < 0.7:
-            (self.folder / f"{base:020}.snapshot").write_bytes(build.snapshot(*entries))
-
-    def decide(self) -> None:
-        """Let the coordinator write some records: ids, decisions, ends."""
-        rows = []
-        for number, name in enumerate(_NAMES):
-            if self.chosen.random() < 0.6:
-                state, epoch = self.chosen.choice((0, 1, 2, 3, 4, 5)), self.chosen.randint(0, 3)
-                listed = [("t", [0])] if state in (1, 2, 3) else []
-                rows.append((name + self.chosen.choice(("", "'")), value(state, 1000 + number, epoch, listed, T + 9)))
-        write_state(self.root, *rows)
-
-
 def _nights(place: Path, seed: int) -> int:
     """Go through the nights of a log, and return how many files were carried over."""
-    log = _Log(place / "broker", seed)
+    log = GrowingLog(place / "broker", seed)
     number, taken = 60, 0
     for night in range(6):
         log.grow(number)
@@ -180,47 +88,13 @@ def test_random_logs_on_random_nights(group: int, tmp_path: Path) -> None:
     assert sum(_nights(tmp_path / str(seed), seed) for seed in range(6 * group, 6 * group + 6))
 
 
-def test_rows_are_carried_past_a_transaction_that_hangs(tmp_path: Path) -> None:
-    """It stays where it begins; once it ends, its own segment's rows are written anew, and those of no other one."""
-    root = tmp_path / "broker"
-    folder = root / "t-0"
-    folder.mkdir(parents=True)
-    (root / "cleaner-offset-checkpoint").write_text("0\n0\n")
-
-    def segment(base: int, *batches: bytes) -> None:
-        path = folder / f"{base:020}.log"
-        path.write_bytes(b"".join(batches))
-        os.utime(path, ns=(10**18, 10**18))
-
-    def data(offset: int, producer: int) -> bytes:
-        fields = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0, "attributes": build.TRANSACTIONAL}
-        return build.batch(build.record(), base_offset=offset, **fields)
-
-    def end(offset: int, producer: int) -> bytes:
-        return build.marker(base_offset=offset, producer_id=producer, producer_epoch=0)
-
-    segment(0, data(0, 7), data(1, 8), end(2, 8))
-    segment(3, data(3, 9), end(4, 9))
-    segment(5, data(5, 10), end(6, 10))
-    first = Night(root, tmp_path / "1")
-    segment(7, data(7, 11), end(8, 11))
-    second = Night(root, tmp_path / "2", tmp_path / "1")
-    assert (second.rows, len(second.taken)) == (fresh(root), 3)
-    segment(9, data(9, 12), end(10, 7), end(11, 12))
-    third = Night(root, tmp_path / "3", tmp_path / "2")
-    assert third.rows == fresh(root)
-    assert len(first.kept) == 3
-    # What was open where a segment begins is part of what its rows are made of: nothing else of theirs changed.
-    assert (len(third.kept), len(third.taken)) == (5, 3)
-
-
 def _names(root: Path, name: str) -> None:
     write_state(root, (name, value(4, 1000, 0, [])))
 
 
 def test_other_transactional_ids_are_other_rows(tmp_path: Path) -> None:
     """A producer that got its name since then has it in all rows."""
-    log = _Log(tmp_path / "broker", 1)
+    log = GrowingLog(tmp_path / "broker", 1)
     log.grow(60)
     _names(log.root, "a")
     Night(log.root, tmp_path / "1")
@@ -307,6 +181,7 @@ def test_a_checksum_alone_proves_nothing(tmp_path: Path) -> None:
 
     assert taken(WholeFile(good, 3))
     assert not taken(WholeFile(good, 3), count=4)
+    assert not taken(WholeFile(_as_table(4, schema), 3), count=4)
     assert not taken(WholeFile(good, 3), names=b"other names")
     assert not taken(WholeFile(_as_table(2, schema), 3))
     assert not taken(WholeFile(_as_table(3, schema.remove(0)), 3))
@@ -317,7 +192,7 @@ def test_a_checksum_alone_proves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_command_writes_whole_outputs(seed: int, tmp_path: Path) -> None:
     """All tables are those of a run that takes nothing, its files are its own, and the manifest lists them."""
-    log = _Log(tmp_path / "broker", seed)
+    log = GrowingLog(tmp_path / "broker", seed)
     log.grow(60)
     kafkalog("txn-audit", log.root, "-o", tmp_path / "first")
     log.grow(90)
@@ -345,7 +220,7 @@ def test_the_command_writes_whole_outputs(seed: int, tmp_path: Path) -> None:
 
 def test_filters_write_their_own_rows(tmp_path: Path) -> None:
     """What is left of a table is nobody's piece."""
-    log = _Log(tmp_path / "broker", 2)
+    log = GrowingLog(tmp_path / "broker", 2)
     log.grow(60)
     kafkalog("txn-audit", log.root, "-o", tmp_path / "first")
     kafkalog(
