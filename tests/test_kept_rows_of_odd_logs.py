@@ -79,7 +79,7 @@ def test_rows_are_carried_past_a_transaction_that_hangs(folder: Path, tmp_path: 
 def test_what_a_snapshot_says_of_a_segment_is_in_its_rows(folder: Path, tmp_path: Path) -> None:
     """Also if it is wrong: a transaction that began, as it says, later than the log."""
     root = folder.parent
-    _segment(folder, 10, *_whole(10, 8), _end(12, 7))
+    _segment(folder, 10, *_whole(10, 8), *_whole(12, 7))
     _open_since(folder, 10, 7, 11)
     Night(root, tmp_path / "1")
     _open_since(folder, 10, 7, 12)
