@@ -42,7 +42,7 @@ def test_nights_of_bulk_audits(
     """Of whole logs, and of shares of their producers: what can be taken is, and all rows are of today."""
     monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1)
     monkeypatch.setattr(tasks, "Judge", small_pieces.Judge)
-    logs = [GrowingLog(tmp_path / f"broker-{seed}", seed) for seed in range(8)]
+    logs = [GrowingLog(tmp_path / f"broker-{seed}", seed) for seed in range(0, 16, 2)]
     roots = [str(log.root) for log in logs]
     known: set[str] = set()
     for night in range(3):
