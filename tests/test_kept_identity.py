@@ -1,0 +1,46 @@
+"""What says that a segment is another one: the checksums of its first and its last batch's headers count, too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crc32c import crc32c
+
+from kafkalog.auditing.pipeline import kept_scans
+from kafkalog.log.readers import batches
+from kept import SEGMENTS, audited, broker, rows, segments
+
+
+@pytest.fixture(autouse=True)
+def small_segments() -> Iterator[None]:
+    """Keep the scans of small segments, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_scans, "LEAST_BYTES", 1)
+        yield
+
+
+def _another(path: Path, number: int) -> None:
+    """Give a batch another newest time, and the file the time that it had: other bytes of the same size and name."""
+    status, data = path.stat(), bytearray(path.read_bytes())
+    batch = list(batches(path, on_finding=lambda _: None))[number]
+    at = batch.position
+    data[at + 35 : at + 43] = (batch.max_timestamp + 1).to_bytes(8, "big")
+    data[at + 17 : at + 21] = crc32c(bytes(data[at + 21 : at + batch.size])).to_bytes(4, "big")
+    with path.open("r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_another_batch_at_either_end_is_another_segment(number: int, tmp_path: Path) -> None:
+    """Size, time, inode and name are the same: a restore from a backup of another broker's replica may do that."""
+    root = broker(tmp_path)
+    audited(root, tmp_path / "first")
+    _another(segments(root)[1], number)
+
+    found = audited(root, None, tmp_path / "first")
+    assert found.reused.taken == SEGMENTS - 1
+    assert rows(found) == rows(audited(root))
