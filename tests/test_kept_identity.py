@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from crc32c import crc32c
 
+from kafkalog.auditing.partition import kept_scan
 from kafkalog.auditing.pipeline import kept_scans
+from kafkalog.auditing.transactions import AuditOptions
+from kafkalog.log.chunk import Limits
 from kafkalog.log.readers import batches
 from kept import SEGMENTS, audited, broker, rows, segments
 
@@ -44,3 +48,16 @@ def test_another_batch_at_either_end_is_another_segment(number: int, tmp_path: P
     found = audited(root, None, tmp_path / "first")
     assert found.reused.taken == SEGMENTS - 1
     assert rows(found) == rows(audited(root))
+
+
+def test_a_scan_by_other_limits_under_this_name_is_no_scan(tmp_path: Path) -> None:
+    """All that the bytes tell is the same: what its file says of the rest counts."""
+    root = broker(tmp_path)
+    audited(root, tmp_path / "first")
+    audited(root, tmp_path / "other", options=AuditOptions(replace(Limits(), max_batch_bytes=1 << 30)))
+    others = {kept_scan(path.read_bytes()).segment: path for path in (tmp_path / "other").iterdir()}
+    for path in (tmp_path / "first").iterdir():
+        other = others[kept_scan(path.read_bytes()).segment].read_bytes()
+        path.unlink()
+        path.write_bytes(other)
+    assert audited(root, None, tmp_path / "first").reused.taken == 0
