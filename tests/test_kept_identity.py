@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from crc32c import crc32c
 
-from kafkalog.auditing.partition import kept_scan
+from kafkalog.auditing.partition import KeptAbout, kept_scan
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.log.chunk import Limits
@@ -61,3 +61,19 @@ def test_a_scan_by_other_limits_under_this_name_is_no_scan(tmp_path: Path) -> No
         path.unlink()
         path.write_bytes(other)
     assert audited(root, None, tmp_path / "first").reused.taken == 0
+
+
+def test_another_segments_scan_in_this_ones_file_is_no_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file whose checksum and key hold, and whose scan is of a segment with another base offset or size."""
+    root, real = broker(tmp_path), kept_scans.kept_bytes
+    seen: list[list[bytes]] = []
+
+    def of_the_first(about: KeptAbout, messages: Iterable[bytes]) -> bytes:
+        seen.append(list(messages))
+        return real(about, seen[0])
+
+    monkeypatch.setattr(kept_scans, "kept_bytes", of_the_first)
+    audited(root, tmp_path / "first")
+    monkeypatch.undo()
+    monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1)
+    assert audited(root, None, tmp_path / "first").reused.taken == 1
