@@ -204,6 +204,11 @@ class Fold:
             self.producers(rows)
         self._breaks += later.breaks
 
+    def opened(self) -> Packed:
+        """Return the transactions that are open so far."""
+        states = self._used()
+        return _of_states(EXTENT_COLUMNS, states, states[:, _IS_OPEN].nonzero()[0], (*range(_IS_OPEN),))
+
     def result(self) -> FoldedLog:
         """Return what is known so far."""
         self._pack()
@@ -211,12 +216,11 @@ class Fold:
         wrote = (states[:, _IS_OPEN + 1] > 0).nonzero()[0]
         if len(wrote) > 1:
             wrote = wrote[np.lexsort((states[wrote, 1], states[wrote, 0]))]
-        opened = states[:, _IS_OPEN].nonzero()[0]
         cells = self._stretch
         of_producers = (0, 1, *range(_IS_OPEN + 1, STATE_SIZE))
         return FoldedLog(
             self._packed,
-            _of_states(EXTENT_COLUMNS, states, opened, (*range(_IS_OPEN),)),
+            self.opened(),
             _of_states(PRODUCER_COLUMNS, states, wrote, of_producers),
             _columns(GAP_COLUMNS, np.concatenate(self._gaps).T) if self._gaps else Columns.empty(GAP_COLUMNS),
             self._breaks,

@@ -177,7 +177,9 @@ class SparkExecutor:
         in_order = rows.repartition(number, "group", "share").sortWithinPartitions(*keys)
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
-        judge = tasks.Judge(known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs))
+        judge = tasks.Judge(
+            known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs), self.kept.rows
+        )  # fmt: skip
         with _kept(_mapped(in_order, judge, tasks.JUDGED)) as frame:
             judged = self._judged(frame, logs, scanned)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))

@@ -14,7 +14,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.log.remote import file_system
 from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import TableFile
-from kafkalog.tables.parquet import ParquetFile
+from kafkalog.tables.parquet import ParquetFile, WholeFile
 
 __all__ = ["CANNOT_WRITE", "PartFile", "PartFiles", "filesystem_of"]
 
@@ -58,7 +58,7 @@ class PartFiles:
         """Add rows to a table's file; yield a file that is full."""
         try:
             if table not in self._open:
-                name = f"{table}-{uuid.uuid4().hex}.parquet"
+                name = _new_name(table)
                 stream = self._filesystem.open_output_stream(f"{self._folder}/{name}")
                 self._made.append(name)
                 self._open[table] = name, stream, ParquetFile(stream, TABLES[table])
@@ -68,6 +68,17 @@ class PartFiles:
                 yield self._close(table)
         except OSError as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
+
+    def put(self, table: str, file: WholeFile) -> Iterator[PartFile]:
+        """Write a file of a table that is whole already; yield it."""
+        name = _new_name(table)
+        self._made.append(name)
+        try:
+            with self._filesystem.open_output_stream(f"{self._folder}/{name}") as stream:
+                stream.write(file.data)
+        except OSError as error:
+            raise OSError(f"{CANNOT_WRITE}{error}") from error
+        yield PartFile(table, TableFile(name, len(file.data), file.rows))
 
     def close(self) -> Iterator[PartFile]:
         """Complete all files; yield them."""
@@ -95,3 +106,7 @@ class PartFiles:
         size = stream.tell()
         stream.close()
         return PartFile(table, TableFile(name, size, file.rows))
+
+
+def _new_name(table: str) -> str:
+    return f"{table}-{uuid.uuid4().hex}.parquet"

@@ -5,6 +5,7 @@ Rows between stages carry messages (``kafkalog.txn.wire``) of some MiB: a row of
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.auditing.incidents import is_lost, needed
-from kafkalog.auditing.partition import MESSAGE_ROWS, SegmentScan, read_extents, read_scan
+from kafkalog.auditing.partition import DIGEST_SIZE, MESSAGE_ROWS, SegmentScan, read_extents, read_scan
 from kafkalog.auditing.pipeline import (
+    KeptRows,
     LogPlace,
     judge_partition,
     read_coordinator,
@@ -38,14 +40,16 @@ from kafkalog.auditing.transactions import (
     log_batches,
     notable_rows,
     own_epoch_keys,
+    transaction_parts,
 )
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.audit import FINDINGS, GAPS
+from kafkalog.tables.audit import FINDINGS, GAPS, TRANSACTIONS
 from kafkalog.tables.manifest import TableFile
 from kafkalog.tables.notable import NOTABLE
+from kafkalog.tables.parquet import WholeFile
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import Share
@@ -83,13 +87,16 @@ def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
 
 
 def joined(rows: Iterable[tuple[str, bytes]]) -> list[SegmentScan]:
-    """Put one log's scans together again, each with its transactions."""
+    """Put one log's scans together again, each with its transactions and a digest of all."""
     scans: list[SegmentScan] = []
     for kind, content in rows:
         if kind == "scan":
             scans.append(read_scan(content))
         else:
             scans[-1].stretch.finished.extend(read_extents(content))
+        digest = hashlib.blake2b(scans[-1].digest, digest_size=DIGEST_SIZE)
+        digest.update(content)
+        scans[-1].digest = digest.digest()
     return scans
 
 
@@ -97,12 +104,12 @@ class Judge:
     """Judges partition by partition: the rows of each come together, in the order of log, split and row.
 
     Rows of the `tables` go to files in the folder `work`, what else is of the `kinds` to the driver. The producers that
-    partitions are compared by are shared out to `key_shares`.
+    partitions are compared by are shared out to `key_shares`. `kept` are rows that last, None where nothing is kept.
     """
 
     def __init__(
         self, around: Mapping[int, Surroundings], tables: tuple[str, ...], kinds: tuple[str, ...], work: str,
-        storage: StorageOptions, key_shares: int,
+        storage: StorageOptions, key_shares: int, kept: KeptRows | None,
     ) -> None:  # fmt: skip
         self.around = around
         self.tables = tables
@@ -110,6 +117,7 @@ class Judge:
         self.work = work
         self.storage = storage
         self.key_shares = key_shares
+        self.kept = kept
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         set_storage_options(self.storage)
@@ -153,8 +161,9 @@ class Judge:
         numbers = [log.number for log in logs]
         sizes: Counter[str] = Counter()
         for table in self.tables:
-            for batch in self._batches(table, share, found):
-                yield from map(_part_row, files.write(table, batch))
+            for part in self._parts(table, share, found):
+                made = files.put(table, part) if isinstance(part, WholeFile) else files.write(table, part)
+                yield from map(_part_row, made)
         for kind in self.kinds:
             for batch in self._batches(kind, share, found):
                 yield (kind, cluster, number, batch.num_rows, _ipc(batch))
@@ -183,6 +192,13 @@ class Judge:
         for log in found.logs:
             codes.update(log.findings.counts())
         yield ("counts", cluster, share, 0, write_counts(codes, sizes))
+
+    def _parts(self, table: str, share: Share, found: Judgement) -> Iterator[pa.RecordBatch | WholeFile]:
+        if table != TRANSACTIONS.name or self.kept is None:
+            yield from self._batches(table, share, found)
+            return
+        for log in found.logs:
+            yield from transaction_parts(log, self.kept)
 
     def _batches(self, table: str, share: Share, found: Judgement) -> Iterator[pa.RecordBatch]:
         if table == EXPLAINED:

@@ -163,7 +163,7 @@ def txn_audit(
 
             write_audit(
                 found, summary, status, place, form, tables or SHOWN, chosen.of if narrowing or state else None,
-                arguments=sys.argv[1:], hashed=hashed, started=started,
+                kept=kept, arguments=sys.argv[1:], hashed=hashed, started=started,
             )  # fmt: skip
             print(summary.verdict())
         elif form in REPORT_FORMS or (form == "table" and not everything and not state and (not tables or told)):

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
-from kafkalog.auditing.pipeline import SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline import SUCCESS, VERDICT, KeptScans, as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.outcome import Exit
 from kafkalog.provenance import PROVENANCE
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.manifest import MANIFEST, TableFile, as_manifest
-from kafkalog.tables.parquet import ParquetFile
+from kafkalog.tables.parquet import ParquetFile, WholeFile
 from kafkalog_cli.audit_folder import AuditFolder
 from kafkalog_cli.output import Target
 from kafkalog_cli.render.engine import parquet_engine
@@ -32,18 +32,19 @@ _KEPT_ROWS: Final = 1 << 16
 def write_audit(
     audit: Audit, summary: Summary, status: Exit, folder: AuditFolder, form: str, tables: Sequence[str],
     test_of: Callable[[Table], Callable[[Row], bool]] | None,
-    *, arguments: Sequence[str], hashed: bool, started: float,
+    *, kept: KeptScans, arguments: Sequence[str], hashed: bool, started: float,
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to a directory.
 
     `summary` and `status` are the audit's; `test_of` gives the test that a table's rows must pass, None if all do.
+    Rows are taken and kept where scans are, by `kept`.
     Raises OutputError if that can't be done, or if pyarrow is missing. `started` is when the audit began, in seconds.
     """
     engine = form if form == "ndjson" else parquet_engine()
 
     def batches(table: Table) -> Iterable[Any]:
         if test_of is None:
-            return batches_of_audit(audit, table.name)
+            return batches_of_audit(audit, table.name, kept.rows)
         return arrow_batches(filter(test_of(table), rows_of_audit(audit, table.name)), arrow_schema(table))
 
     def rows(table: Table) -> Iterable[Row]:
@@ -112,16 +113,29 @@ def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], fol
 
 
 def _write_batches(tables: Iterable[tuple[Table, Iterable[Any]]], folder: Path) -> None:
-    for table, batches in tables:
-        file = _file(folder, table)
-        for batch in batches:
-            file.write(batch)
-        file.close()
+    """Write tables as files in the order of their rows: each run of batches is one, so is what is a whole one."""
+    for table, parts in tables:
+        number, file = 0, None
+        for part in parts:
+            if isinstance(part, WholeFile):
+                if file is not None:
+                    file.close()
+                    number, file = number + 1, None
+                _path(folder, table, number).write_bytes(part.data)
+                number += 1
+                continue
+            if file is None:
+                file = ParquetFile(_path(folder, table, number), table)
+            file.write(part)
+        if file is None and not number:  # a table without rows is a file with its columns
+            file = ParquetFile(_path(folder, table, number), table)
+        if file is not None:
+            file.close()
 
 
-def _file(folder: Path, table: Table) -> ParquetFile:
-    (folder / table.name).mkdir()
-    return ParquetFile(folder / table.name / "part-00000.parquet", table)
+def _path(folder: Path, table: Table, number: int = 0) -> Path:
+    (folder / table.name).mkdir(exist_ok=True)
+    return folder / table.name / f"part-{number:05}.parquet"
 
 
 class ParquetSink:
@@ -151,7 +165,7 @@ class ParquetSink:
 
     def _write(self, table: Table) -> None:
         if table.name not in self._writers:
-            self._writers[table.name] = _file(self._folder, table)
+            self._writers[table.name] = ParquetFile(_path(self._folder, table), table)
         for batch in arrow_batches(self._rows[table.name], arrow_schema(table)):
             self._writers[table.name].write(batch)
         self._rows[table.name].clear()

@@ -5,6 +5,7 @@ It answers: what is in this log, where is it damaged, which offsets are missing 
 
 from __future__ import annotations
 
+from kafkalog.auditing.partition.cuts import Cut
 from kafkalog.auditing.partition.damaged_bytes import DamagedExtents
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.findings import file_of, located, log_findings, offset_range
@@ -16,7 +17,14 @@ from kafkalog.auditing.partition.one_moment import Settled, settled, with_note
 from kafkalog.auditing.partition.read import ReadLog, read_log
 from kafkalog.auditing.partition.replicas import fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
-from kafkalog.auditing.partition.scan_file import KeptAbout, kept_about, kept_bytes, kept_scan, may_be_kept
+from kafkalog.auditing.partition.scan_file import (
+    DIGEST_SIZE,
+    KeptAbout,
+    kept_about,
+    kept_bytes,
+    kept_scan,
+    may_be_kept,
+)
 from kafkalog.auditing.partition.scan_message import (
     MESSAGE_ROWS,
     SCAN_VERSION,
@@ -30,8 +38,10 @@ from kafkalog.auditing.partition.segments import segment_row
 from kafkalog.auditing.partition.steady import moving_finding, steady_findings, unreadable_while_moving
 
 __all__ = [
+    "DIGEST_SIZE",
     "MESSAGE_ROWS",
     "SCAN_VERSION",
+    "Cut",
     "DamagedExtents",
     "KeptAbout",
     "LostOffsets",

@@ -12,6 +12,7 @@ from kafkalog.txn.fold import MARKER_COLUMNS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kafkalog.auditing.partition.cuts import Cut
     from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
     from kafkalog.findings import Finding
     from kafkalog.format.index import AbortedTransaction
@@ -32,7 +33,7 @@ class PartitionAudit:
     producers' breaks of sequence in the order of the log. `findings` are
     about the log, `of_producers` about single producers in it. `txn_entries` are those of the ``.txnindex`` files that
     can be read, by their segments' base offsets. Of a share of the producers `others` are markers of all producers
-    around the open transactions, by ``MARKER_COLUMNS``.
+    around the open transactions, by ``MARKER_COLUMNS``. `cuts` are the segments whose transactions a digest stands for.
     """
 
     directory: PartitionDirectory
@@ -57,3 +58,4 @@ class PartitionAudit:
     of_producers: tuple[Finding, ...] = ()
     txn_entries: Mapping[int, list[AbortedTransaction]] = field(default_factory=dict)
     others: Columns = field(default_factory=lambda: Columns.empty(MARKER_COLUMNS))
+    cuts: tuple[Cut, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from kafkalog.auditing.partition.cuts import Cut, cut_of, is_cut, offsets_rise
 from kafkalog.auditing.partition.damaged import placed
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
@@ -19,6 +20,7 @@ from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import read_aborted_transactions
 from kafkalog.txn.columns import Columns
 from kafkalog.txn.fold import MARKER_COLUMNS, Fold, FoldedLog
+from kafkalog.txn.loops import EXTENT_COLUMNS
 from kafkalog.txn.shares import Share
 from kafkalog.txn.stable import last_stable_offset
 
@@ -42,7 +44,7 @@ def join(
     if not share.of_log:
         opened = opened.take(share.has(opened["producer_id"]))
     of_segments, damaged = placed(scans, running=directory.running)
-    whole = _joined(opened, [scan.stretch for scan in scans])
+    whole, cuts = _joined(opened, scans)
     first = whole.opened["first_offset"]
     bases = [segment.base_offset for segment in directory.segments]
     log_start = max(directory.checkpoints.get("log_start", 0), bases[0] if bases else 0)
@@ -78,19 +80,25 @@ def join(
         findings=(*of_segments, *reported, *_seams(scans)),
         txn_entries=entries,
         others=Columns.concat([scan.stretch.others for scan in scans], MARKER_COLUMNS),
+        cuts=cuts,
     )
     return replace(facts, of_producers=tuple(broken_sequences(facts))) if facts.breaks else facts
 
 
-def _joined(seed: Columns, stretches: Sequence[FoldedLog]) -> FoldedLog:
-    """Join stretches after transactions that were open before them; one alone needs no joining."""
-    if len(stretches) == 1 and not len(seed):
-        return stretches[0]
-    fold = Fold()
+def _joined(seed: Columns, scans: Sequence[SegmentScan]) -> tuple[FoldedLog, tuple[Cut, ...]]:
+    """Join scans after transactions that were open before them; one alone needs no joining."""
+    are_cut = [is_cut(scan) for scan in scans]
+    if any(are_cut) and not offsets_rise(scans):
+        are_cut = [False] * len(scans)
+    if len(scans) == 1 and not len(seed):
+        return scans[0].stretch, (cut_of(scans[0], seed),) if are_cut[0] else ()
+    fold, cuts = Fold(), []
     fold.extents(seed)
-    for stretch in stretches:
-        fold.stretch(stretch)
-    return fold.result()
+    for scan, here in zip(scans, are_cut, strict=True):
+        if here:
+            cuts.append(cut_of(scan, fold.opened().columns(*EXTENT_COLUMNS)))
+        fold.stretch(scan.stretch)
+    return fold.result(), tuple(cuts)
 
 
 def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:

@@ -17,6 +17,8 @@ __all__ = ["marker_findings"]
 
 _NAMES: Final = ("producer_id", "first_offset", "last_epoch", "marker_offset", "marker_epoch", "coordinator_epoch")
 
+_HIGHEST: Final = 2**63 - 1
+
 _WORDS: Final = {
     "marker_epoch": ("producer epoch", "the data that it ends"),
     "coordinator_epoch": ("coordinator epoch", "the producer's marker before it"),
@@ -27,17 +29,21 @@ def marker_findings(audit: PartitionAudit) -> Iterator[Finding]:
     """Yield the markers that a leader refuses: of an older epoch than the data, of an older coordinator."""
     if tally(audit.transactions).in_order:  # of most logs, which cost as little as possible
         return
+    lowest, highest = _HIGHEST, NONE
+    for rows in audit.transactions.blocks(*_NAMES):
+        marked = rows["marker_offset"] != NONE
+        older = marked & (rows["first_offset"] != NONE) & (rows["last_epoch"] >= 0)
+        older &= rows["marker_epoch"] < rows["last_epoch"]
+        for row in np.flatnonzero(older).tolist():
+            yield _of("marker-epoch-wrong", audit, rows, row, "marker_epoch", int(rows["last_epoch"][row]))
+        epochs = rows["coordinator_epoch"]
+        lowest = min(lowest, int(np.min(epochs, where=marked, initial=_HIGHEST)))
+        highest = max(highest, int(np.max(epochs, where=marked, initial=NONE)))
+    if lowest >= highest:  # nearly all logs; also one without a marker
+        return
     columns = audit.transactions.columns(*_NAMES)
-    marked = columns["marker_offset"] != NONE
-    if not marked.any():
-        return
-    rows = columns if marked.all() else columns.chosen(marked, _NAMES)
-    older = (rows["first_offset"] != NONE) & (rows["last_epoch"] >= 0) & (rows["marker_epoch"] < rows["last_epoch"])
-    for row in np.flatnonzero(older).tolist():
-        yield _of("marker-epoch-wrong", audit, rows, row, "marker_epoch", int(rows["last_epoch"][row]))
+    rows = columns.chosen(columns["marker_offset"] != NONE, _NAMES)
     epochs = rows["coordinator_epoch"]
-    if (epochs == epochs[0]).all():
-        return
     known = np.flatnonzero(epochs >= 0)
     order = known[np.lexsort((rows["marker_offset"][known], rows["producer_id"][known]))]
     before, after = order[:-1], order[1:]

@@ -49,7 +49,7 @@ class SegmentScan:
     `damaged` are the extents that no whole batch covers. `zero_tail` is the finding about zeros up to the file's end.
     `transactions` counts those with a part here, `oldest` (ms) is the first time of a producer's batch or a marker, -1
     for none. `states` are the records of a segment of the state topic. `last_position` is where the last batch begins
-    that was seen, -1 without any.
+    that was seen, -1 without any. `digest` stands for all of it where the scan is kept, else it is empty.
     """
 
     segment: Segment
@@ -61,10 +61,11 @@ class SegmentScan:
     oldest: int = -1
     states: StateColumns = field(default_factory=lambda: _NO_STATES)
     last_position: int = -1
+    digest: bytes = b""
 
     def share(self, share: Share) -> SegmentScan:
         """Return the scan with the transactions of a share of its producers alone, and all else."""
-        return replace(self, stretch=self.stretch.share(share))
+        return self if share.is_all else replace(self, stretch=self.stretch.share(share), digest=b"")
 
 
 def scan_segment(

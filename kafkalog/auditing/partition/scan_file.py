@@ -15,7 +15,7 @@ from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.auditing.partition.scan_message import SCAN_VERSION, read_extents, read_scan
 from kafkalog.txn.wire import Schema, WireError, WireTable, read_message, write_message
 
-__all__ = ["KeptAbout", "kept_about", "kept_bytes", "kept_scan", "may_be_kept"]
+__all__ = ["DIGEST_SIZE", "KeptAbout", "kept_about", "kept_bytes", "kept_scan", "may_be_kept"]
 
 
 class KeptAbout(NamedTuple):
@@ -38,7 +38,7 @@ class KeptAbout(NamedTuple):
 _KEPT: Final = Schema(
     "kept-scan", SCAN_VERSION, (WireTable("about", KeptAbout._fields[:5], KeptAbout._fields[5:]),)
 )  # fmt: skip
-_DIGEST: Final = 32
+DIGEST_SIZE: Final = 32  # what a file begins with
 _LENGTH: Final = struct.Struct("<Q")
 
 
@@ -55,7 +55,7 @@ def kept_bytes(about: KeptAbout, messages: Iterable[bytes]) -> bytes:
     parts = [b""]
     for message in (write_message(_KEPT, {"about": [tuple(about)]}), *messages):
         parts += [_LENGTH.pack(len(message)), message]
-    digest = hashlib.blake2b(digest_size=_DIGEST)
+    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     for part in parts:
         digest.update(part)
     parts[0] = digest.digest()
@@ -64,7 +64,7 @@ def kept_bytes(about: KeptAbout, messages: Iterable[bytes]) -> bytes:
 
 def kept_about(data: bytes) -> KeptAbout:
     """Return what a file's scan is about. Raises WireError for bytes that are no kept scan of this version."""
-    if hashlib.blake2b(memoryview(data)[_DIGEST:], digest_size=_DIGEST).digest() != data[:_DIGEST]:
+    if hashlib.blake2b(memoryview(data)[DIGEST_SIZE:], digest_size=DIGEST_SIZE).digest() != data[:DIGEST_SIZE]:
         raise WireError("kept-scan: its checksum is wrong")
     about = read_message(_KEPT, _messages(data, 1)[0]).rows("about")
     if len(about) != 1 or None in about[0]:
@@ -73,7 +73,7 @@ def kept_about(data: bytes) -> KeptAbout:
 
 
 def kept_scan(data: bytes) -> SegmentScan:
-    """Return a file's scan. Raises WireError for bytes that are no scan."""
+    """Return a file's scan, whose digest is the file's. Raises WireError for bytes that are no scan."""
     try:
         _, head, *more = _messages(data)
         scan = read_scan(head)
@@ -81,12 +81,13 @@ def kept_scan(data: bytes) -> SegmentScan:
             scan.stretch.finished.extend(read_extents(message))
     except (ValueError, TypeError, OverflowError) as error:  # cells that no scan has
         raise WireError(f"kept-scan: {error}") from error
+    scan.digest = data[:DIGEST_SIZE]
     return scan
 
 
 def _messages(data: bytes, most: int | None = None) -> list[bytes]:
     found: list[bytes] = []
-    position = _DIGEST
+    position = DIGEST_SIZE
     while position < len(data) and len(found) != most:
         start = position + _LENGTH.size
         if start > len(data):

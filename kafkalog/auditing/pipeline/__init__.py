@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from kafkalog.auditing.pipeline.confirm import confirmed
 from kafkalog.auditing.pipeline.coordinator_message import coordinator_for, coordinator_messages, read_coordinator
-from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, LocalFolder, PlaceScan, ScanFolder
+from kafkalog.auditing.pipeline.kept_folders import LocalFolder, ScanFolder
+from kafkalog.auditing.pipeline.kept_rows import KeptRows
+from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
 from kafkalog.auditing.pipeline.messages import (
     read_conflict,
     read_counts,
@@ -45,6 +47,7 @@ __all__ = [
     "WORK",
     "Clock",
     "Keeping",
+    "KeptRows",
     "KeptScans",
     "KnownSegment",
     "LocalFolder",

@@ -16,9 +16,10 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from kafkalog.auditing.partition import (
+    DIGEST_SIZE,
     MESSAGE_ROWS,
     SCAN_VERSION,
     KeptAbout,
@@ -30,70 +31,29 @@ from kafkalog.auditing.partition import (
     scan_messages,
     scan_segment,
 )
+from kafkalog.auditing.pipeline.kept_folders import ScanFolder
+from kafkalog.auditing.pipeline.kept_rows import KeptRows
 from kafkalog.auditing.pipeline.origin import sha256_of
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.errors import UnreadableError
-from kafkalog.format.secret import secret_bits
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster
 from kafkalog.log.files import open_source
 from kafkalog.log.likeness import likeness
 from kafkalog.log.logdir import LogDirectory, Segment
-from kafkalog.log.names import METADATA_TOPIC, local_path
+from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.storage import open_tree
 from kafkalog.txn.wire import WireError
 from kafkalog.version import VERSION
 
-__all__ = ["Keeping", "KeptScans", "LocalFolder", "PlaceScan", "ScanFolder"]
+__all__ = ["Keeping", "KeptScans", "PlaceScan"]
 
 LEAST_BYTES: Final = 256 << 10  # of a segment: a smaller one is scanned in less time than a kept scan is looked at
 _SUFFIX: Final = ".scan"
 _KEY: Final = 40  # hexadecimal digits
 _GROWTH: Final = 16  # a scan takes at most so many times its segment's bytes
 _LEAST: Final = 1 << 20
-
-
-class ScanFolder(Protocol):
-    """A folder of kept scans; it goes to tasks."""
-
-    @property
-    def path(self) -> str:
-        """Return its path or URI."""
-
-    def put(self, name: str, data: bytes) -> None:
-        """Write a file that appears under its name when it is whole."""
-
-    def take_over(self, path: str, name: str, data: bytes) -> None:
-        """Have a file of another folder, whose content is `data`."""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalFolder:
-    """A folder of kept scans on a disk."""
-
-    path: str
-
-    def put(self, name: str, data: bytes) -> None:
-        """Write a file under another name, then give it its own."""
-        temporary = f"{self.path}/.{name}.{secret_bits(32):08x}"
-        try:
-            with open(temporary, "xb", buffering=0) as file:
-                file.write(data)
-            os.replace(temporary, f"{self.path}/{name}")
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
-
-    def take_over(self, path: str, name: str, data: bytes) -> None:
-        """Link the file, or write it again where that is not possible; one that is here already stays."""
-        try:
-            os.link(local_path(path), f"{self.path}/{name}")
-        except FileExistsError:
-            return
-        except OSError:  # another file system, another owner
-            self.put(name, data)
 
 
 @dataclass(slots=True)
@@ -182,7 +142,9 @@ class Keeping:
                 time.time_ns() // 1_000_000, known.file.inode, scan.last_position, first, last, known.key, now.etag,
                 found.sha256 or "",
             )  # fmt: skip
-            self.folder.put(f"{known.key}{_SUFFIX}", kept_bytes(about, found.messages()))
+            data = kept_bytes(about, found.messages())
+            self.folder.put(f"{known.key}{_SUFFIX}", data)
+            scan.digest = data[:DIGEST_SIZE]
 
 
 def _content(path: str, segment: Segment) -> bytes:
@@ -227,6 +189,11 @@ class KeptScans:
                 is_read = candidate is None or self.keeping.hashed or by_inode  # or may well be: the inode decides
                 found[log.number, at] = KnownSegment(key, file, by_inode, candidate, segment.size if is_read else 0)
         return found
+
+    @property
+    def rows(self) -> KeptRows | None:
+        """Return the files of rows, which are kept and taken where the scans are; None where these are not kept."""
+        return None if self.keeping.folder is None else KeptRows(self.keeping.folder, self.earlier)
 
     def _kept(self) -> dict[str, str]:
         """Return the paths of the scans that may be taken, by their segments' keys."""

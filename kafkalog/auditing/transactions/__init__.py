@@ -28,6 +28,7 @@ from kafkalog.auditing.transactions.many_rows import (
 )
 from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
+from kafkalog.auditing.transactions.pieces import RowKeeper, transaction_parts
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.auditing.transactions.rows import (
@@ -60,6 +61,7 @@ __all__ = [
     "LogSummary",
     "Reported",
     "Reused",
+    "RowKeeper",
     "StateLog",
     "Summary",
     "Surroundings",
@@ -83,5 +85,6 @@ __all__ = [
     "partition_row",
     "rows_of",
     "transaction_columns",
+    "transaction_parts",
     "unsettled_rows",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.many_rows import MANY_ROWS
+from kafkalog.auditing.transactions.many_rows import MANY_ROWS, transaction_columns
 from kafkalog.auditing.transactions.rows import audit_rows, log_rows
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kafkalog.tables.arrow import RecordBatch
 
-__all__ = ["audit_batches", "coordinator_batches", "log_batches"]
+__all__ = ["audit_batches", "coordinator_batches", "log_batches", "transaction_batches"]
 
 _STATES: Final = ("tombstone", *(state.word for state in TransactionState))
 
@@ -39,6 +39,12 @@ def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
     if table in MANY_ROWS:
         return (arrow_batch(partial(_column, columns), schema) for columns in MANY_ROWS[table](log))
     return arrow_batches(log_rows(log, table), schema)
+
+
+def transaction_batches(log: LogAudit, order: NDArray[np.intp]) -> Iterator[RecordBatch]:
+    """Yield the rows of a log's table ``transactions`` at some places, in this order."""
+    schema = arrow_schema(TRANSACTIONS)
+    return (arrow_batch(partial(_column, columns), schema) for columns in transaction_columns(log, order))
 
 
 def _column(columns: dict[str, NDArray[Any]], name: str) -> Numbers | Iterable[Any]:

@@ -46,9 +46,9 @@ _STATES: Final = texts(("tombstone", *(state.word for state in TransactionState)
 ColumnsByName = dict[str, "NDArray[Any]"]
 
 
-def transaction_columns(log: LogAudit) -> Iterator[ColumnsByName]:
-    """Yield the table ``transactions`` of a log."""
-    for rows, words in log.verdicts.in_order():
+def transaction_columns(log: LogAudit, order: NDArray[np.intp] | None = None) -> Iterator[ColumnsByName]:
+    """Yield the table ``transactions`` of a log; with an `order` the rows at these places."""
+    for rows, words in log.verdicts.in_order(order):
         yield transactions_at(log, rows, words)
 
 
