@@ -41,7 +41,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.storage_options import StorageOptions
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import shares_of
-from kafkalog_spark import scan_tasks, tasks
+from kafkalog_spark import judged_tables, scan_tasks, tasks
 from kafkalog_spark.parts import PartFile
 from kafkalog_spark.rows import rows_of
 from kafkalog_spark.sent import read_sent, write_sent
@@ -170,6 +170,8 @@ class SparkExecutor:
     ) -> Iterator[JudgedFrame]:
         started = time.monotonic()
         rows = scanned.frame.unionByName(self._frame("routed", self._routed(logs, scanned, around), scan_tasks.SCANNED))
+        for one in around.values():
+            one.coordinator.forget()
         groups = len({(log.group, share) for log in logs for share in shares_of(log.shares)})
         size = sum(log.directory.size for log in logs)
         number = max(1, min(groups, max(8, size // _JUDGE_BYTES)))
@@ -197,8 +199,8 @@ class SparkExecutor:
                 of_task, of_tables = read_counts(row["content"])
                 codes.update(of_task)
                 sizes.update(of_tables)
-            elif row["kind"] == tasks.PART:
-                parts.append(tasks.read_part(row["rows"], row["content"]))
+            elif row["kind"] == judged_tables.PART:
+                parts.append(judged_tables.read_part(row["rows"], row["content"]))
             else:
                 log, summary = row["rows"], read_summary(row["content"])
                 summaries[log] = summaries[log].with_share(summary) if log in summaries else summary
@@ -225,6 +227,8 @@ class SparkExecutor:
                 yield scan_tasks.routed(log.group, share, log.number, 0, "log", write_place(log))
         for of_one in groups_of(logs):
             first = of_one[0]
+            if around[first.cluster].coordinator.is_nothing:  # as a judge takes it to be
+                continue
             said = coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)
             for number, message in enumerate(said):
                 for share, _ in shares_of(first.shares):

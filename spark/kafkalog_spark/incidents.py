@@ -16,12 +16,12 @@ from kafkalog.findings import Finding
 from kafkalog.log.clusters import Cluster
 from kafkalog.log.rows import finding_rows
 from kafkalog.tables.notable import NOTABLE
-from kafkalog_spark import tasks
 from kafkalog_spark.executor import JudgedFrame
+from kafkalog_spark.judged_tables import EXPLAINED, LOST
 
 __all__ = ["OF_TASKS", "incident_rows"]
 
-OF_TASKS: Final = (NOTABLE.name, tasks.EXPLAINED, tasks.LOST)
+OF_TASKS: Final = (NOTABLE.name, EXPLAINED, LOST)
 
 Row = tuple[Any, ...]
 
@@ -40,13 +40,13 @@ def incident_rows(
                 rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
     known = []
     for number, cluster in enumerate(clusters):
-        reported = [*_of_nodes(cluster), *finding_rows(findings[number]), *collected.get((tasks.EXPLAINED, number), ())]
+        reported = [*_of_nodes(cluster), *finding_rows(findings[number]), *collected.get((EXPLAINED, number), ())]
         of_cluster = [partition_row(one) for log, one in zip(logs, judged.logs, strict=True) if log.cluster == number]
         notable = collected.get((NOTABLE.name, number), ())
         one = around[number]
         known.append(
             known_of_tables(
-                cluster.cluster_id, reported, of_cluster, notable, collected.get((tasks.LOST, number), ()),
+                cluster.cluster_id, reported, of_cluster, notable, collected.get((LOST, number), ()),
                 one.coordinator, one.metadata, cluster.nodes, one.now,
             )
         )  # fmt: skip
