@@ -23,7 +23,6 @@ from measure import command
 __all__ = ["Tree", "measured"]
 
 _AUDIT = ("-P", "-m", "kafkalog_cli", "txn-audit", "--exit-zero", "--jobs", "2")
-_WARM_UPS = 3
 
 
 @dataclass
@@ -49,8 +48,8 @@ def measured(trees: Sequence[Tree], against: Path | None, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         with open_session(here / "events") as session:
-            for number in range(_WARM_UPS):
-                session.audit(trees[0].path, here / f"warm-{number}")
+            write_log_directory(here / "warm", 8, "155B", size=64 << 10)
+            session.warm_up(here / "warm", here)
             for number in range(rounds):
                 for tree in trees:
                     output = here / f"now-{number}-{tree.path.name}"
