@@ -92,14 +92,14 @@ class ScannedFrame:
 
 @dataclass(frozen=True, slots=True)
 class JudgedFrame:
-    """The result of judging: rows of ``tasks.JUDGED``, and their totals.
+    """The result of judging: what tasks sent of each kind and cluster, as Arrow's streams, and the totals.
 
     `logs` are in the order of the logs' numbers, `codes` count the findings about logs, `findings` are those about no
     single log, by the clusters' numbers. `parts` are the files of tables that tasks wrote, `files` the segments
     that were read, of which `reused` says which were scanned.
     """
 
-    frame: DataFrame
+    kinds: dict[tuple[str, int], list[bytes]]
     logs: list[LogSummary]
     codes: Counter[tuple[str, Severity]]
     findings: dict[int, list[Finding]]
@@ -193,8 +193,14 @@ class SparkExecutor:
         sizes: Counter[str] = Counter()
         parts: list[PartFile] = []
         # Files count by the rows of one job: what is judged again later has files of other names.
-        rows = frame.where("kind in ('summary', 'counts', 'part')").select("kind", "share", "rows", "content")
-        for row in sorted(rows.toArrow().to_pylist(), key=lambda row: (row["kind"], row["rows"], row["share"])):
+        rows = frame.where("kind != 'keys'").toArrow().to_pylist()
+        kinds: dict[tuple[str, int], list[bytes]] = {}
+        for row in rows:
+            if row["kind"] in self.kinds:
+                kinds.setdefault((row["kind"], row["cluster"]), []).append(row["content"])
+        for row in sorted(rows, key=lambda row: (row["kind"], row["rows"], row["share"])):
+            if row["kind"] in self.kinds:
+                continue
             if row["kind"] == "counts":
                 of_task, of_tables = read_counts(row["content"])
                 codes.update(of_task)
@@ -214,7 +220,7 @@ class SparkExecutor:
                 finding = conflict_finding(*read_conflict(row["content"]), directories)
                 findings.setdefault(row["cluster"], []).append(finding)
         return JudgedFrame(
-            frame, [summaries[log.number] for log in logs], codes, findings, parts, scanned.files, scanned.reused
+            kinds, [summaries[log.number] for log in logs], codes, findings, parts, scanned.files, scanned.reused
         )
 
     @staticmethod

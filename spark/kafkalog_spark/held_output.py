@@ -41,9 +41,10 @@ def held_on_disk(path: str) -> Iterator[Callable[[], None]]:
     try:
         _lock(descriptor, name)
         try:
-            yield lambda: None
+            yield lambda: _check_lock(descriptor, name)
         finally:
-            with suppress(FileNotFoundError):  # the job removed its output
+            with suppress(OSError):  # the job removed its output, or another command replaced it
+                _check_lock(descriptor, name)
                 os.unlink(name)
             with suppress(OSError):  # it is used
                 os.rmdir(path)
@@ -58,12 +59,17 @@ def _lock(descriptor: int, name: str) -> None:
         raise HeldError("another job is writing to it") from error
     except OSError:  # a disk without locks
         return
+    _check_lock(descriptor, name)
+
+
+def _check_lock(descriptor: int, name: str) -> None:
+    """Raise HeldError where the file that is locked is no longer that of its name."""
     try:
         is_there = os.path.samestat(os.stat(name), os.fstat(descriptor))
     except FileNotFoundError:
         is_there = False
-    if not is_there:  # who held it removed the file just now
-        raise HeldError("another job was writing to it until now")
+    if not is_there:
+        raise HeldError("another command replaced or removed it meanwhile")
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
 
 from kafkalog.auditing.incidents import incidents_of, known_of_tables
 from kafkalog.auditing.pipeline import LogPlace
@@ -32,12 +31,12 @@ def incident_rows(
 ) -> list[Row]:  # fmt: skip
     """Return the rows of the table ``incidents`` of all clusters."""
     collected: dict[tuple[str, int], list[Row]] = {}
-    frame = judged.frame.where(F.col("kind").isin(*OF_TASKS)).select("kind", "cluster", "content")
-    for row in frame.toArrow().to_pylist():
-        rows = collected.setdefault((row["kind"], row["cluster"]), [])
-        with pa.ipc.open_stream(row["content"]) as reader:
-            for batch in reader:
-                rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    for key, contents in judged.kinds.items():
+        rows = collected.setdefault(key, [])
+        for content in contents:
+            with pa.ipc.open_stream(content) as reader:
+                for batch in reader:
+                    rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
     known = []
     for number, cluster in enumerate(clusters):
         reported = [*_of_nodes(cluster), *finding_rows(findings[number]), *collected.get((EXPLAINED, number), ())]

@@ -58,6 +58,20 @@ def test_a_directory_that_was_only_held_is_none(tmp_path: Path) -> None:
     assert [found.name for found in out.iterdir()] == ["provenance.json"]
 
 
+def test_a_directory_that_was_replaced_is_not_committed_to(tmp_path: Path) -> None:
+    """Another command's --overwrite exchanges the whole directory: what is there then is its own."""
+    out = tmp_path / "out"
+    output = Output(str(out))
+    with output.held():
+        output.make(overwrite=False)
+        out.rename(tmp_path / "before")
+        out.mkdir()
+        (out / HELD).touch()
+        with pytest.raises(OutputFailedError, match="another command replaced"):
+            output.commit([])
+    assert [found.name for found in out.iterdir()] == [HELD]
+
+
 def test_a_store_is_held_by_an_object(tmp_path: Path) -> None:
     """Another job's counts as long as it is renewed; who lost it may not commit."""
     store, path = fs.LocalFileSystem(), str(tmp_path)

@@ -93,6 +93,6 @@ def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]
     if not any(map(len, chosen)):  # most logs of a cluster
         return chosen[0]
     places = np.unique(np.concatenate(chosen))
-    rows = log.verdicts.rows.take(places)
+    rows = log.verdicts.rows.take(places, "first_offset", "marker_offset")
     begins = np.where(rows["first_offset"] != NONE, rows["first_offset"], rows["marker_offset"])
     return places[np.argsort(begins, kind="stable")]
