@@ -10,6 +10,7 @@ alike. The first line is an audit of next to nothing: what a job costs in a sess
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -59,6 +60,7 @@ def measured(trees: Sequence[Tree], against: Path | None, rounds: int) -> None:
                     run = session.audit(tree.path, here / "bulk")
                     tree.bulk.append(run.core_seconds)
                     tree.seconds.append(run.seconds)
+                    print(f"round {number + 1}: {tree.line()}", file=sys.stderr, flush=True)
 
 
 def _local(checkout: Path, path: Path, output: Path) -> float:
