@@ -26,13 +26,13 @@ _ON_ONE_MACHINE: Final = {
     "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 _WHILE_AT_WORK: Final = {
-    # Each stage has as many tasks as it asks for: plans that change while they run only make more jobs.
-    "spark.sql.adaptive.enabled": "false",
     # The expressions are so few that compiling them costs more than it saves.
     "spark.sql.codegen.wholeStage": "false",
     # Otherwise columns are matched by their places, and two of one type are swapped silently.
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
 }
+# Where each stage has as many tasks as it asks for, plans that change while they run only make more jobs.
+_PLANNED: Final = {"spark.sql.adaptive.enabled": "false"}
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -97,10 +97,11 @@ def active_session() -> SparkSession | None:
 
 
 @contextmanager
-def at_work(session: SparkSession) -> Iterator[None]:
-    """Set what the tasks rely on, and restore it afterwards."""
-    before = {key: session.conf.get(key, None) for key in _WHILE_AT_WORK}
-    for key, value in _WHILE_AT_WORK.items():
+def at_work(session: SparkSession, *, planned: bool = False) -> Iterator[None]:
+    """Set what the tasks rely on, and restore it afterwards; `planned` says that each stage has its number of tasks."""
+    settings = _WHILE_AT_WORK | (_PLANNED if planned else {})
+    before = {key: session.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
         session.conf.set(key, value)
     try:
         yield
