@@ -15,7 +15,7 @@ from typing import Any
 
 from files import Files
 from goals import BULK_LAYOUTS, BULK_SHAPES, BULK_TIME, SMALL_SEGMENTS, SMALL_SIZE
-from measure import CandidateError, command
+from measure import ENVIRONMENT, CandidateError, command
 from report import Result
 from shapes import SHAPES, Layout, size_text
 
@@ -24,6 +24,7 @@ __all__ = ["bulk", "open_session"]
 _SESSION = Path(__file__).with_name("bulk_session.py")
 _LOCAL = (sys.executable, "-m", "kafkalog_cli", "txn-audit", "--exit-zero", "--jobs", "2")
 _WARM = 64 << 10
+_WARM_UPS = 3
 _GIB, _MIB = 1 << 30, 1 << 20
 
 
@@ -67,10 +68,15 @@ class _Session:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def audit(self, path: Path, output: Path) -> _Run:
+    def warm_up(self, path: Path, folder: Path) -> None:
+        """Audit a directory of several partitions until the JVM, and a Python worker for each core, have started."""
+        for number in range(_WARM_UPS):
+            self.audit(path, folder / f"warm-{number}", split_bytes=1)
+
+    def audit(self, path: Path, output: Path, **more: int) -> _Run:
         """Audit a directory."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"paths": [str(path)], "output": str(output)}) + "\n")
+        self._process.stdin.write(json.dumps({"paths": [str(path)], "output": str(output)} | more) + "\n")
         self._process.stdin.flush()
         said = self.answer()
         return _Run(
@@ -83,7 +89,7 @@ def open_session(events: Path) -> Iterator[_Session]:
     """Start a session; when it has ended, its event log is whole."""
     argv = [sys.executable, _SESSION, "--events", events]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(argv, text=True, **pipes) as process:  # type: ignore[call-overload]  # pipes by name
+    with subprocess.Popen(argv, text=True, env=ENVIRONMENT, **pipes) as process:  # type: ignore[call-overload]  # pipes by name
         session = _Session(process)
         session.answer()
         yield session
@@ -99,13 +105,12 @@ def bulk(files: Files, size: int, rounds: int) -> list[Result]:
     small = files.directory("155B", SMALL_SEGMENTS, SMALL_SIZE)
     number = sum(1 for _ in small.rglob("*.log"))
     cases.append(_Case(f"155 B, {number:,} segments of 16 KiB; {size_text(SMALL_SIZE)}", small, False))
-    warm = files.directory("155B", Layout(10, 1), _WARM)
+    warm = files.directory("155B", Layout(10, 8), _WARM)
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         try:
             with open_session(here / "events") as session:
-                for number in range(3):
-                    session.audit(warm, here / f"warm-{number}")
+                session.warm_up(warm, here)
                 for number in range(rounds):
                     for case in cases:
                         _round(session, case, here, number)

@@ -10,6 +10,7 @@ alike. The first line is an audit of next to nothing: what a job costs in a sess
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,6 @@ from measure import command
 __all__ = ["Tree", "measured"]
 
 _AUDIT = ("-P", "-m", "kafkalog_cli", "txn-audit", "--exit-zero", "--jobs", "2")
-_WARM_UPS = 3
 
 
 @dataclass
@@ -49,8 +49,8 @@ def measured(trees: Sequence[Tree], against: Path | None, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         with open_session(here / "events") as session:
-            for number in range(_WARM_UPS):
-                session.audit(trees[0].path, here / f"warm-{number}")
+            write_log_directory(here / "warm", 8, "155B", size=64 << 10)
+            session.warm_up(here / "warm", here)
             for number in range(rounds):
                 for tree in trees:
                     output = here / f"now-{number}-{tree.path.name}"
@@ -60,6 +60,7 @@ def measured(trees: Sequence[Tree], against: Path | None, rounds: int) -> None:
                     run = session.audit(tree.path, here / "bulk")
                     tree.bulk.append(run.core_seconds)
                     tree.seconds.append(run.seconds)
+                    print(f"round {number + 1}: {tree.line()}", file=sys.stderr, flush=True)
 
 
 def _local(checkout: Path, path: Path, output: Path) -> float:

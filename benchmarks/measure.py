@@ -19,10 +19,10 @@ from statistics import median
 
 from candidates import RSS_UNIT
 
-__all__ = ["CandidateError", "Sample", "Samples", "command", "library", "per_round", "rounds"]
+__all__ = ["ENVIRONMENT", "CandidateError", "Sample", "Samples", "command", "library", "per_round", "rounds"]
 
 # As for a user: compiled modules are kept, so that no start compiles them again.
-_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 CANDIDATES = Path(__file__).with_name("candidates.py")
 
 
@@ -59,7 +59,7 @@ def command(argv: Sequence[str | Path], output: Path | None = None) -> Sample:
         output.unlink(missing_ok=True)  # giving back an old file's pages is not the command's work
     with target.open("wb") as out, tempfile.TemporaryFile() as errors:
         started = time.perf_counter()
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, env=_ENVIRONMENT)
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, env=ENVIRONMENT)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)

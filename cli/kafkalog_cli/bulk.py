@@ -70,7 +70,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     """Run the job with the command's parameters; the session's configuration may set those that were left out."""
     try:
         from kafkalog_spark.output import Output, OutputFailedError
-        from kafkalog_spark.session import active_session, configured, open_session, stop, told
+        from kafkalog_spark.session import configured
     except ImportError as error:
         raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
     from kafkalog.log.storage import expand
@@ -85,9 +85,18 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
         target.refuse_within(paths)
         target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=sys.argv[1:])
         _earlier(params, target)
+        with target.held():
+            return _in_session(paths, target, params, started, master)
     except OutputFailedError as error:
         raise OutputError(str(error)) from error
-    mine = active_session() is None
+
+
+def _in_session(
+    paths: Sequence[str], output: Output, params: dict[str, Any], started: float, master: str | None
+) -> int:
+    from kafkalog_spark.session import active_session, open_session, stop, told
+
+    ctx, mine = click.get_current_context(), active_session() is None
     with jvm_in_words():
         session = open_session(master)
         try:
@@ -162,7 +171,7 @@ def _earlier(params: dict[str, Any], output: Output) -> tuple[str, ...]:
     return (scans_of_audit(absolute(previous)),)
 
 
-def _run(session: Any, paths: Sequence[str], name: str, params: dict[str, Any], started: float) -> int:
+def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, Any], started: float) -> int:
     from pyspark import __version__ as spark_version
 
     from kafkalog.auditing.pipeline import (
@@ -176,12 +185,12 @@ def _run(session: Any, paths: Sequence[str], name: str, params: dict[str, Any], 
     from kafkalog.log.storage_options import set_storage_options
     from kafkalog.provenance import PROVENANCE
     from kafkalog_spark.audit import CorruptInputError, bulk_audit
-    from kafkalog_spark.output import Output, OutputFailedError
+    from kafkalog_spark.output import OutputFailedError
 
     storage = _storage(params)
     set_storage_options(storage)
     try:
-        output = Output(name)  # by the options that the session's configuration may have set
+        output.reach()  # by the options that the session's configuration may have set
         earlier = _earlier(params, output)
         output.make(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
         found = bulk_audit(

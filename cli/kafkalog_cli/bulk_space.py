@@ -94,7 +94,7 @@ def bulk_space(
         folder = Output(output)
         folder.refuse_within(paths)
         folder.refuse_existing(overwrite=overwrite)
-        with jvm_in_words():
+        with folder.held(), jvm_in_words():
             session = open_session()
             try:
                 folder.make(overwrite=overwrite)

@@ -94,6 +94,11 @@ class Coordinator:
             give_back()
 
     @property
+    def is_nothing(self) -> bool:
+        """Say whether nothing is known: neither a state partition, nor how many there are."""
+        return not self.logs and self.total is None
+
+    @property
     def complete(self) -> bool:
         """Say whether every state partition of the cluster is available."""
         return self.total is not None and len(self.known) >= self.total and self.known >= set(range(self.total))
@@ -143,12 +148,21 @@ class Coordinator:
         """Yield all records, ids in order, with their numbers; some thousand at a time."""
         if len(self.states) >= _MANY:
             give_back()
-        ranks = self.states.ids.ranks()
-        order = np.argsort(ranks[self.states.transactional_id], kind="stable") if len(ranks) else ranks
-        order = order.astype(_narrow(len(self.states)))
-        for start in range(0, len(order), _AT_ONCE):
-            rows = order[start : start + _AT_ONCE]
+        ids = np.argsort(self.states.ids.ranks())
+        firsts, counts = self._bounds[ids], np.diff(self._bounds)[ids]
+        ends = np.cumsum(counts)
+        for start in range(0, len(self.states), _AT_ONCE):  # an order of all records takes 200 MiB for 10 million
+            places = np.arange(start, min(start + _AT_ONCE, len(self.states)))
+            of = np.searchsorted(ends, places, side="right")
+            rows = firsts[of] + places - (ends[of] - counts[of])
             yield rows, self.states.take(rows)
+
+    def forget(self) -> None:
+        """Forget what was made of the records to answer questions; it is made again when it is needed."""
+        for name in ("_bounds", "_newest_last", "_listing", "_outer", "_topics"):
+            self.__dict__.pop(name, None)
+        if len(self.states) >= _MANY:
+            give_back()
 
     def newest_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the time (ms) of the newest record in the state partition of each of some records."""

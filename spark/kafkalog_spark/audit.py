@@ -61,7 +61,7 @@ def bulk_audit(
     Raises CorruptInputError before anything is written if `fail_on_corrupt` is set and bytes are damaged.
     """
     options, storage = options or AuditOptions(), storage or StorageOptions()
-    with at_work(session):
+    with at_work(session, planned=True):
         started = time.monotonic()
         set_storage_options(storage)
         clusters, unreadable = open_clusters(paths)

@@ -41,7 +41,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.storage_options import StorageOptions
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import shares_of
-from kafkalog_spark import scan_tasks, tasks
+from kafkalog_spark import judged_tables, scan_tasks, tasks
 from kafkalog_spark.parts import PartFile
 from kafkalog_spark.rows import rows_of
 from kafkalog_spark.sent import read_sent, write_sent
@@ -92,14 +92,14 @@ class ScannedFrame:
 
 @dataclass(frozen=True, slots=True)
 class JudgedFrame:
-    """The result of judging: rows of ``tasks.JUDGED``, and their totals.
+    """The result of judging: what tasks sent of each kind and cluster, as Arrow's streams, and the totals.
 
     `logs` are in the order of the logs' numbers, `codes` count the findings about logs, `findings` are those about no
     single log, by the clusters' numbers. `parts` are the files of tables that tasks wrote, `files` the segments
     that were read, of which `reused` says which were scanned.
     """
 
-    frame: DataFrame
+    kinds: dict[tuple[str, int], list[bytes]]
     logs: list[LogSummary]
     codes: Counter[tuple[str, Severity]]
     findings: dict[int, list[Finding]]
@@ -170,6 +170,8 @@ class SparkExecutor:
     ) -> Iterator[JudgedFrame]:
         started = time.monotonic()
         rows = scanned.frame.unionByName(self._frame("routed", self._routed(logs, scanned, around), scan_tasks.SCANNED))
+        for one in around.values():
+            one.coordinator.forget()
         groups = len({(log.group, share) for log in logs for share in shares_of(log.shares)})
         size = sum(log.directory.size for log in logs)
         number = max(1, min(groups, max(8, size // _JUDGE_BYTES)))
@@ -193,14 +195,20 @@ class SparkExecutor:
         sizes: Counter[str] = Counter()
         parts: list[PartFile] = []
         # Files count by the rows of one job: what is judged again later has files of other names.
-        rows = frame.where("kind in ('summary', 'counts', 'part')").select("kind", "share", "rows", "content")
-        for row in sorted(rows.toArrow().to_pylist(), key=lambda row: (row["kind"], row["rows"], row["share"])):
+        rows = frame.where("kind != 'keys'").toArrow().to_pylist()
+        kinds: dict[tuple[str, int], list[bytes]] = {}
+        for row in rows:
+            if row["kind"] in self.kinds:
+                kinds.setdefault((row["kind"], row["cluster"]), []).append(row["content"])
+        for row in sorted(rows, key=lambda row: (row["kind"], row["rows"], row["share"])):
+            if row["kind"] in self.kinds:
+                continue
             if row["kind"] == "counts":
                 of_task, of_tables = read_counts(row["content"])
                 codes.update(of_task)
                 sizes.update(of_tables)
-            elif row["kind"] == tasks.PART:
-                parts.append(tasks.read_part(row["rows"], row["content"]))
+            elif row["kind"] == judged_tables.PART:
+                parts.append(judged_tables.read_part(row["rows"], row["content"]))
             else:
                 log, summary = row["rows"], read_summary(row["content"])
                 summaries[log] = summaries[log].with_share(summary) if log in summaries else summary
@@ -214,7 +222,7 @@ class SparkExecutor:
                 finding = conflict_finding(*read_conflict(row["content"]), directories)
                 findings.setdefault(row["cluster"], []).append(finding)
         return JudgedFrame(
-            frame, [summaries[log.number] for log in logs], codes, findings, parts, scanned.files, scanned.reused
+            kinds, [summaries[log.number] for log in logs], codes, findings, parts, scanned.files, scanned.reused
         )
 
     @staticmethod
@@ -227,6 +235,8 @@ class SparkExecutor:
                 yield scan_tasks.routed(log.group, share, log.number, 0, "log", write_place(log))
         for of_one in groups_of(logs):
             first = of_one[0]
+            if around[first.cluster].coordinator.is_nothing:  # as a judge takes it to be
+                continue
             said = coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)
             for number, message in enumerate(said):
                 for share, _ in shares_of(first.shares):

@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812  # as Spark's own documentation has it
 
 from kafkalog.auditing.incidents import incidents_of, known_of_tables
 from kafkalog.auditing.pipeline import LogPlace
@@ -16,12 +15,12 @@ from kafkalog.findings import Finding
 from kafkalog.log.clusters import Cluster
 from kafkalog.log.rows import finding_rows
 from kafkalog.tables.notable import NOTABLE
-from kafkalog_spark import tasks
 from kafkalog_spark.executor import JudgedFrame
+from kafkalog_spark.judged_tables import EXPLAINED, LOST
 
 __all__ = ["OF_TASKS", "incident_rows"]
 
-OF_TASKS: Final = (NOTABLE.name, tasks.EXPLAINED, tasks.LOST)
+OF_TASKS: Final = (NOTABLE.name, EXPLAINED, LOST)
 
 Row = tuple[Any, ...]
 
@@ -32,21 +31,21 @@ def incident_rows(
 ) -> list[Row]:  # fmt: skip
     """Return the rows of the table ``incidents`` of all clusters."""
     collected: dict[tuple[str, int], list[Row]] = {}
-    frame = judged.frame.where(F.col("kind").isin(*OF_TASKS)).select("kind", "cluster", "content")
-    for row in frame.toArrow().to_pylist():
-        rows = collected.setdefault((row["kind"], row["cluster"]), [])
-        with pa.ipc.open_stream(row["content"]) as reader:
-            for batch in reader:
-                rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    for key, contents in judged.kinds.items():
+        rows = collected.setdefault(key, [])
+        for content in contents:
+            with pa.ipc.open_stream(content) as reader:
+                for batch in reader:
+                    rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
     known = []
     for number, cluster in enumerate(clusters):
-        reported = [*_of_nodes(cluster), *finding_rows(findings[number]), *collected.get((tasks.EXPLAINED, number), ())]
+        reported = [*_of_nodes(cluster), *finding_rows(findings[number]), *collected.get((EXPLAINED, number), ())]
         of_cluster = [partition_row(one) for log, one in zip(logs, judged.logs, strict=True) if log.cluster == number]
         notable = collected.get((NOTABLE.name, number), ())
         one = around[number]
         known.append(
             known_of_tables(
-                cluster.cluster_id, reported, of_cluster, notable, collected.get((tasks.LOST, number), ()),
+                cluster.cluster_id, reported, of_cluster, notable, collected.get((LOST, number), ()),
                 one.coordinator, one.metadata, cluster.nodes, one.now,
             )
         )  # fmt: skip

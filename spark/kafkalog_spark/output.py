@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +31,7 @@ from kafkalog.tables import Table
 from kafkalog.tables.manifest import MANIFEST, TableFile, as_manifest
 from kafkalog.tables.parquet import ParquetFile
 from kafkalog.version import VERSION
+from kafkalog_spark.held_output import HELD, held_in_store, held_on_disk
 from kafkalog_spark.kept_folder import task_folder
 from kafkalog_spark.parts import PartFile, filesystem_of
 
@@ -54,13 +55,28 @@ class Output:
         """Name the directory. Raises OutputFailedError where its filesystem is not known, or can't be reached."""
         self.name = name
         self.uri = name if "://" in name else Path(os.path.abspath(name)).as_uri()
-        with self._in_words():
-            self.filesystem, self.path = filesystem_of(self.uri)
+        self.reach()
         self.work = f"{self.uri.rstrip('/')}/{WORK}"
         self.work_path = f"{self.path}/{WORK}"
         self.begun_ms = 0
         self.resumed = False
+        self._check_held: Callable[[], None] = lambda: None
         self._files: dict[str, list[TableFile]] = {}  # that count
+
+    def reach(self) -> None:
+        """Find the filesystem, by the options that are set for object stores now. Raises OutputFailedError."""
+        with self._in_words():
+            self.filesystem, self.path = filesystem_of(self.uri)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the directory: until the end no other job writes to it. Raises OutputFailedError where one does."""
+        in_store = is_remote(self.uri)
+        holding = held_in_store(self.filesystem, self.path) if in_store else held_on_disk(self.path)
+        with ExitStack() as stack:
+            with self._in_words():
+                self._check_held = stack.enter_context(holding)
+            yield
 
     def refuse_within(self, inputs: Sequence[str]) -> None:
         """Refuse a directory that is in an input directory or contains one. Raises OutputFailedError."""
@@ -88,13 +104,21 @@ class Output:
         The unfinished output of a run with the same `arguments` is gone on with, if there are any to compare.
         """
         with self._in_words():
-            if self.filesystem.get_file_info(self.path).type is fs.FileType.NotFound:
+            if self._is_nothing():
                 return False
             before = None if arguments is None else self._begun_before(arguments)
             self.resumed, self.begun_ms = before is not None, before or 0
             if not self.resumed and (said := refusal(self.name, overwrite=overwrite, provenance=self._provenance)):
                 raise OutputFailedError(said)
         return True
+
+    def _is_nothing(self) -> bool:
+        """Say whether there is no such directory, or one that a job only held."""
+        about = self.filesystem.get_file_info(self.path)
+        if about.type is not fs.FileType.Directory:
+            return bool(about.type is fs.FileType.NotFound)
+        names = [found.base_name for found in self.filesystem.get_file_info(fs.FileSelector(self.path))]
+        return bool(names) and all(name.startswith(HELD) for name in names)
 
     def make(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> None:
         """Make the directory; an existing one is refused, or emptied if kafkalog wrote it. Raises OutputFailedError.
@@ -118,7 +142,7 @@ class Output:
 
     def _empty(self, path: str, kept: Sequence[str]) -> None:
         for found in self.filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
-            if found.base_name in kept:
+            if found.base_name in kept or found.base_name.startswith(HELD):
                 continue
             if found.type is fs.FileType.Directory:
                 self.filesystem.delete_dir(found.path)
@@ -169,6 +193,8 @@ class Output:
 
         Raises OutputFailedError.
         """
+        with self._in_words():
+            self._check_held()
         moves = []
         counts = Counter[str]()
         for table, file in parts:

@@ -20,6 +20,7 @@ from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.log.tree import FileIdentity
 from kafkalog.txn.shares import shares_of
+from kafkalog_spark.reuse import spare_modules
 from kafkalog_spark.rows import Row, rows_of
 
 __all__ = ["PLACES", "SCANNED", "place_row", "routed", "scan"]
@@ -78,6 +79,7 @@ def scan(
     batches: Iterable[pa.RecordBatch], limits: Limits, storage: StorageOptions, keeping: Keeping
 ) -> Iterator[pa.RecordBatch]:
     """Scan segments: each gives a row with all but its finished transactions, and rows with these."""
+    spare_modules()
     set_storage_options(storage)
     places = (_place(row) for batch in batches for row in batch.to_pylist())
     yield from rows_of((row for place in places for row in _scanned(place, keeping.scan(place, limits))), SCANNED)

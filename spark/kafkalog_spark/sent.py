@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog_spark.parts import filesystem_of
+from kafkalog_spark.reuse import spare_modules
 
 __all__ = ["read_sent", "write_sent"]
 
@@ -43,6 +44,7 @@ def _fill(file: pa.ipc.RecordBatchStreamWriter, batches: Iterator[pa.RecordBatch
 
 def read_sent(batches: Iterable[pa.RecordBatch], folder: str, storage: StorageOptions) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the files whose numbers come; what runs in tasks."""
+    spare_modules()
     set_storage_options(storage)
     filesystem, path = filesystem_of(folder)
     for batch in batches:

@@ -21,21 +21,31 @@ _ALWAYS: Final = {
     # Each task that runs Python waits some 40 ms on a TCP socket.
     "spark.python.unix.domain.socket.enabled": "true",
 }
+_ON_ONE_MACHINE: Final = {
+    # What the JVM itself does for a job is short: its optimizing compiler costs more than it saves.
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
+}
 _WHILE_AT_WORK: Final = {
+    # The expressions are so few that compiling them costs more than it saves.
+    "spark.sql.codegen.wholeStage": "false",
     # Otherwise columns are matched by their places, and two of one type are swapped silently.
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
 }
+# Where each stage has as many tasks as it asks for, plans that change while they run only make more jobs.
+_PLANNED: Final = {"spark.sql.adaptive.enabled": "false"}
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
     """Return the running session, or start one; the master is set only if one is given."""
+    defaults = dict(_ALWAYS)
     if master is not None and master.startswith("local"):
+        defaults |= {} if master.startswith("local-cluster") else _ON_ONE_MACHINE
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("kafkalog")
     if master is not None:
         builder = builder.master(master)
     bar = {"spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower()}
-    for key, value in {**_ALWAYS, **bar, **(conf or {})}.items():
+    for key, value in {**defaults, **bar, **(conf or {})}.items():
         builder = builder.config(key, value)
     handler = signal.getsignal(signal.SIGINT)
     others = _children()
@@ -87,10 +97,11 @@ def active_session() -> SparkSession | None:
 
 
 @contextmanager
-def at_work(session: SparkSession) -> Iterator[None]:
-    """Set what the tasks rely on, and restore it afterwards."""
-    before = {key: session.conf.get(key, None) for key in _WHILE_AT_WORK}
-    for key, value in _WHILE_AT_WORK.items():
+def at_work(session: SparkSession, *, planned: bool = False) -> Iterator[None]:
+    """Set what the tasks rely on, and restore it afterwards; `planned` says that each stage has its number of tasks."""
+    settings = _WHILE_AT_WORK | (_PLANNED if planned else {})
+    before = {key: session.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
         session.conf.set(key, value)
     try:
         yield

@@ -37,6 +37,7 @@ from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.space import CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE_SEGMENTS, TRANSACTION_COSTS
+from kafkalog_spark.reuse import spare_modules
 
 __all__ = [
     "DIRECTORIES",
@@ -107,6 +108,7 @@ class ReadSpace:
     storage: StorageOptions
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        spare_modules()
         set_storage_options(self.storage)
         for number, content in _flat(batches, "number", "content"):
             cluster, node, directory = unpacked(content)
@@ -117,6 +119,7 @@ class ReadSpace:
 
 def states(batches: Batches, limits: Limits, storage: StorageOptions) -> Iterator[pa.RecordBatch]:
     """Read the state topic of each cluster, whose directories come together."""
+    spare_modules()
     set_storage_options(storage)
     for cluster, rows in groupby(_flat(batches, "cluster", "content"), key=lambda row: row[0]):
         state = read_state_topic([unpacked(content) for _, content in rows], limits)
@@ -148,6 +151,7 @@ class JudgeSpace:
     keys: bool
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        spare_modules()
         set_storage_options(self.storage)
         for number, cluster, content in _flat(batches, "number", "cluster", "content"):
             yield from _rows(self._directory(number, cluster, unpacked(content)), MADE)

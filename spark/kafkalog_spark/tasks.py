@@ -6,17 +6,15 @@ Rows between stages carry messages (``kafkalog.txn.wire``) of some MiB: a row of
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.auditing.incidents import is_lost, needed
 from kafkalog.auditing.partition import DIGEST_SIZE, MESSAGE_ROWS, SegmentScan, read_extents, read_scan
 from kafkalog.auditing.pipeline import (
     KeptRows,
@@ -26,7 +24,6 @@ from kafkalog.auditing.pipeline import (
     read_keys,
     read_place,
     write_conflict,
-    write_counts,
     write_keys,
     write_summary,
 )
@@ -36,38 +33,18 @@ from kafkalog.auditing.transactions import (
     LogSummary,
     Surroundings,
     conflicts,
-    gap_rows,
-    log_batches,
-    notable_rows,
     own_epoch_keys,
-    transaction_parts,
 )
-from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
-from kafkalog.tables import TABLES
-from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.audit import FINDINGS, GAPS, TRANSACTIONS
-from kafkalog.tables.manifest import TableFile
-from kafkalog.tables.notable import NOTABLE
-from kafkalog.tables.parquet import WholeFile
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.shares import Share
-from kafkalog_spark.parts import PartFile, PartFiles
+from kafkalog_spark.judged_tables import JudgedTables
+from kafkalog_spark.parts import PartFiles
+from kafkalog_spark.reuse import spare_modules
 from kafkalog_spark.rows import Row, rows_of
 
-__all__ = [
-    "CONFLICTS",
-    "COORDINATOR",
-    "EXPLAINED",
-    "JUDGED",
-    "LOST",
-    "PART",
-    "Judge",
-    "conflict",
-    "joined",
-    "read_part",
-]
+__all__ = ["CONFLICTS", "COORDINATOR", "JUDGED", "Judge", "conflict", "joined"]
 
 JUDGED: Final = pa.schema(
     [("kind", pa.string()), ("cluster", pa.int32()), ("share", pa.int32()), ("rows", pa.int64()),
@@ -76,9 +53,6 @@ JUDGED: Final = pa.schema(
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
 COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator says of a partition
-PART: Final = "part"  # a file of a table: the table, its size, its name
-EXPLAINED: Final = "explained"  # the findings that incidents need
-LOST: Final = "lost"  # the gaps that they need
 
 
 def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
@@ -120,6 +94,7 @@ class Judge:
         self.kept = kept
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_modules()
         set_storage_options(self.storage)
         files = PartFiles(self.work)
         try:
@@ -129,12 +104,13 @@ class Judge:
             raise
 
     def _rows(self, batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[Row]:
+        tables = JudgedTables(self.tables, self.kinds, files, self.kept)
         rows = _flat(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
         last: Row = ()
         for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
             logs = []
             scans = {}
-            coordinator = Coordinator()
+            coordinator = None
             for number, of_log in groupby(of_group, key=itemgetter(2)):
                 content = []
                 for row in of_log:
@@ -148,29 +124,25 @@ class Judge:
                 assert content[0][0] == "log"  # its row sorts before all others
                 logs.append(read_place(content[0][1]))
                 scans[number] = joined(content[1:])
-            yield from self._judged(share, logs, scans, coordinator, files)
-        yield from map(_part_row, files.close())
+            yield from self._judged(share, logs, scans, coordinator, tables)
+        yield from tables.rest()
 
     def _judged(
         self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
-        coordinator: Coordinator, files: PartFiles,
+        coordinator: Coordinator | None, tables: JudgedTables,
     ) -> Iterator[Row]:  # fmt: skip
         cluster, share = logs[0].cluster, Share(number, logs[0].shares)
-        around = replace(self.around[cluster], coordinator=coordinator)
+        around = self.around[cluster]
+        if coordinator is not None:
+            around = replace(around, coordinator=coordinator)
         found = judge_partition(logs, scans, around, share)
+        yield from tables.add(cluster, share, found)
         numbers = [log.number for log in logs]
-        sizes: Counter[str] = Counter()
-        for table in self.tables:
-            for part in self._parts(table, share, found):
-                made = files.put(table, part) if isinstance(part, WholeFile) else files.write(table, part)
-                yield from map(_part_row, made)
-        for kind in self.kinds:
-            for batch in self._batches(kind, share, found):
-                yield (kind, cluster, number, batch.num_rows, _ipc(batch))
         for row in self._keys(cluster, numbers, found):
-            sizes["keys"] += len(row[-1])
+            tables.sizes["keys"] += len(row[-1])
             yield row
-        yield from self._summaries(cluster, number, numbers, found, sizes)
+        for log_number, log in zip(numbers, found.logs, strict=True):
+            yield ("summary", cluster, number, log_number, write_summary(LogSummary.of(log)))
 
     def _keys(self, cluster: int, numbers: list[int], found: Judgement) -> Iterator[Row]:
         for log, number in zip(found.logs, numbers, strict=True):
@@ -183,67 +155,10 @@ class Judge:
                 for some_keys in of_share.pieces(MESSAGE_ROWS):
                     yield ("keys", cluster, key_share, len(some_keys), write_keys(some_keys))
 
-    def _summaries(
-        self, cluster: int, share: int, numbers: list[int], found: Judgement, sizes: Counter[str]
-    ) -> Iterator[Row]:
-        for number, log in zip(numbers, found.logs, strict=True):
-            yield ("summary", cluster, share, number, write_summary(LogSummary.of(log)))
-        codes = Counter((finding.code, finding.severity) for finding in found.findings)
-        for log in found.logs:
-            codes.update(log.findings.counts())
-        yield ("counts", cluster, share, 0, write_counts(codes, sizes))
-
-    def _parts(self, table: str, share: Share, found: Judgement) -> Iterator[pa.RecordBatch | WholeFile]:
-        if table != TRANSACTIONS.name or self.kept is None:
-            yield from self._batches(table, share, found)
-            return
-        for log in found.logs:
-            yield from transaction_parts(log, self.kept)
-
-    def _batches(self, table: str, share: Share, found: Judgement) -> Iterator[pa.RecordBatch]:
-        if table == EXPLAINED:
-            of_logs = (row for log in found.logs for row in finding_rows(log.findings, log.node.node_id))
-            rows = filter(needed, chain(finding_rows(found.findings), of_logs))
-            yield from arrow_batches(rows, arrow_schema(FINDINGS))
-            return
-        if table == LOST:
-            gaps = chain.from_iterable(gap_rows(log.partition) for log in found.logs if share.of_log)
-            yield from arrow_batches(filter(is_lost, gaps), arrow_schema(GAPS))
-            return
-        if table == NOTABLE.name:
-            yield from arrow_batches(chain.from_iterable(map(notable_rows, found.logs)), arrow_schema(NOTABLE))
-            return
-        if table == "findings":
-            yield from arrow_batches(finding_rows(found.findings), arrow_schema(TABLES[table]))
-        if table == "gaps" and not share.of_log:
-            return  # whoever wrote in the log
-        for log in found.logs:
-            yield from log_batches(log, table)
-
-
-def _ipc(batch: pa.RecordBatch) -> bytes:
-    """Return a batch as bytes, with only the names and types of its schema."""
-    batch = batch.replace_schema_metadata(None)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
-
-
-def _part_row(part: PartFile) -> Row:
-    """Make a row of `JUDGED` of a table's file."""
-    file = part.file
-    return (PART, -1, -1, file.rows, f"{part.table}/{file.size_bytes}/{file.name}".encode())
-
-
-def read_part(rows: int, content: bytes) -> PartFile:
-    """Read a row that ``_part_row`` made."""
-    table, size, name = content.decode().split("/")
-    return PartFile(table, TableFile(name, int(size), rows))
-
 
 def conflict(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Find transactions that ended differently in different partitions, one share of the producers at a time."""
+    spare_modules()
     yield from rows_of(_conflicts(_flat(batches, "cluster", "share", "content")), CONFLICTS)
 
 

@@ -35,6 +35,7 @@ from kafkalog.auditing.transactions.rows import (
     audit_rows,
     coordinator_rows,
     gap_rows,
+    log_rows,
     partition_row,
     unsettled_rows,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "gap_rows",
     "judge",
     "log_batches",
+    "log_rows",
     "narrowed",
     "notable_rows",
     "own_epoch_keys",

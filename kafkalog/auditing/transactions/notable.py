@@ -41,39 +41,36 @@ def notable_rows(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iter
     not_before, not_after = np.full(len(rows), -1), np.full(len(rows), NEVER)
     if is_open.any():
         not_before[is_open], not_after[is_open] = moments.bracket(rows["first_offset"][is_open])
-    for row, before, after, name, state, certainty, cause in zip(
-        rows, not_before.tolist(), not_after.tolist(), words.transactional_id, words.state, words.certainty,
-        words.cause, strict=True,
-    ):  # fmt: skip
-        first = row["first_offset"]
-        yield NOTABLE.of(
-            log=log.partition.directory.log,
-            topic=log.partition.directory.topic,
-            partition=log.partition.directory.partition,
-            producer_id=row["producer_id"],
-            producer_epoch=_cell(row["last_epoch"]),
-            transactional_id=name,
-            state=state,
-            first_offset=_cell(first),
-            last_offset=_cell(row["last_offset"]),
-            marker_offset=_cell(row["marker_offset"]),
-            marker_epoch=_cell(row["marker_epoch"]),
-            coordinator_epoch=_cell(row["coordinator_epoch"]),
-            batches=row["batches"],
-            records=row["records"],
-            size_bytes=row["size"],
-            first_timestamp_ms=_cell(row["min_timestamp"]),
-            last_timestamp_ms=_cell(row["max_timestamp"]),
-            marker_timestamp_ms=_cell(row["marker_timestamp"]),
-            certainty=certainty,
-            cause=cause,
-            not_before_ms=None if first == NONE or before < 0 else before,
-            not_after_ms=None if first == NONE or after == NEVER else after,
-        )
+    directory = log.partition.directory
+    columns = NOTABLE.of(
+        log=[directory.log] * len(rows),
+        topic=[directory.topic] * len(rows),
+        partition=[directory.partition] * len(rows),
+        producer_id=rows["producer_id"].tolist(),
+        producer_epoch=_cells(rows["last_epoch"]),
+        transactional_id=words.transactional_id.tolist(),
+        state=words.state.tolist(),
+        first_offset=_cells(rows["first_offset"]),
+        last_offset=_cells(rows["last_offset"]),
+        marker_offset=_cells(rows["marker_offset"]),
+        marker_epoch=_cells(rows["marker_epoch"]),
+        coordinator_epoch=_cells(rows["coordinator_epoch"]),
+        batches=rows["batches"].tolist(),
+        records=rows["records"].tolist(),
+        size_bytes=rows["size"].tolist(),
+        first_timestamp_ms=_cells(rows["min_timestamp"]),
+        last_timestamp_ms=_cells(rows["max_timestamp"]),
+        marker_timestamp_ms=_cells(rows["marker_timestamp"]),
+        certainty=words.certainty.tolist(),
+        cause=words.cause.tolist(),
+        not_before_ms=_cells(np.where((rows["first_offset"] == NONE) | (not_before < 0), NONE, not_before)),
+        not_after_ms=_cells(np.where((rows["first_offset"] == NONE) | (not_after == NEVER), NONE, not_after)),
+    )
+    yield from zip(*columns, strict=True)
 
 
-def _cell(value: int) -> int | None:
-    return None if value == NONE else value
+def _cells(column: NDArray[np.int64]) -> list[int | None]:
+    return [None if value == NONE else value for value in column.tolist()]
 
 
 def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]:
@@ -99,6 +96,6 @@ def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]
     if not any(map(len, chosen)):  # most logs of a cluster
         return chosen[0]
     places = distinct(np.concatenate(chosen))
-    rows = log.verdicts.rows.take(places)
+    rows = log.verdicts.rows.take(places, "first_offset", "marker_offset")
     begins = np.where(rows["first_offset"] != NONE, rows["first_offset"], rows["marker_offset"])
     return places[np.argsort(begins, kind="stable")]

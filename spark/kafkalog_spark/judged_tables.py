@@ -1,0 +1,142 @@
+"""The tables of what one task judges: some go to files, some to the driver, as rows of ``tasks.JUDGED``.
+
+Rows of many partitions are put together: making a batch of Arrow costs as much as some hundred rows of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import Final
+
+import pyarrow as pa
+
+from kafkalog.auditing.incidents import is_lost, needed
+from kafkalog.auditing.pipeline import KeptRows, write_counts
+from kafkalog.auditing.transactions import (
+    Judgement,
+    LogAudit,
+    gap_rows,
+    log_batches,
+    log_rows,
+    notable_rows,
+    transaction_parts,
+)
+from kafkalog.findings import Severity
+from kafkalog.log.rows import finding_rows
+from kafkalog.tables import TABLES, Table
+from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.audit import FINDINGS, GAPS, TRANSACTIONS
+from kafkalog.tables.manifest import TableFile
+from kafkalog.tables.notable import NOTABLE
+from kafkalog.tables.parquet import WholeFile
+from kafkalog.txn.shares import Share
+from kafkalog_spark.parts import PartFile, PartFiles
+from kafkalog_spark.rows import Row
+
+__all__ = ["EXPLAINED", "LOST", "PART", "JudgedTables", "read_part"]
+
+PART: Final = "part"  # a file of a table: the table, its size, its name
+EXPLAINED: Final = "explained"  # the findings that incidents need
+LOST: Final = "lost"  # the gaps that they need
+
+_ROWS: Final = 1 << 12
+_TABLES: Final[dict[str, Table]] = {**TABLES, NOTABLE.name: NOTABLE, EXPLAINED: FINDINGS, LOST: GAPS}
+
+
+class JudgedTables:
+    """What a task makes of its partitions: rows of the `tables` in files, those of the `kinds` for the driver, counts.
+
+    `kept` are rows that last, None where nothing is kept. `sizes` are bytes of what else the task sends, by its kind.
+    """
+
+    def __init__(
+        self, tables: tuple[str, ...], kinds: tuple[str, ...], files: PartFiles, kept: KeptRows | None
+    ) -> None:
+        self._tables = tables
+        self._kinds = kinds
+        self._files = files
+        self._kept = kept
+        self._codes: Counter[tuple[str, Severity]] = Counter()
+        self.sizes: Counter[str] = Counter()
+        self._rows: dict[tuple[str, int], list[Row]] = {}  # not yet in a batch, by table and cluster
+
+    def add(self, cluster: int, share: Share, found: Judgement) -> Iterator[Row]:
+        """Add what was judged; yield rows of ``tasks.JUDGED`` of what is complete."""
+        self._codes.update((finding.code, finding.severity) for finding in found.findings)
+        for log in found.logs:
+            self._codes.update(log.findings.counts())
+        for name in (*self._tables, *self._kinds):
+            if name == TRANSACTIONS.name:  # of many rows, made column by column
+                for part in chain.from_iterable(map(self._transactions, found.logs)):
+                    is_whole = isinstance(part, WholeFile)
+                    yield from map(_part_row, (self._files.put if is_whole else self._files.write)(name, part))
+                continue
+            rows = iter(_rows_of(name, share, found))
+            held = self._rows.setdefault((name, cluster), [])
+            held += islice(rows, _ROWS - len(held))
+            while len(held) == _ROWS:
+                yield from self._complete(name, cluster)
+                held += islice(rows, _ROWS)
+
+    def _transactions(self, log: LogAudit) -> Iterator[pa.RecordBatch | WholeFile]:
+        return log_batches(log, TRANSACTIONS.name) if self._kept is None else transaction_parts(log, self._kept)
+
+    def rest(self) -> Iterator[Row]:
+        """Yield rows of ``tasks.JUDGED`` of all that is left; files are complete then."""
+        for name, cluster in self._rows:
+            yield from self._complete(name, cluster)
+        yield from map(_part_row, self._files.close())
+        yield ("counts", -1, 0, 0, write_counts(self._codes, self.sizes))
+
+    def _complete(self, name: str, cluster: int) -> Iterator[Row]:
+        rows = self._rows[name, cluster]
+        for batch in arrow_batches(rows, arrow_schema(_TABLES[name])):
+            if name in self._tables:
+                yield from map(_part_row, self._files.write(name, batch))
+            else:
+                yield (name, cluster, 0, batch.num_rows, _ipc(batch))
+        rows.clear()
+
+
+def _rows_of(name: str, share: Share, found: Judgement) -> Iterable[Row]:
+    """Return the rows of a table or a kind; of what is about whole logs, those that are this share's."""
+    if name == EXPLAINED:
+        return filter(needed, _findings(found))
+    if name == "findings":
+        return _findings(found)
+    if name == LOST:
+        gaps = chain.from_iterable(gap_rows(log.partition) for log in found.logs if share.of_log)
+        return filter(is_lost, gaps)
+    if name == NOTABLE.name:
+        return chain.from_iterable(map(notable_rows, found.logs))
+    if name == GAPS.name and not share.of_log:
+        return ()  # whoever wrote in the log
+    return chain.from_iterable(log_rows(log, name) for log in found.logs)
+
+
+def _findings(found: Judgement) -> Iterator[Row]:
+    of_logs = (row for log in found.logs for row in finding_rows(log.findings, log.node.node_id))
+    return chain(finding_rows(found.findings), of_logs)
+
+
+def _ipc(batch: pa.RecordBatch) -> bytes:
+    """Return a batch as bytes, with only the names and types of its schema."""
+    batch = batch.replace_schema_metadata(None)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _part_row(part: PartFile) -> Row:
+    """Make a row of ``tasks.JUDGED`` of a table's file."""
+    file = part.file
+    return (PART, -1, -1, file.rows, f"{part.table}/{file.size_bytes}/{file.name}".encode())
+
+
+def read_part(rows: int, content: bytes) -> PartFile:
+    """Read the row of a table's file."""
+    table, size, name = content.decode().split("/")
+    return PartFile(table, TableFile(name, int(size), rows))

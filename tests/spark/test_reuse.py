@@ -1,0 +1,42 @@
+"""What a job sets in a session and in the workers that Spark uses again, and what it leaves as it was."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkalog_spark.reuse import spare_modules
+from kafkalog_spark.session import at_work
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_modules_are_spared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only after an import: what a task itself leaves must stay collectable."""
+    spare_modules()
+    before = gc.get_freeze_count()
+    kept = [[number] for number in range(1000)]
+    spare_modules()
+    assert gc.get_freeze_count() - before < len(kept)
+    monkeypatch.setitem(sys.modules, "imported_since", ModuleType("imported_since"))
+    spare_modules()
+    assert gc.get_freeze_count() - before >= len(kept)
+    gc.unfreeze()
+
+
+def test_a_session_gets_its_settings_back(spark: SparkSession) -> None:
+    """Spark changes no plan whose stages say how many tasks they have; where they leave it to Spark, it may."""
+    adaptive = "spark.sql.adaptive.enabled"
+    for before in ("true", "false"):
+        spark.conf.set(adaptive, before)
+        with at_work(spark):
+            assert spark.conf.get(adaptive) == before
+        with at_work(spark, planned=True):
+            assert spark.conf.get(adaptive) == "false"
+        assert spark.conf.get(adaptive) == before
+    spark.conf.unset(adaptive)
