@@ -5,7 +5,7 @@ Records are taken in one by one, as a broker replays them; nothing here reads a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -78,7 +78,8 @@ class Span(NamedTuple):
 class Metadata:
     """Every value that a key had, in the order of the log.
 
-    `partitions` are by topic id and number, `configs` by type and name of the resource and name of the setting.
+    `partitions` are by topic id and number, `configs` by type and name of the resource and name of the setting;
+    ``partitions_of`` and ``settings_of`` give those of one topic without a search.
     """
 
     brokers: dict[tuple[str, int], list[Span]] = field(default_factory=dict)
@@ -89,6 +90,8 @@ class Metadata:
     features: dict[str, list[Span]] = field(default_factory=dict)
     producer_ids: list[Span] = field(default_factory=list)  # the first one that is not allocated
     newest: int = -1  # the time of the newest record
+    _numbers: dict[str, list[int]] = field(default_factory=dict)  # of partitions, by topic id
+    _settings: dict[tuple[int, str], list[str]] = field(default_factory=dict)  # by type and name of the resource
     _held_back: list[Written] | None = None  # records of a metadata transaction that has not ended
 
     def take(self, record: Written) -> None:
@@ -116,6 +119,14 @@ class Metadata:
         spans = self.topics.get(topic_id)
         topic: Topic | None = spans[0].value if spans else None
         return topic
+
+    def partitions_of(self, topic_id: str) -> Iterator[tuple[int, list[Span]]]:
+        """Yield the number and the values of each partition that a topic ever had."""
+        return ((number, self.partitions[topic_id, number]) for number in self._numbers.get(topic_id, ()))
+
+    def settings_of(self, kind: int, resource: str) -> Iterator[tuple[str, list[Span]]]:
+        """Yield the name and the values of each setting that a resource ever had."""
+        return ((name, self.configs[kind, resource, name]) for name in self._settings.get((kind, resource), ()))
 
     def _apply(self, record: Written) -> None:
         if record.content is None or record.content.value is None:
@@ -181,12 +192,10 @@ class Metadata:
         topic_id = value["topicId"]
         topic = self.topic_of(topic_id)
         self._set(self.topics.setdefault(topic_id, []), record, None)
-        for (of, _), spans in self.partitions.items():
-            if of == topic_id:
-                self._set(spans, record, None)
-        for (kind, name, _), spans in self.configs.items():
-            if topic is not None and (kind, name) == (_TOPIC, topic.name):
-                self._set(spans, record, None)
+        for _, spans in self.partitions_of(topic_id):
+            self._set(spans, record, None)
+        for _, spans in () if topic is None else self.settings_of(_TOPIC, topic.name):
+            self._set(spans, record, None)
 
     def _partition(self, record: Written, value: Fields) -> None:
         partition = Partition(
@@ -196,7 +205,11 @@ class Metadata:
             value.get("leaderRecoveryState", 0) == 1, tuple(value.get("directories") or ()),
             "snapshot" if record.file.endswith(".checkpoint") else "created",
         )  # fmt: skip
-        self._set(self.partitions.setdefault((partition.topic_id, partition.number), []), record, partition)
+        key = (partition.topic_id, partition.number)
+        if key not in self.partitions:
+            self.partitions[key] = []
+            self._numbers.setdefault(partition.topic_id, []).append(partition.number)
+        self._set(self.partitions[key], record, partition)
 
     def _change_partition(self, record: Written, value: Fields) -> None:
         spans = self.partitions.get((value["topicId"], value["partitionId"]))
@@ -204,15 +217,18 @@ class Metadata:
             self._set(spans, record, _changed(spans[-1].value, value))
 
     def _clear_eligible(self, record: Written, value: Fields) -> None:
-        for (topic_id, _), spans in self.partitions.items():
-            topic = self.topic_of(topic_id)
-            wanted = not value["topicName"] or (topic is not None and topic.name == value["topicName"])
-            if wanted and spans[-1].until is None and spans[-1].value.eligible:
-                self._set(spans, record, spans[-1].value._replace(eligible=(), change="other"))
+        topic_ids = self.ids.get(value["topicName"], ()) if value["topicName"] else self._numbers
+        for topic_id in topic_ids:
+            for _, spans in self.partitions_of(topic_id):
+                if spans[-1].until is None and spans[-1].value.eligible:
+                    self._set(spans, record, spans[-1].value._replace(eligible=(), change="other"))
 
     def _config(self, record: Written, value: Fields) -> None:
         key = (value["resourceType"], value["resourceName"], value["name"])
-        self._set(self.configs.setdefault(key, []), record, value["value"])
+        if key not in self.configs:
+            self.configs[key] = []
+            self._settings.setdefault(key[:2], []).append(key[2])
+        self._set(self.configs[key], record, value["value"])
 
     def _feature(self, record: Written, value: Fields) -> None:
         self._set(self.features.setdefault(value["name"], []), record, value["featureLevel"] or None)

@@ -155,14 +155,12 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: Collect
         then = moment or Moment(span.until_offset - 1 if span.until_offset is not None else None)
         partitions = {
             number: held.value
-            for (topic_id, number), spans in metadata.partitions.items()
-            if topic_id == topic.topic_id
+            for number, spans in metadata.partitions_of(topic.topic_id)
             for held in _held(spans, then)
         }
         configs = {
             name: held.value
-            for (kind, resource, name), spans in sorted(metadata.configs.items())
-            if (kind, resource) == (_TOPIC, topic.name)
+            for name, spans in sorted(metadata.settings_of(_TOPIC, topic.name))
             for held in _held(spans, then)
         }
         replicas = len(partitions[0].replicas) if 0 in partitions else None
