@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from counted import counted_lines
-from metadata_topic import write_topics
-
 from kafkalog.auditing.topics import metadata_view
 from kafkalog.findings import Finding
+from metadata_topic import write_topics
 
 
 def test_metadata_takes_steps_for_each_topic_not_for_each_pair(tmp_path: Path) -> None:
