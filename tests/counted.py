@@ -1,4 +1,4 @@
-"""How many calls some work takes: steps, which do not depend on how fast the machine is."""
+"""How many steps some work takes, which does not depend on how fast the machine is: calls, or lines of Python."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+TraceFunction = Callable[[FrameType, str, Any], Any]
 T = TypeVar("T")
 
 
@@ -28,3 +29,21 @@ def counted(work: Callable[[], T]) -> tuple[T, int]:
         sys.setprofile(before)
         gc.enable()
     return result, calls
+
+
+def counted_lines(work: Callable[[], object]) -> int:
+    """Do some work in this process; answer how many lines of Python it ran, those of loops each time."""
+    lines = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> TraceFunction:
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return lines

@@ -10,7 +10,7 @@ from kafkalog.format.internal import record_types
 from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message_writer import encode, encode_uvarint
 
-__all__ = ["write_leader", "write_policy"]
+__all__ = ["write_leader", "write_policy", "write_topics"]
 
 _ID: Final = "topicidAAAAAAAAAAAAAAA"
 _TOPIC: Final = 2  # the resource type of a ConfigRecord
@@ -22,6 +22,22 @@ def write_policy(root: Path, topic: str, policy: str | None) -> None:
     if policy is not None:
         fields = {"resourceType": _TOPIC, "resourceName": topic, "name": "cleanup.policy", "value": policy}
         records.append(_value("ConfigRecord", fields))
+    _write(root, records)
+
+
+def write_topics(root: Path, count: int) -> None:
+    """Write a metadata log of topics with two partitions and a setting each, all of which are deleted in the end."""
+    records: list[bytes] = []
+    for number in range(count):
+        name, topic_id = f"t{number}", f"{number:020}AA"
+        setting = {"resourceType": _TOPIC, "resourceName": name, "name": "cleanup.policy", "value": "compact"}
+        partition = {
+            "topicId": topic_id, "replicas": [1], "isr": [1], "removingReplicas": [], "addingReplicas": [],
+            "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0, "directories": [_ID],
+        }  # fmt: skip
+        records += [_value("TopicRecord", {"name": name, "topicId": topic_id}), _value("ConfigRecord", setting)]
+        records += [_value("PartitionRecord", {**partition, "partitionId": one}) for one in range(2)]
+    records += [_value("RemoveTopicRecord", {"topicId": f"{number:020}AA"}) for number in range(count)]
     _write(root, records)
 
 

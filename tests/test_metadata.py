@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kafkalog.auditing.topics.internal import Written
-from kafkalog.auditing.topics.metadata import Metadata, Partition
+from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_joins import absent_partitions, leader_at, leader_of_epoch, policies, policy_at
+from kafkalog.auditing.topics.partition_history import Partition
 from kafkalog.format.internal import InternalRecord
 
 ID = "topicidAAAAAAAAAAAAAAA"

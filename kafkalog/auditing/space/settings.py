@@ -160,8 +160,8 @@ class Settings:
             sources["metadata-log"] = None
             return {
                 name: str(spans[-1].value)
-                for (kind, of, name), spans in self.metadata.configs.items()
-                if kind == _TOPIC and of == topic and spans[-1].until is None
+                for name, spans in self.metadata.settings_of(_TOPIC, topic)
+                if spans[-1].until is None
             }
         if topic in self.topics:
             sources["topic-configs"] = None

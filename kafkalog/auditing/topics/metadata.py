@@ -5,38 +5,19 @@ Records are taken in one by one, as a broker replays them; nothing here reads a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.topics.internal import Written
-from kafkalog.log.moment import Moment
+from kafkalog.auditing.topics.partition_history import Change, PartitionHistory, State
+from kafkalog.auditing.topics.spans import Span
 
-__all__ = ["CHANGING", "Broker", "Metadata", "Partition", "Span", "Topic"]
+__all__ = ["CHANGING", "Broker", "Metadata", "Topic"]
 
 Fields = dict[str, Any]
 _TOPIC: Final = 2  # type of a resource with settings
-_SAME_LEADER: Final = -2
-_NO_CHANGE: Final = -1
 _BEGIN, _END, _ABORT = 23, 24, 25
-
-
-class Partition(NamedTuple):
-    """A partition after its newest record; `leader` -1 for none. `change` says what that record did."""
-
-    topic_id: str
-    number: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
-    adding: tuple[int, ...]
-    removing: tuple[int, ...]
-    eligible: tuple[int, ...]
-    recovering: bool
-    directories: tuple[str, ...]
-    change: str
 
 
 class Topic(NamedTuple):
@@ -58,22 +39,6 @@ class Broker(NamedTuple):
     log_directories: tuple[str, ...]
 
 
-class Span(NamedTuple):
-    """A value from one record up to another; `until` and `until_offset` are None while it applies."""
-
-    value: Any
-    since: int
-    offset: int
-    until: int | None = None
-    until_offset: int | None = None
-
-    def held_at(self, moment: Moment) -> bool:
-        """Say whether it was in force at a moment."""
-        if not moment.holds(self.offset, self.since):
-            return False
-        return self.until is None or self.until_offset is None or not moment.holds(self.until_offset, self.until)
-
-
 @dataclass(slots=True)
 class Metadata:
     """Every value that a key had, in the order of the log.
@@ -84,11 +49,12 @@ class Metadata:
     brokers: dict[tuple[str, int], list[Span]] = field(default_factory=dict)
     topics: dict[str, list[Span]] = field(default_factory=dict)  # by id
     ids: dict[str, list[str]] = field(default_factory=dict)  # of topics by name, oldest first
-    partitions: dict[tuple[str, int], list[Span]] = field(default_factory=dict)
+    partitions: PartitionHistory = field(default_factory=PartitionHistory)
     configs: dict[tuple[int, str, str], list[Span]] = field(default_factory=dict)
     features: dict[str, list[Span]] = field(default_factory=dict)
     producer_ids: list[Span] = field(default_factory=list)  # the first one that is not allocated
     newest: int = -1  # the time of the newest record
+    _settings: dict[tuple[int, str], list[str]] = field(default_factory=dict)  # by type and name of the resource
     _held_back: list[Written] | None = None  # records of a metadata transaction that has not ended
 
     def take(self, record: Written) -> None:
@@ -116,6 +82,10 @@ class Metadata:
         spans = self.topics.get(topic_id)
         topic: Topic | None = spans[0].value if spans else None
         return topic
+
+    def settings_of(self, kind: int, resource: str) -> Iterator[tuple[str, list[Span]]]:
+        """Yield the name and the values of each setting that a resource ever had."""
+        return ((name, self.configs[kind, resource, name]) for name in self._settings.get((kind, resource), ()))
 
     def _apply(self, record: Written) -> None:
         if record.content is None or record.content.value is None:
@@ -181,38 +151,30 @@ class Metadata:
         topic_id = value["topicId"]
         topic = self.topic_of(topic_id)
         self._set(self.topics.setdefault(topic_id, []), record, None)
-        for (of, _), spans in self.partitions.items():
-            if of == topic_id:
-                self._set(spans, record, None)
-        for (kind, name, _), spans in self.configs.items():
-            if topic is not None and (kind, name) == (_TOPIC, topic.name):
-                self._set(spans, record, None)
+        self.partitions.end(topic_id, record.timestamp, record.offset)
+        for _, spans in () if topic is None else self.settings_of(_TOPIC, topic.name):
+            self._set(spans, record, None)
 
     def _partition(self, record: Written, value: Fields) -> None:
-        partition = Partition(
-            value["topicId"], value["partitionId"], tuple(value["replicas"] or ()), tuple(value["isr"] or ()),
-            value["leader"], value["leaderEpoch"], value["partitionEpoch"], tuple(value["addingReplicas"] or ()),
-            tuple(value["removingReplicas"] or ()), tuple(value.get("eligibleLeaderReplicas") or ()),
-            value.get("leaderRecoveryState", 0) == 1, tuple(value.get("directories") or ()),
-            "snapshot" if record.file.endswith(".checkpoint") else "created",
-        )  # fmt: skip
-        self._set(self.partitions.setdefault((partition.topic_id, partition.number), []), record, partition)
+        word = "snapshot" if record.file.endswith(".checkpoint") else "created"
+        key, epochs = (value["topicId"], value["partitionId"]), (value["leaderEpoch"], value["partitionEpoch"])
+        self.partitions.create(key, State.of(value), epochs, record.timestamp, record.offset, word)
 
     def _change_partition(self, record: Written, value: Fields) -> None:
-        spans = self.partitions.get((value["topicId"], value["partitionId"]))
-        if spans:
-            self._set(spans, record, _changed(spans[-1].value, value))
+        key = (value["topicId"], value["partitionId"])
+        self.partitions.change(key, Change.of(value), record.timestamp, record.offset)
 
     def _clear_eligible(self, record: Written, value: Fields) -> None:
-        for (topic_id, _), spans in self.partitions.items():
-            topic = self.topic_of(topic_id)
-            wanted = not value["topicName"] or (topic is not None and topic.name == value["topicName"])
-            if wanted and spans[-1].until is None and spans[-1].value.eligible:
-                self._set(spans, record, spans[-1].value._replace(eligible=(), change="other"))
+        name = value["topicName"]
+        topic_ids = self.ids.get(name, []) if name else self.partitions.topic_ids
+        self.partitions.clear_eligible(topic_ids, record.timestamp, record.offset)
 
     def _config(self, record: Written, value: Fields) -> None:
         key = (value["resourceType"], value["resourceName"], value["name"])
-        self._set(self.configs.setdefault(key, []), record, value["value"])
+        if key not in self.configs:
+            self.configs[key] = []
+            self._settings.setdefault(key[:2], []).append(key[2])
+        self._set(self.configs[key], record, value["value"])
 
     def _feature(self, record: Written, value: Fields) -> None:
         self._set(self.features.setdefault(value["name"], []), record, value["featureLevel"] or None)
@@ -223,41 +185,6 @@ class Metadata:
 
 def _state(fenced: bool | None, stopping: bool | None) -> str:
     return "stopping" if stopping else "active" if fenced is False else "fenced"
-
-
-def _changed(before: Partition, value: Fields) -> Partition:
-    """Apply a change as a controller does: a leader that is named raises the leader epoch, even if it is the same."""
-
-    def new(name: str, old: tuple[Any, ...]) -> tuple[Any, ...]:
-        return old if value.get(name) is None else tuple(value[name])
-
-    leader = value.get("leader", _SAME_LEADER)
-    recovery = value.get("leaderRecoveryState", _NO_CHANGE)
-    after = before._replace(
-        isr=new("isr", before.isr),
-        replicas=new("replicas", before.replicas),
-        adding=new("addingReplicas", before.adding),
-        removing=new("removingReplicas", before.removing),
-        eligible=new("eligibleLeaderReplicas", before.eligible),
-        directories=new("directories", before.directories),
-        leader=before.leader if leader == _SAME_LEADER else leader,
-        leader_epoch=before.leader_epoch + (leader != _SAME_LEADER),
-        partition_epoch=before.partition_epoch + 1,
-        recovering=before.recovering if recovery == _NO_CHANGE else recovery == 1,
-    )
-    return after._replace(change=_change(before, after, elected=leader != _SAME_LEADER))
-
-
-def _change(before: Partition, after: Partition, *, elected: bool) -> str:
-    if elected and after.leader == -1:
-        return "leader-lost"
-    if elected:
-        return "unclean-election" if after.recovering and not before.recovering else "elected"
-    if set(after.isr) != set(before.isr):
-        return "isr-shrunk" if set(after.isr) < set(before.isr) else "isr-grown"
-    if (after.replicas, after.adding, after.removing) != (before.replicas, before.adding, before.removing):
-        return "reassigned"
-    return "recovered" if before.recovering and not after.recovering else "other"
 
 
 _APPLY: Final[dict[int, Callable[[Metadata, Written, Fields], None]]] = {

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
-from kafkalog.auditing.topics.metadata import Metadata, Partition, Span
+from kafkalog.auditing.topics.metadata import Metadata
+from kafkalog.auditing.topics.partition_history import Partition
+from kafkalog.auditing.topics.spans import Span
 from kafkalog.log.moment import Moment
 
 __all__ = [
@@ -125,7 +127,8 @@ def absent_partitions(
 
     `directories` are the ids of the node's log directories that were given: a partition in others is not missing.
     """
-    for (topic_id, number), spans in sorted(metadata.partitions.items()):
+    for topic_id, number in sorted(metadata.partitions):
+        spans = metadata.partitions[topic_id, number]
         span = spans[-1]
         topic = metadata.topic_of(topic_id)
         now: Partition = span.value

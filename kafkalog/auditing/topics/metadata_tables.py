@@ -7,8 +7,10 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.topics.internal import Written, internal_row, of_directory, split, written
-from kafkalog.auditing.topics.metadata import Metadata, Partition, Span
+from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import metadata_of
+from kafkalog.auditing.topics.partition_history import Partition
+from kafkalog.auditing.topics.spans import Span
 from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.message_json import plain
@@ -155,14 +157,12 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: Collect
         then = moment or Moment(span.until_offset - 1 if span.until_offset is not None else None)
         partitions = {
             number: held.value
-            for (topic_id, number), spans in metadata.partitions.items()
-            if topic_id == topic.topic_id
+            for number, spans in metadata.partitions.of_topic(topic.topic_id)
             for held in _held(spans, then)
         }
         configs = {
             name: held.value
-            for (kind, resource, name), spans in sorted(metadata.configs.items())
-            if (kind, resource) == (_TOPIC, topic.name)
+            for name, spans in sorted(metadata.settings_of(_TOPIC, topic.name))
             for held in _held(spans, then)
         }
         replicas = len(partitions[0].replicas) if 0 in partitions else None
@@ -178,10 +178,10 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: Collect
 
 def leadership_rows(metadata: Metadata, log: str, partitions: Container[tuple[str, int]]) -> Iterator[Row]:
     """Yield the table ``leadership`` of some partitions of topics that there are, over all time."""
-    for (topic_id, number), spans in metadata.partitions.items():
+    for topic_id, number in metadata.partitions:
         topic = metadata.topic_of(topic_id)
         if topic is not None and (topic.name, number) in partitions:
-            for span in spans:
+            for span in metadata.partitions[topic_id, number]:
                 yield _leadership_row(topic.name, topic_id, number, span, log)
 
 

@@ -153,4 +153,4 @@ def _state_partitions(metadata: Metadata | None) -> int | None:
     if metadata is None:
         return None
     ids = metadata.ids.get(STATE_TOPIC, ())
-    return max((number + 1 for topic_id, number in metadata.partitions if topic_id in ids), default=None)
+    return max((number + 1 for one in ids for number in metadata.partitions.numbers(one)), default=None)
