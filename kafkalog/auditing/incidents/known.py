@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.incidents.abort_decisions import AbortCrowd, AbortDecisions, Reason
+from kafkalog.auditing.incidents.leadership import Leadership
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
-from kafkalog.auditing.topics import Metadata, leadership_rows
+from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions import (
     NEWEST_ABORTED,
     ClusterAudit,
@@ -32,7 +33,6 @@ from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.rows import finding_rows
 from kafkalog.tables import Table
 from kafkalog.tables.audit import COORDINATOR, FINDINGS, GAPS, PARTITIONS
-from kafkalog.tables.metadata import LEADERSHIP
 from kafkalog.tables.notable import NOTABLE
 from kafkalog.tables.verify import LOGS
 from kafkalog.txn.coordinator import Coordinator
@@ -77,7 +77,7 @@ class Known:
     aborts: list[tuple[Reason, Row, Row | None]] = field(default_factory=list)  # with what the new producer got
     aborted: dict[tuple[str, str | None], AbortCrowd] = field(default_factory=dict)
     gaps: dict[Place, LostRanges] = field(default_factory=dict)
-    leadership: dict[Place, list[Row]] = field(default_factory=dict)
+    leadership: Mapping[Place, list[Row]] = field(default_factory=dict)
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
     # Open transactions that are only counted, by the log, producer id and offset of the finding that is like theirs.
     crowds: dict[tuple[str, int, int], Crowd] = field(default_factory=dict)
@@ -153,8 +153,7 @@ def known_of_tables(
     places |= {place_of(step["log"]) for some in known.steps.values() for step in some[-1:]}
     if metadata is not None:
         homes = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
-        for row in _named(LEADERSHIP, leadership_rows(metadata, next(homes, ""), places)):
-            known.leadership.setdefault((row["topic"], row["partition"]), []).append(row)
+        known.leadership = Leadership(metadata, next(homes, ""), places)
     return known
 
 

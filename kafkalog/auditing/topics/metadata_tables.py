@@ -176,13 +176,11 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: Collect
         )
 
 
-def leadership_rows(metadata: Metadata, log: str, partitions: Container[tuple[str, int]]) -> Iterator[Row]:
-    """Yield the table ``leadership`` of some partitions of topics that there are, over all time."""
-    for topic_id, number in metadata.partitions:
-        topic = metadata.topic_of(topic_id)
-        if topic is not None and (topic.name, number) in partitions:
-            for span in metadata.partitions[topic_id, number]:
-                yield _leadership_row(topic.name, topic_id, number, span, log)
+def leadership_rows(metadata: Metadata, log: str, topic: str, partition: int) -> Iterator[Row]:
+    """Yield the table ``leadership`` of a partition of all topics of a name, over all time."""
+    for topic_id in metadata.ids.get(topic, ()):
+        for span in metadata.partitions.get((topic_id, partition), ()):
+            yield _leadership_row(topic, topic_id, partition, span, log)
 
 
 def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: Collection[str]) -> Iterator[Row]:
