@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.topics.internal import Written
+from kafkalog.auditing.topics.partition_changes import PartitionChange
 from kafkalog.auditing.topics.partition_history import Change, PartitionHistory, State
 from kafkalog.auditing.topics.spans import Span
 
@@ -55,7 +56,7 @@ class Metadata:
     producer_ids: list[Span] = field(default_factory=list)  # the first one that is not allocated
     newest: int = -1  # the time of the newest record
     _settings: dict[tuple[int, str], list[str]] = field(default_factory=dict)  # by type and name of the resource
-    _held_back: list[Written] | None = None  # records of a metadata transaction that has not ended
+    _held_back: list[Written | PartitionChange] | None = None  # records of a metadata transaction that has not ended
 
     def take(self, record: Written) -> None:
         """Take in the next record; those of a metadata transaction when it ends, or not at all."""
@@ -65,11 +66,18 @@ class Metadata:
         elif record.type == _END:
             held, self._held_back = self._held_back or [], None
             for one in held:
-                self._apply(one)
+                self.take_step(one)
         elif record.type == _ABORT:
             self._held_back = None
-        elif self._held_back is not None:
+        else:
+            self.take_step(record)
+
+    def take_step(self, record: Written | PartitionChange) -> None:
+        """Take in a record that neither begins nor ends a metadata transaction, but for its time."""
+        if self._held_back is not None:
             self._held_back.append(record)
+        elif isinstance(record, PartitionChange):
+            self.partitions.change(*record)
         else:
             self._apply(record)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.topics.internal import TOPICS, blocks_of_directory, split
+from kafkalog.auditing.topics.internal import TOPICS, blocks_of_directory
 from kafkalog.auditing.topics.metadata import CHANGING, Metadata
+from kafkalog.auditing.topics.partition_changes import PartitionChange, PartitionChanges
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format.control import ControlType
@@ -24,6 +25,7 @@ from kafkalog.log.storage import open_tree
 __all__ = ["Snapshot", "cluster_metadata", "metadata_of", "snapshots"]
 
 Report = Callable[[Finding], object]
+_NO_STEP: Final[tuple[int, PartitionChange | None]] = (0, None)
 
 
 class Snapshot(NamedTuple):
@@ -80,13 +82,13 @@ def _reach(log: tuple[LogDirectory, PartitionDirectory]) -> tuple[int, int, int]
 def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, report: Report | None = None) -> Metadata:
     """Return the metadata over time: from the log's start on, or from the snapshot there."""
     findings: list[Finding] = []
-    metadata = Metadata()
+    metadata, changes = Metadata(), PartitionChanges()
     base = _base(directory, findings)
     if base is not None:
         for block in _of_snapshot(base, limits, findings):
-            _take(metadata, block, findings, last=base.offset - 1)
+            _take(metadata, changes, block, findings, last=base.offset - 1)
     for block in blocks_of_directory(directory, limits or Limits(), findings.append):
-        _take(metadata, block, findings, first=None if base is None else base.offset)
+        _take(metadata, changes, block, findings, first=None if base is None else base.offset)
     for offset, timestamp, level in _kraft_versions(directory, base):
         metadata.take_kraft_version(offset, timestamp, level)
     if report is not None:
@@ -106,6 +108,7 @@ def _base(directory: PartitionDirectory, findings: list[Finding]) -> Snapshot | 
 
 def _take(
     metadata: Metadata,
+    changes: PartitionChanges,
     block: InternalRecords,
     findings: list[Finding],
     *,
@@ -114,15 +117,28 @@ def _take(
 ) -> None:
     """Take in the records of a block from an offset on; those of a snapshot get the last offset that it contains.
 
-    Only records that may change something are made values; most of a log changes nothing.
+    Only records that may change something are made values; most of a log changes nothing, or partitions.
     """
+    is_wanted = np.ones(block.count, np.bool_) if first is None else block.offset >= first
     is_known = ~block.is_doubtful & ~np.isin(block.type, list(CHANGING))
-    times = block.timestamp[is_known if first is None else is_known & (block.offset >= first)]
+    rows, of_partitions = changes.of(block, is_wanted)
+    is_known[rows] = True
+    times = block.timestamp[is_known & is_wanted]
     if len(times):
         metadata.newest = max(metadata.newest, int(times.max()))
-    for record in split(block.written(np.flatnonzero(~is_known)), findings):
-        if first is None or record.offset >= first:
-            metadata.take(record if last is None else record._replace(offset=last))
+    steps = zip(rows.tolist(), of_partitions, strict=True)
+    row, step = next(steps, _NO_STEP)
+    for number, item in block.numbered(np.flatnonzero(~is_known)):
+        while step is not None and row < number:
+            metadata.take_step(step if last is None else step._replace(offset=last))
+            row, step = next(steps, _NO_STEP)
+        if isinstance(item, Finding):
+            findings.append(item)
+        elif is_wanted[number]:
+            metadata.take(item if last is None else item._replace(offset=last))
+    while step is not None:
+        metadata.take_step(step if last is None else step._replace(offset=last))
+        row, step = next(steps, _NO_STEP)
 
 
 def _kraft_versions(directory: PartitionDirectory, base: Snapshot | None) -> Iterator[tuple[int, int, int]]:
