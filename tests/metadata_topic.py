@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from kafkalog.format.internal import record_types
 from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message_writer import encode, encode_uvarint
 
-__all__ = ["write_leader", "write_policy", "write_topics"]
+__all__ = ["write_changes", "write_leader", "write_policy", "write_topics"]
 
 _ID: Final = "topicidAAAAAAAAAAAAAAA"
 _TOPIC: Final = 2  # the resource type of a ConfigRecord
@@ -44,6 +45,46 @@ def write_topics(root: Path, count: int) -> None:
 def write_leader(root: Path, topic: str, replicas: list[int], leader: int) -> None:
     """Write a metadata log in which a topic's only partition has these replicas and this leader."""
     _write(root, _topic(topic, replicas, leader))
+
+
+def write_changes(root: Path, seed: int, count: int = 400) -> None:
+    """Write a metadata log in which some topics come, change and go, partly in metadata transactions."""
+    chance = random.Random(seed)  # no secret: test data
+    ids = [f"{number:020}AA" for number in range(4)]
+
+    def lists(*names: str) -> dict[str, list[int] | None]:
+        """Give some of these fields replicas, or null."""
+        chosen = [name for name in names if chance.random() < 0.4]
+        return {name: chance.choice((None, [1], [1, 2], [2, 1, 3])) for name in chosen}
+
+    def one() -> bytes:
+        topic_id = chance.choice(ids)
+        where = {"topicId": topic_id, "partitionId": chance.randrange(2)}
+        match chance.choice(("change",) * 12 + ("topic", "partition", "remove", "clear", "begin", "end", "abort")):
+            case "topic":
+                return _value("TopicRecord", {"name": f"t{topic_id}", "topicId": topic_id})
+            case "partition":
+                fixed = {"leader": 1, "leaderEpoch": 3, "partitionEpoch": 7, "replicas": [1], "isr": [1]}
+                empty = {"removingReplicas": [], "addingReplicas": [], "directories": [_ID]}
+                return _value("PartitionRecord", {**where, **fixed, **empty, **lists("eligibleLeaderReplicas")})
+            case "remove":
+                return _value("RemoveTopicRecord", {"topicId": topic_id})
+            case "clear":
+                return _value("ClearElrRecord", {"topicName": chance.choice(("", f"t{topic_id}"))})
+            case "begin":
+                return _value("BeginTransactionRecord", {"name": None})
+            case "end":
+                return _value("EndTransactionRecord", {})
+            case "abort":
+                return _value("AbortTransactionRecord", {"reason": None})
+        changed = lists("isr", "replicas", "addingReplicas", "removingReplicas", "eligibleLeaderReplicas")
+        if chance.random() < 0.5:
+            changed["leader"] = chance.choice((-1, 1, 2))
+        if chance.random() < 0.2:
+            changed["leaderRecoveryState"] = chance.randrange(2)
+        return _value("PartitionChangeRecord", {**where, **changed})
+
+    _write(root, [one() for _ in range(count)])
 
 
 def _topic(topic: str, replicas: list[int], leader: int) -> list[bytes]:

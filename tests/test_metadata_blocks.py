@@ -16,6 +16,7 @@ from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.internal_blocks import InternalRecords
 from kafkalog.log.logdir import PartitionDirectory, open_log_directory
+from metadata_topic import write_changes
 from official import FIXTURES
 
 LOGS = sorted({path.parent for path in FIXTURES.glob("k4-*/data*/__cluster_metadata-0")})
@@ -50,6 +51,21 @@ def test_a_log_read_in_blocks_is_its_records_taken_one_by_one(data: Path) -> Non
     found.features.pop("kraft.version", None)  # of control records
     assert (found, reported) == (wanted, told)
     assert found.newest > 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_changes_read_from_columns_are_the_records_taken_one_by_one(seed: int, tmp_path: Path) -> None:
+    """Topics come and go, partitions change before and after that, some in metadata transactions that are aborted."""
+    write_changes(tmp_path, seed)
+    log = _log(tmp_path)
+    wanted = Metadata()
+    for record in _one_by_one(log, []):
+        wanted.take(record)
+
+    found = metadata_of(log)
+
+    assert found == wanted
+    assert sum(map(len, found.partitions.values())) > 20
 
 
 def test_records_that_change_nothing_are_not_made_values(monkeypatch: pytest.MonkeyPatch) -> None:

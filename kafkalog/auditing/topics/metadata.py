@@ -56,7 +56,8 @@ class Metadata:
     producer_ids: list[Span] = field(default_factory=list)  # the first one that is not allocated
     newest: int = -1  # the time of the newest record
     _settings: dict[tuple[int, str], list[str]] = field(default_factory=dict)  # by type and name of the resource
-    _held_back: list[Written | PartitionChange] | None = None  # records of a metadata transaction that has not ended
+    # Records of a metadata transaction that has not ended.
+    _held_back: list[Written | PartitionChange] | None = field(default=None, compare=False)
 
     def take(self, record: Written) -> None:
         """Take in the next record; those of a metadata transaction when it ends, or not at all."""
