@@ -116,11 +116,16 @@ def conflicts(keys: Columns) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
         np.stack([found[name][cut] for name in ("producer_id", "marker_epoch", "marker_type")])
         for cut in (slice(None, -1), slice(1, None))
     )
-    differ = (one[:2] == other[:2]).all(axis=0) & (one[2] != other[2])
-    for after in (np.flatnonzero(differ) + 1).tolist():
-        pair = list(found.take(slice(after - 1, after + 1)))
-        if not any(row["told"] for row in pair):  # else it is reported by the coordinator's decision
-            yield pair[0], pair[1]
+    same = (one[:2] == other[:2]).all(axis=0)
+    bounds = np.array([0, *(np.flatnonzero(~same) + 1).tolist(), len(found)])  # of rows of one transaction each
+    for after in (np.flatnonzero(same & (one[2] != other[2])) + 1).tolist():
+        group = np.searchsorted(bounds, after, side="right")
+        for places in ((after - 1, after), (bounds[group - 1], bounds[group] - 1)):
+            row, other_row = found.take(np.array(places))
+            if row["log"] != other_row["log"]:  # in one log these are two transactions
+                if not (row["told"] or other_row["told"]):  # else it is reported by the coordinator's decision
+                    yield row, other_row
+                break
 
 
 def conflict_finding(row: dict[str, int], other: dict[str, int], logs: Sequence[PartitionDirectory]) -> Finding:
