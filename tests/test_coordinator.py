@@ -21,7 +21,7 @@ from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.format.message import MalformedError
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState, partition_of, state_record
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
-from kafkalog.format.texts import Texts
+from kafkalog.format.texts import PackedTexts
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Coordinator, StateRows
 from official import FIXTURES, materialize
@@ -231,7 +231,9 @@ def columns(entries: Sequence[Entry]) -> StateColumns:
     }  # fmt: skip
     cells = {name: apart.get(name) or [getattr(record, name) for record in records] for name in STATE_TYPES
              if name in apart or hasattr(StateRecord, name)}  # fmt: skip
-    return StateColumns.of({name: [np.array(cells[name], np.int64)] for name in cells}, Texts.of(ids), Texts.of(topics))
+    return StateColumns.of(
+        {name: [np.array(cells[name], np.int64)] for name in cells}, PackedTexts.of(ids), PackedTexts.of(topics)
+    )
 
 
 def coordinator(*entries: Entry) -> Coordinator:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafkalog.auditing.pipeline.coordinator_message import coordinator_messages, read_coordinator
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
-from kafkalog.format.texts import Texts
+from kafkalog.format.texts import PackedTexts
 from kafkalog.txn.coordinator import Coordinator, StateRows
 
 TOPICS = ["t", "u"]
@@ -49,10 +49,10 @@ def coordinator(rows: list[Any]) -> Coordinator:
         columns = {
             name: [np.array(cells[name] if name in cells else [-1] * len(some), np.int64)] for name in STATE_TYPES
         }
-        states = StateColumns.of(columns, Texts.of(IDS), Texts.of(TOPICS))
+        states = StateColumns.of(columns, PackedTexts.of(IDS), PackedTexts.of(TOPICS))
         used = [name for number, name in enumerate(IDS) if number in set(states.transactional_id.tolist())]
         states.transactional_id = np.array([used.index(IDS[one]) for one in states.transactional_id.tolist()], np.int32)
-        states.ids = Texts.of(used)
+        states.ids = PackedTexts.of(used)
         logs.append(StateRows(f"log-{log}", log, states))
     return Coordinator(logs, 2)
 

@@ -1,4 +1,4 @@
-"""Texts kept as their UTF-8: what went in comes out, by number, in order, and however it is asked for."""
+"""PackedTexts kept as their UTF-8: what went in comes out, by number, in order, and however it is asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.format.numbered import Numbered
-from kafkalog.format.texts import Texts
+from kafkalog.format.texts import PackedTexts
 
 texts = st.lists(st.text(max_size=5) | st.text("ab", max_size=3) | st.just("x" * 100))
 
@@ -23,7 +23,7 @@ def numbered(strings: list[bytes]) -> Numbered:
 @given(texts)
 def test_texts_are_what_they_were_made_of(some: list[str]) -> None:
     """All in order, each by its number, and any of them in any order."""
-    found = Texts.of(some)
+    found = PackedTexts.of(some)
     back = np.arange(len(some))[::-1]
 
     assert [*found] == some == [found[number] for number in range(len(some))]
@@ -36,14 +36,14 @@ def test_thousands_of_texts_come_out_in_order() -> None:
     for letter in ("x", "é"):
         some = [f"{letter}{number}" for number in range(10_000)]
 
-        assert [*Texts.of(some)] == some
-        assert [*Texts.of(some).take(np.arange(9_999, -1, -3))] == some[::-3]
+        assert [*PackedTexts.of(some)] == some
+        assert [*PackedTexts.of(some).take(np.arange(9_999, -1, -3))] == some[::-3]
 
 
 @given(texts)
 def test_ranks_are_those_of_sorted_texts(some: list[str]) -> None:
     """UTF-8 sorts as text does; equal ones and those that end with zeros may have any order among themselves."""
-    ranks = Texts.of(some).ranks()
+    ranks = PackedTexts.of(some).ranks()
 
     assert sorted(ranks.tolist()) == list(range(len(some)))
     plain = [text.rstrip("\0") for text in some] if max(map(len, map(str.encode, some)), default=0) <= 64 else some
@@ -55,12 +55,12 @@ def test_texts_are_found_by_what_they_say(known: list[str], asked: list[str]) ->
     """The number of each, -1 for one that is not there."""
     wanted = [known.index(one) if one in known else -1 for one in asked]
 
-    assert Texts.of(known).find(asked).tolist() == wanted
+    assert PackedTexts.of(known).find(asked).tolist() == wanted
 
 
 @given(st.lists(st.binary(max_size=3) | st.text(max_size=2).map(str.encode), unique=True))
 def test_bytes_that_are_no_text_are_escaped(strings: list[bytes]) -> None:
     """Each string is read on its own: two halves of a character are not one."""
-    found = Texts.of_numbered(numbered(strings))
+    found = PackedTexts.of_numbered(numbered(strings))
 
     assert [*found] == [one.decode("utf-8", "backslashreplace") for one in strings]

@@ -13,7 +13,7 @@ from kafkalog.format.freed import give_back
 from kafkalog.format.narrow import one_cell
 from kafkalog.format.numbered import Numbered
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
-from kafkalog.format.texts import Texts
+from kafkalog.format.texts import PackedTexts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,8 +69,8 @@ class StateColumns:
     partitions_count: NDArray[Any] = field(default_factory=_none)
     listed_topic: NDArray[Any] = field(default_factory=_none)
     listed_partition: NDArray[Any] = field(default_factory=_none)
-    ids: Texts = field(default_factory=Texts)
-    topics: Texts = field(default_factory=Texts)
+    ids: PackedTexts = field(default_factory=PackedTexts)
+    topics: PackedTexts = field(default_factory=PackedTexts)
     findings: list[Finding] = field(default_factory=list)
     _listed_from: NDArray[Any] | None = field(default=None, init=False, repr=False)
 
@@ -92,7 +92,7 @@ class StateColumns:
     __hash__ = None  # type: ignore[assignment]  # rows can't be keys
 
     @classmethod
-    def of(cls, columns: dict[str, list[NDArray[Any]]], ids: Texts, topics: Texts) -> StateColumns:
+    def of(cls, columns: dict[str, list[NDArray[Any]]], ids: PackedTexts, topics: PackedTexts) -> StateColumns:
         """Put the pieces of each column together, and forget them one column after the other."""
         rows, listed = (sum(map(len, columns.get(name, ()))) for name in ("offset", "listed_topic"))
         joined = cls(ids=ids, topics=topics)
@@ -128,7 +128,7 @@ class StateColumns:
             for name, found in columns.items():
                 found.append(getattr(part, name))
             part.clear()
-        joined = cls.of(columns, Texts.of_numbered(ids), Texts.of_numbered(topics))
+        joined = cls.of(columns, PackedTexts.of_numbered(ids), PackedTexts.of_numbered(topics))
         joined.findings = [one for part in parts for one in part.findings]
         return joined
 
@@ -137,13 +137,13 @@ class StateColumns:
         ids, topics = Numbered(), Numbered()
         self.transactional_id = _renumbered(self.transactional_id, self.ids, ids)
         self.listed_topic = _renumbered(self.listed_topic, self.topics, topics)
-        self.ids, self.topics = Texts.of_numbered(ids), Texts.of_numbered(topics)
+        self.ids, self.topics = PackedTexts.of_numbered(ids), PackedTexts.of_numbered(topics)
 
     def clear(self) -> None:
         """Forget all rows and names."""
         for name in STATE_TYPES:
             setattr(self, name, _none())
-        self.ids, self.topics, self._listed_from = Texts(), Texts(), None
+        self.ids, self.topics, self._listed_from = PackedTexts(), PackedTexts(), None
 
     def reorder(self, order: NDArray[np.intp]) -> None:
         """Put the rows into another order, one column after the other."""
@@ -225,11 +225,11 @@ def _stretches(firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     return np.repeat(firsts - (ends - counts), counts) + np.arange(total, dtype=firsts.dtype)
 
 
-def _numbers_in(known: Texts, names: Texts) -> NDArray[np.int64]:
+def _numbers_in(known: PackedTexts, names: PackedTexts) -> NDArray[np.int64]:
     """Return the number that each name has among others, -1 for none; the last one is that of no name."""
     return np.append(known.find(names), -1)
 
 
-def _renumbered(numbers: NDArray[Any], names: Texts, known: Numbered) -> NDArray[Any]:
+def _renumbered(numbers: NDArray[Any], names: PackedTexts, known: Numbered) -> NDArray[Any]:
     new = names.numbers_in(known).astype(np.int32)
     return new[numbers] if len(numbers) else numbers

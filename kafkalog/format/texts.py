@@ -13,15 +13,15 @@ from kafkalog.format.numbered import Numbered
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Texts"]
+__all__ = ["PackedTexts"]
 
 _AT_ONCE: Final = 4096  # texts that are made together
 _SEARCHED: Final = 1 << 16  # texts that are looked through together
 _WIDE: Final = 64  # bytes of texts that are not sorted as columns
 
 
-class Texts:
-    """Texts by their numbers. Text `n` is ``data[bounds[n]:bounds[n + 1]]``."""
+class PackedTexts:
+    """PackedTexts by their numbers. Text `n` is ``data[bounds[n]:bounds[n + 1]]``."""
 
     __slots__ = ("_bounds", "data")
 
@@ -30,18 +30,18 @@ class Texts:
         self._bounds: NDArray[Any] = np.zeros(1, np.int32) if bounds is None else bounds
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> Texts:
+    def of(cls, texts: Iterable[str]) -> PackedTexts:
         """Keep texts."""
         found = [text.encode("utf-8", "backslashreplace") for text in texts]
         return cls(b"".join(found), _bounds_of(np.array([0, *map(len, found)])))
 
     @classmethod
-    def of_sizes(cls, data: bytes, sizes: NDArray[Any]) -> Texts:
+    def of_sizes(cls, data: bytes, sizes: NDArray[Any]) -> PackedTexts:
         """Take the UTF-8 of texts of these sizes."""
         return cls(data, _bounds_of(np.concatenate([[0], sizes])))
 
     @classmethod
-    def of_numbered(cls, numbered: Numbered) -> Texts:
+    def of_numbered(cls, numbered: Numbered) -> PackedTexts:
         """Read strings as UTF-8; bytes that are not UTF-8 are escaped with backslashes."""
         found = cls.of_sizes(numbered.data, np.frombuffer(numbered.sizes, np.int64))
         if found.is_utf8():
@@ -78,7 +78,7 @@ class Texts:
         return [data[start:end].decode() for start, end in pairwise(places)]
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Texts):
+        if not isinstance(other, PackedTexts):
             return NotImplemented
         return self.data == other.data and np.array_equal(self._bounds, other._bounds)
 
@@ -89,7 +89,7 @@ class Texts:
         """Return how many bytes each text has."""
         return np.diff(self._bounds)
 
-    def take(self, numbers: NDArray[Any]) -> Texts:
+    def take(self, numbers: NDArray[Any]) -> PackedTexts:
         """Return the texts of these numbers, in that order."""
         data, every = np.frombuffer(self.data, np.uint8), self.sizes[numbers]
         parts = []
@@ -97,7 +97,7 @@ class Texts:
             starts, sizes = self._bounds[:-1][numbers[first : first + _AT_ONCE]], every[first : first + _AT_ONCE]
             ends = np.cumsum(sizes, dtype=np.int64)
             parts.append(data[np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]))].tobytes())
-        return Texts.of_sizes(b"".join(parts), every)
+        return PackedTexts.of_sizes(b"".join(parts), every)
 
     def ranks(self) -> NDArray[np.int64]:
         """Return the place of each text among all in order; UTF-8 has the order of its characters."""
@@ -116,14 +116,14 @@ class Texts:
 
     def find(self, texts: Iterable[str]) -> NDArray[np.int64]:
         """Return the number of each of some texts among these, which are distinct; -1 where it is not among them."""
-        wanted = Texts.of(texts)
+        wanted = PackedTexts.of(texts)
         found = np.full(len(wanted), -1)
         for first in range(0, len(self), max(_SEARCHED, len(wanted))):
             numbered = Numbered()
             places = wanted.numbers_in(numbered)
             last = min(first + max(_SEARCHED, len(wanted)), len(self))
             at = np.full(len(numbered), -1)
-            numbers = Texts(self.data, self._bounds[first : last + 1]).numbers_in(numbered)
+            numbers = PackedTexts(self.data, self._bounds[first : last + 1]).numbers_in(numbered)
             there = np.flatnonzero(numbers < len(at))
             at[numbers[there]] = first + there
             found = np.where(at[places] >= 0, at[places], found)

@@ -21,7 +21,7 @@ from kafkalog.format.narrow import narrowed, one_cell, widened
 from kafkalog.format.numbered import Numbered
 from kafkalog.format.records.transaction_state import TransactionState, state_record
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
-from kafkalog.format.texts import Texts
+from kafkalog.format.texts import PackedTexts
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.records import RecordBlock, record_cells
@@ -84,7 +84,7 @@ class StateReader:
 
     def result(self) -> StateColumns:
         """Return all records taken in."""
-        ids, topics = Texts.of_numbered(self._ids), Texts.of_numbered(self._topics)
+        ids, topics = PackedTexts.of_numbered(self._ids), PackedTexts.of_numbered(self._topics)
         del self._ids, self._topics
         columns = StateColumns(ids=ids, topics=topics)
         for name in STATE_TYPES:

@@ -154,6 +154,13 @@ class Packed:
     def __len__(self) -> int:
         return sum(map(len, self._blocks))
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Packed) or self.names != other.names:
+            return NotImplemented
+        return len(self) == len(other) and self.columns(*self.names) == other.columns(*self.names)
+
+    __hash__ = None  # type: ignore[assignment]  # rows can't be keys
+
     def append(self, rows: Columns) -> None:
         """Add rows at the end."""
         if len(rows):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.errors import KafkaLogError
-from kafkalog.format.texts import Texts
+from kafkalog.format.texts import PackedTexts
 from kafkalog.txn.columns import NONE, Columns, Packed
 
 if TYPE_CHECKING:
@@ -54,10 +54,12 @@ class Schema:
     tables: tuple[WireTable, ...] = field(default=())
 
 
-def write_message(schema: Schema, tables: Mapping[str, Iterable[tuple[Any, ...]] | Columns | Packed | Texts]) -> bytes:
+def write_message(
+    schema: Schema, tables: Mapping[str, Iterable[tuple[Any, ...]] | Columns | Packed | PackedTexts]
+) -> bytes:
     """Write a message; each table is given as rows in the order of its columns, or as columns of these.
 
-    A table of one column of text may be given as ``Texts``.
+    A table of one column of text may be given as ``PackedTexts``.
     """
     name = schema.name.encode()
     parts = [_HEAD.pack(_MAGIC, len(name), schema.version, len(schema.tables)), name]
@@ -65,7 +67,7 @@ def write_message(schema: Schema, tables: Mapping[str, Iterable[tuple[Any, ...]]
         content = tables[table.name]
         if isinstance(content, Packed):
             parts += content.parts()
-        elif isinstance(content, Texts):
+        elif isinstance(content, PackedTexts):
             parts += [_ROWS.pack(len(content)), content.sizes.astype(_LENGTH).tobytes(), content.data]
         elif isinstance(content, Columns):
             parts += [_ROWS.pack(len(content)), *(content[column].astype(_INT).tobytes() for column in table.numbers)]
@@ -117,13 +119,13 @@ class WireMessage:
             cells.append([None if size < 0 else self._text(size) for size in lengths])
         return list(zip(*cells, strict=True))
 
-    def texts(self, name: str) -> Texts:
+    def texts(self, name: str) -> PackedTexts:
         """Return a table of one column of text."""
         self._table(name)
         sizes = np.frombuffer(self._take(self._count() * _LENGTH.itemsize), _LENGTH)
         if (sizes < 0).any():
             raise WireError(f"{self.schema.name}: a text of {name} is missing")
-        texts = Texts.of_sizes(self._take(int(sizes.sum(dtype=np.int64))), sizes)
+        texts = PackedTexts.of_sizes(self._take(int(sizes.sum(dtype=np.int64))), sizes)
         if not texts.is_utf8():
             raise WireError(f"{self.schema.name}: a text of {name} is not UTF-8")
         return texts

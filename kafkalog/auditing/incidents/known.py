@@ -27,7 +27,7 @@ from kafkalog.auditing.transactions import (
     notable_rows,
     partition_row,
 )
-from kafkalog.format.texts import Texts
+from kafkalog.format.texts import PackedTexts
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.rows import finding_rows
@@ -81,7 +81,7 @@ class Known:
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
     # Open transactions that are only counted, by the log, producer id and offset of the finding that is like theirs.
     crowds: dict[tuple[str, int, int], Crowd] = field(default_factory=dict)
-    ids: Texts = field(default_factory=Texts)  # transactional ids by the numbers in `crowds`
+    ids: PackedTexts = field(default_factory=PackedTexts)  # transactional ids by the numbers in `crowds`
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from kafkalog.errors import UnreadableError
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import StateColumns
-from kafkalog.format.texts import Texts
+from kafkalog.format.texts import PackedTexts
 from kafkalog.log.chunk import Limits
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.state_columns import read_state_columns
@@ -33,7 +33,7 @@ class StateTopic:
     decisions, sorted.
     """
 
-    ids: Texts = field(default_factory=Texts)
+    ids: PackedTexts = field(default_factory=PackedTexts)
     name_of: dict[int, int] = field(default_factory=dict)
     records: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
     decided: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))

@@ -15,7 +15,7 @@ from kafkalog.auditing.transactions.many_rows import MANY_ROWS, transaction_colu
 from kafkalog.auditing.transactions.rows import audit_rows, log_rows
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
-from kafkalog.format.texts import Texts
+from kafkalog.format.texts import PackedTexts
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
 from kafkalog.tables.audit import COORDINATOR, PRODUCERS, TRANSACTIONS
@@ -72,8 +72,8 @@ def audit_batches(audit: Audit, table: str) -> Iterator[RecordBatch]:
 def coordinator_batches(coordinator: Coordinator) -> Iterator[RecordBatch]:
     """Yield the rows of the table ``coordinator``, column by column; a cluster has many million."""
     schema = arrow_schema(COORDINATOR)
-    logs = _texts(Texts.of(coordinator.logs))
-    topics = Texts.of(json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics)
+    logs = _texts(PackedTexts.of(coordinator.logs))
+    topics = PackedTexts.of(json.dumps(f"{topic}-", ensure_ascii=False)[:-1] for topic in coordinator.states.topics)
     before = _texts(topics)
     for rows, states in coordinator.by_name():
         gone = states.state == TOMBSTONE
@@ -106,7 +106,7 @@ def _listed(states: StateColumns, gone: NDArray[np.bool_], before: pa.Array) -> 
     return pc.if_else(pa.array(gone | (counts < 0)), pa.scalar(None, pa.string()), texts)
 
 
-def _texts(texts: Texts) -> pa.Array:
+def _texts(texts: PackedTexts) -> pa.Array:
     import pyarrow as pa
 
     bounds = np.concatenate([[0], np.cumsum(texts.sizes)]).astype(np.int32)

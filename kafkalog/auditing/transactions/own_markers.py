@@ -14,7 +14,7 @@ import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.ended import LATEST, EndedRows, bounds, kinds
-from kafkalog.format.texts import Texts
+from kafkalog.format.texts import PackedTexts
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import Coordinator
 from kafkalog.txn.placed import Placed
@@ -41,7 +41,7 @@ class Answered(NamedTuple):
     rows: Columns
     own: NDArray[np.int64]
     held: NDArray[np.int64]
-    ids: Texts
+    ids: PackedTexts
 
     def name(self, decision: int) -> str:
         """Return the transactional id of a decision."""
