@@ -140,12 +140,12 @@ def coordinator_columns(coordinator: Coordinator) -> Iterator[ColumnsByName]:
             names.clear()
         yield {
             "transactional_id": texts([*states.ids.take(states.transactional_id)]),
-            "producer_id": np.where(gone, NONE, states.producer_id),
-            "producer_epoch": np.where(gone, NONE, states.producer_epoch),
+            "producer_id": np.where(gone, NONE, states.producer_id.astype(np.int64)),
+            "producer_epoch": np.where(gone, NONE, states.producer_epoch.astype(np.int64)),
             "state": _STATES[states.state.astype(np.intp) - TOMBSTONE],
-            "timeout_ms": np.where(gone, NONE, states.timeout_ms),
-            "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp),
-            "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp),
+            "timeout_ms": np.where(gone, NONE, states.timeout_ms.astype(np.int64)),
+            "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp.astype(np.int64)),
+            "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp.astype(np.int64)),
             "partitions": partitions,
             "offset": states.offset.astype(np.int64),
             "log": texts(coordinator.logs)[coordinator.of_log[rows]],
