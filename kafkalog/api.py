@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
-from kafkalog.log.rows import finding_rows
+from kafkalog.log.rows import finding_rows, one_by_one
 from kafkalog.quantities import When, time_of
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.audit import AUDIT_TABLES, FINDINGS
@@ -28,6 +28,7 @@ from kafkalog.tables.verify import VERIFY_TABLES
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Summary
+    from kafkalog.log.blocks import Rows
     from kafkalog.tables.arrow import ArrowTable, RecordBatch
 
 __all__ = ["Judged", "Result", "audit", "groups", "metadata", "space", "transactions", "verify"]
@@ -233,10 +234,10 @@ def _judged(
     return Judged(names, findings, worst, summary.complete, rows, batches, summary.verdict())
 
 
-def _result(items: Iterable[tuple[Table, Row] | Finding], tables: Sequence[str]) -> Result:
+def _result(items: Iterable[tuple[Table, Row] | Rows | Finding], tables: Sequence[str]) -> Result:
     kept: defaultdict[str, list[Row]] = defaultdict(list)
     findings: list[Finding] = []
-    for item in items:
+    for item in one_by_one(items):
         if isinstance(item, Finding):
             findings.append(item)
         else:

@@ -7,9 +7,8 @@ from typing import Any
 
 from kafkalog.findings import Finding
 from kafkalog.format.internal_topics import Internal
-from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Chunk
-from kafkalog.log.rows import segment_rows
+from kafkalog.log.rows import one_by_one, segment_rows
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES, Table
 
@@ -21,8 +20,4 @@ def dumped(
 ) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
     """Yield the selected rows of these tables with all columns, and every finding."""
     wanted = {name: TABLES[name].names for name in tables}
-    for item in segment_rows(file, chunks, wanted, selection, internal):
-        if isinstance(item, Rows):
-            yield from ((item.block.table, row) for row in item.block.rows(item.start, item.stop))
-        else:
-            yield item
+    yield from one_by_one(segment_rows(file, chunks, wanted, selection, internal))

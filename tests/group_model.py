@@ -10,9 +10,10 @@ from typing import Any
 from kafkalog.auditing.partition import read_log
 from kafkalog.auditing.topics.group_logs import group_of
 from kafkalog.auditing.topics.group_states import GroupState, Newest
-from kafkalog.auditing.topics.internal import Written, internal_row, of_directory
+from kafkalog.auditing.topics.internal import Written, of_directory
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
+from kafkalog.log.internals import internal_row
 from kafkalog.log.logdir import open_log_directory
 from kafkalog.log.moment import Moment
 from kafkalog.tables.column import Table

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkalog import Record
-from kafkalog.format import checksums, consumer_protocol, internal_text, interpreted, message_kinds, message_text
+from kafkalog.format import checksums, consumer_protocol, interpreted, json_texts, message_kinds, message_text
 from kafkalog.format.internal_text import BlockText, Texts
 from kafkalog.format.internal_topics import Internal
 from kafkalog_cli.render.decoders import DIALECTS, shown
@@ -31,7 +31,7 @@ def form(compiled: bool) -> Iterator[None]:
     """Run with one of both forms of the loops."""
     text, kinds = (message_text, message_kinds) if compiled else (PLAIN_TEXT, PLAIN_KINDS)
     patch = mock.patch.object
-    with patch(internal_text, "message_text", text), patch(consumer_protocol, "message_kinds", kinds):
+    with patch(json_texts, "message_text", text), patch(consumer_protocol, "message_kinds", kinds):
         yield
 
 
@@ -86,7 +86,7 @@ def test_records_of_any_content(internal: Internal, compiled: bool, data: st.Dat
     """Control characters, text that is not UTF-8, defaults, nulls, unknown tags, spoiled bytes; little room at first."""
     dialect = data.draw(st.sampled_from(list(DIALECTS)))
     writer = BlockText(internal, DIALECTS[dialect])
-    writer.content = bytearray(data.draw(st.sampled_from([16, 300, 1 << 16])))
+    writer._texts.content = bytearray(data.draw(st.sampled_from([16, 300, 1 << 16])))
     with form(compiled):
         check(writer, internal, data.draw(st.lists(drawn(internal), max_size=8)), dialect)
 

@@ -20,6 +20,7 @@ from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message_writer import encode
 from kafkalog.format.numbered import Numbered
 from kafkalog.log.moment import Moment
+from kafkalog.log.rows import one_by_one
 from kafkalog.txn import extents
 from kafkalog.txn.columns import Columns, Packed
 from messages import messages
@@ -78,7 +79,8 @@ def test_the_columns_are_what_each_record_alone_says(
     folder = write_offsets(tmp_path_factory.mktemp("log"), *records)
     found, named = [], True
     try:
-        found.extend(group_rows([folder], moment, groups=() if group is None else (group,), tables=GROUP_TABLES))
+        groups = () if group is None else (group,)
+        found.extend(one_by_one(group_rows([folder], moment, groups=groups, tables=GROUP_TABLES)))
     except NothingMatchesError:
         named = False
 

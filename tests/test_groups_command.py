@@ -15,6 +15,7 @@ from invoke import Row, kafkalog
 from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
 from kafkalog.findings import Finding
 from kafkalog.log.moment import Moment
+from kafkalog.log.rows import one_by_one
 from official import CORPUS, FIXTURES
 from offsets_topic import Marker, T, Write, commit_key, commit_value, group_key, group_value, write_offsets
 
@@ -221,7 +222,7 @@ def test_at_every_offset_it_is_what_a_coordinator_would_have_loaded(
         wanted = {key: int.from_bytes(value[2:10], "big") for key, value in replayed(written[: stop + 1]).items()}
         rows = [
             item[1]
-            for item in group_rows([folder], Moment(stop), tables=("committed",))
+            for item in one_by_one(group_rows([folder], Moment(stop), tables=("committed",)))
             if not isinstance(item, Finding)
         ]
         found = {commit_key(*row[:3]): row[3] for row in rows if row[3] is not None}

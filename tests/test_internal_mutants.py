@@ -12,15 +12,17 @@ import build
 from group_model import modelled_rows
 from kafkalog.auditing.topics import metadata_tables as metadata_view
 from kafkalog.auditing.topics.group_tables import GROUP_TABLES, group_rows
-from kafkalog.auditing.topics.internal import TOPICS, Written, internal_row
+from kafkalog.auditing.topics.internal import TOPICS, Written
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.share_offsets import ShareOffsets
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.findings import Finding
 from kafkalog.format.internal import UnknownTypeError, internal_record
 from kafkalog.format.message import MalformedError
+from kafkalog.log.internals import internal_row
 from kafkalog.log.moment import Moment
 from kafkalog.log.readers import batches, records
+from kafkalog.log.rows import one_by_one
 from kafkalog.tables import TABLES
 from official import FIXTURES
 from offsets_topic import Write, write_offsets
@@ -82,7 +84,7 @@ def test_groups_survive_every_flip(tmp_path: Path, step: int) -> None:
     for number, pair in enumerate(pairs("__consumer_offsets", 12)):
         writes = (Write(key, value) for key, value in changed(pair, step) if key is not None)
         folder = str(write_offsets(tmp_path / f"{number}", *writes))
-        found = list(group_rows([folder], tables=GROUP_TABLES))
+        found = list(one_by_one(group_rows([folder], tables=GROUP_TABLES)))
         assert found == list(modelled_rows(folder, Moment(), None))
         for item in found:
             if not isinstance(item, Finding):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import build
 from invoke import kafkalog
 from kafkalog.findings import Finding
-from kafkalog.format import checksums, consumer_protocol, internal_text, interpreted, message_kinds, message_text
+from kafkalog.format import checksums, consumer_protocol, interpreted, json_texts, message_kinds, message_text
 from kafkalog.format.batch import Batch
 from kafkalog.format.internal_topics import Internal
 from kafkalog.log.blocks import Rows
@@ -43,7 +43,7 @@ def form(compiled: bool) -> Iterator[None]:
     """Run with one of both forms of the loops."""
     text, kinds = (message_text, message_kinds) if compiled else (PLAIN_TEXT, PLAIN_KINDS)
     patch = mock.patch.object
-    with patch(internal_text, "message_text", text), patch(consumer_protocol, "message_kinds", kinds):
+    with patch(json_texts, "message_text", text), patch(consumer_protocol, "message_kinds", kinds):
         yield
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from counted import counted_lines
 from kafkalog.auditing.topics import metadata_view
 from kafkalog.findings import Finding
+from kafkalog.log.rows import one_by_one
 from metadata_topic import write_topics
 
 
@@ -20,7 +21,7 @@ def test_metadata_takes_steps_for_each_topic_not_for_each_pair(tmp_path: Path) -
         found: list[str] = []
 
         def read(root: Path = root, found: list[str] = found) -> None:
-            found += ["" if isinstance(one, Finding) else one[0].name for one in metadata_view([str(root)])]
+            found += ["" if isinstance(one, Finding) else one[0].name for one in one_by_one(metadata_view([str(root)]))]
 
         lines[count] = counted_lines(read)
         assert [found.count(table) for table in ("topics", "configs", "leadership")] == [count, count, 2 * count]

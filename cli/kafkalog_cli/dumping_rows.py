@@ -17,7 +17,10 @@ from kafkalog_cli.inputs import STDIN, check_side_file, check_unknown, chunks_of
 from kafkalog_cli.output import say
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kafkalog.log.logdir import Place
+    from kafkalog.tables import Table
     from kafkalog_cli.render.rows import BlockSink
 
 __all__ = ["dump_rows"]
@@ -74,7 +77,7 @@ def dump_rows(request: DumpRequest, sink: BlockSink, outcome: Outcome, *, findin
             most = (
                 None if request.limit is None or counted_of(request.wanted) != "records" else request.limit - run.given
             )
-            rows = segment_rows(
+            rows: Iterator[tuple[Table, tuple[Any, ...]] | Rows | Finding] = segment_rows(
                 file, chunks, names, request.selection, request.options.internal, most, sink.room, spaced=sink.spaced
             )
         else:

@@ -11,6 +11,7 @@ import click
 
 from kafkalog import Finding, Limits, Severity
 from kafkalog.errors import NothingMatchesError
+from kafkalog.log.blocks import Rows
 from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Table
 from kafkalog.tables.audit import FINDINGS
@@ -32,7 +33,8 @@ from kafkalog_cli.output import Target, say, write_provenance
 from kafkalog_cli.params import TIMES, At
 
 if TYPE_CHECKING:
-    from kafkalog_cli.render.rows import RowSink
+    from kafkalog.auditing.topics import RowForm
+    from kafkalog_cli.render.rows import BlockSink, RowSink
 
 __all__ = ["ViewOutput", "view_options"]
 
@@ -58,10 +60,21 @@ class ViewOutput:
         """Return the names of the tables that are wanted."""
         return frozenset(table.name for table in self.tables)
 
+    @property
+    def row_form(self) -> RowForm:
+        """Return how rows are made that come many at once."""
+        from kafkalog.auditing.topics import RowForm
+        from kafkalog_cli.render.rows import ChosenColumns
+
+        return RowForm(ChosenColumns(self.columns).names_of, self.form in ("arrow", "parquet"))
+
     def write(
-        self, rows: Iterable[tuple[Table, Row] | Finding], test: Callable[[Table, Row], bool] = lambda *_: True
+        self, rows: Iterable[tuple[Table, Row] | Rows | Finding], test: Callable[[Table, Row], bool] = lambda *_: True
     ) -> int:
-        """Write the rows of the wanted tables that pass `test`, findings as rows or to standard error."""
+        """Write the rows of the wanted tables that pass `test`, findings as rows or to standard error.
+
+        Rows that come many at once are all written.
+        """
         outcome = Outcome(Severity[self.fail_on.upper()])
         wanted = self.names
         distinct = DistinctIds()
@@ -70,6 +83,9 @@ class ViewOutput:
                 for item in rows:
                     if isinstance(item, Finding):
                         self._finding(item, sink, outcome, distinct)
+                        continue
+                    if isinstance(item, Rows):
+                        sink.block(item)
                         continue
                     table, row = item
                     if table.name in wanted and test(table, row):
@@ -81,7 +97,7 @@ class ViewOutput:
         return outcome.status(exit_zero=self.exit_zero)
 
     @contextmanager
-    def _sink(self) -> Iterator[RowSink]:
+    def _sink(self) -> Iterator[BlockSink]:
         """Give the sink for the rows; an output appears when all of them are written."""
         tables = [*self.tables, FINDINGS]
         if self.target.is_folder(self.form):

@@ -16,7 +16,7 @@ from kafkalog.format.layout import CONTROL_RECORD_KEY, END_TXN_MARKER
 from kafkalog.format.message import MalformedError, decode
 from kafkalog.format.message_json import kafka_json
 
-__all__ = ["END_TYPES", "ControlRecord", "ControlType", "control_record"]
+__all__ = ["CONTROL_MESSAGES", "END_TYPES", "ControlRecord", "ControlType", "control_record"]
 
 
 class ControlType(IntEnum):
@@ -53,7 +53,7 @@ class ControlRecord(NamedTuple):
 
 
 # The messages of KRaft's control records; Kafka reads and writes them all in version 0.
-_MESSAGES: Final = {
+CONTROL_MESSAGES: Final = {
     ControlType.LEADER_CHANGE: "LeaderChangeMessage",
     ControlType.SNAPSHOT_HEADER: "SnapshotHeaderRecord",
     ControlType.SNAPSHOT_FOOTER: "SnapshotFooterRecord",
@@ -96,7 +96,7 @@ def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     if ends != kernel.NO_END:
         epoch = END_TXN_MARKER.read("coordinator_epoch", value)
         return ControlRecord(version, number, ControlType(number).name.lower(), epoch, None)
-    if number in _MESSAGES:
-        data = decode(message("control_records", _MESSAGES[ControlType(number)]), 0, value).fields
+    if number in CONTROL_MESSAGES:
+        data = decode(message("control_records", CONTROL_MESSAGES[ControlType(number)]), 0, value).fields
         return ControlRecord(version, number, ControlType(number).name.lower(), None, data)
     return ControlRecord(version, number, "unknown", None, None)

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Final
 
 from kafkalog.format import message_ops as ops
-from kafkalog.format import message_text
 from kafkalog.format.batch import CellTable
 from kafkalog.format.internal_block import DOUBT, InternalBlock, KindPrograms, topic_programs
 from kafkalog.format.internal_topics import Internal
+from kafkalog.format.json_texts import JsonTexts
 from kafkalog.format.kernel import Bytes
 from kafkalog.format.message_templates import JsonPrograms
 from kafkalog.format.records.transaction_state import TransactionState
@@ -20,8 +20,7 @@ from kafkalog.format.schema import Release
 __all__ = ["STATES_BY_NAME", "BlockText", "metadata_word"]
 
 STATES_BY_NAME: Final[Release] = (4, 4)  # from here on states of transactions are written as names
-_DELETE: Final = b"<DELETE>"
-_FIRST_ROOM: Final = 1 << 16
+_DELETE: Final = "<DELETE>"
 
 Texts = tuple[str | None, str | None]
 
@@ -40,13 +39,16 @@ class BlockText:
     """
 
     def __init__(self, internal: Internal, release: Release, dialect: int = ops.KAFKA_JSON) -> None:
-        self.content = bytearray(_FIRST_ROOM)
         self.places = array("q")
         self.block = InternalBlock(internal, release, protocol=True)
-        self._json = _json_programs(internal, release, dialect)
-        self._stack = array("q", bytes(8 * ops.FRAME * 2 * (self.block.tables.programs.depth + 2)))
-        self._used = 0
+        self._says_delete = dialect == ops.KAFKA_JSON
+        self._texts = JsonTexts(_json_programs(internal, release, dialect), self.block.tables)
         self._special: set[int] = set()
+
+    @property
+    def content(self) -> bytearray:
+        """Return the buffer that has the texts."""
+        return self._texts.content
 
     def write(self, buf: Bytes, recs: CellTable, slowly: Callable[[int, bool], Texts | None]) -> None:
         """Write the records of the kernel's table `recs`, whose bytes are `buf`; some of them `slowly`.
@@ -79,13 +81,12 @@ class BlockText:
         """
         block, room = self.block, recs.capacity
         block.read(buf, recs)
-        self._used = 0
+        self._texts.clear()
         none = array("q", [0]) * room + array("q", [-1]) * room
         self.places = none + none
-        if self._json.dialect == ops.KAFKA_JSON:
-            self.content[: len(_DELETE)] = _DELETE
-            self._used = len(_DELETE)
-            self.places[3 * room : 4 * room] = array("q", [len(_DELETE)]) * room
+        if self._says_delete:
+            _, size = self._texts.put(_DELETE)  # the first text
+            self.places[3 * room : 4 * room] = array("q", [size]) * room
         self._special = set()
         if not texts:
             return set()
@@ -97,35 +98,13 @@ class BlockText:
         """Set the texts of one record."""
         room = len(self.places) // 4
         for column, text in zip((0, 2), texts, strict=True):
-            self._text(column * room + number, room, text)
+            at = column * room + number
+            self.places[at], self.places[at + room] = (0, -1) if text is None else self._texts.put(text)
 
     def _messages(self, buf: Bytes, messages: CellTable, at: int) -> set[int]:
         """Write keys or values, and their places to the columns from `at` on; return those that it can't write."""
-        tables, json, room = self.block.tables, self._json, messages.capacity
-        places = memoryview(self.places)
-        starts, sizes = places[at : at + room], places[at + room : at + 2 * room]
-        done = 0
-        special: set[int] = set()
-        while True:
-            done, self._used, why = message_text.write(
-                buf, messages.cells, messages.capacity, done, messages.count, json.programs, json.steps, json.literals,
-                tables.tables, tables.cells, self._stack, self.content, self._used, starts, sizes,
-                json.dialect,
-            )  # fmt: skip
-            if why == message_text.DONE:
-                return special
-            if why == message_text.NO_ROOM:
-                self.content += bytes(len(self.content))
-            else:
-                special.add(done)
-                done += 1
-
-    def _text(self, at: int, room: int, text: str | None) -> None:
-        data = b"" if text is None else text.encode("utf-8", "surrogateescape")
-        self.content[self._used : self._used + len(data)] = data
-        self.places[at] = self._used
-        self.places[at + room] = -1 if text is None else len(data)
-        self._used += len(data)
+        places, room = memoryview(self.places), messages.capacity
+        return self._texts.write(buf, messages, places[at : at + room], places[at + room : at + 2 * room])
 
 
 @lru_cache(maxsize=32)

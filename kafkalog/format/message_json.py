@@ -9,11 +9,17 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from kafkalog.format import message_ops as ops
 from kafkalog.format.message import UNKNOWN_TAGS
 from kafkalog.format.schema import Value
 
-__all__ = ["kafka_json", "plain"]
+__all__ = ["JSON_ENCODERS", "kafka_json", "plain"]
 
+# Values as text, by the dialects of rows: as ``message_text`` writes messages.
+JSON_ENCODERS: Final[dict[int, Callable[[Value], str]]] = {
+    ops.ASCII_JSON: json.JSONEncoder(separators=(",", ":")).encode,
+    ops.SPACED_JSON: json.JSONEncoder(ensure_ascii=False).encode,
+}
 _LOWER: Final = [text for number in range(32) if (text := f"\\u{number:04x}") != f"\\u{number:04X}"]
 # A number that is not an integer, or text in a string that looks like one.
 _DOUBLE: Final = re.compile(r'(?:^|[":,\[])-?(?:\d+\.|\d+e|Infinity|NaN)')

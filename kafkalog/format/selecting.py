@@ -22,6 +22,7 @@ if cython.compiled:
         LAST_OFFSET,
         MAGIC,
         MAX_TIMESTAMP,
+        NO_END,
         OFFSET,
         PRODUCER_ID,
         SECTION_START,
@@ -42,6 +43,7 @@ else:
         LAST_OFFSET,
         MAGIC,
         MAX_TIMESTAMP,
+        NO_END,
         OFFSET,
         PRODUCER_ID,
         SECTION_START,
@@ -207,8 +209,9 @@ def controls(
 ) -> int:
     """List the control records among the first `count` of `picks`; answer how many.
 
-    `found` gets four runs of as many cells as `picks` has: the record's number; what it ends, below 0 if it has to be
-    read otherwise; the version in its key; the coordinator's epoch.
+    `found` gets four runs of as many cells as `picks` has: the record's number; what ``end_marker`` answers; the
+    version in its key; the coordinator's epoch, or the type of one that ends nothing. Other cells below 0 in the second
+    run are of malformed ones.
     """
     n: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
@@ -242,5 +245,8 @@ def controls(
         if kind >= 0:
             found[2 * run + n] = int16(buf, key)
             found[3 * run + n] = int32(buf, value + 2)
+        elif kind == NO_END:
+            found[2 * run + n] = int16(buf, key)
+            found[3 * run + n] = int16(buf, key + 2)
         n += 1
     return n

@@ -16,24 +16,30 @@ __all__ = ["ArrowRows"]
 
 
 class ArrowRows:
-    """Collects rows of blocks of one table until they make a batch; `files` are all files that they may come from."""
+    """Collects rows of blocks of one table until they make a batch; `files` are those that they come from.
+
+    A block of another file begins a batch.
+    """
 
     def __init__(self, schema: Schema, files: Sequence[str]) -> None:
         self._schema = schema
         self._names = list(files)
-        self._shown = tuple(name.encode("utf-8", "backslashreplace").decode() for name in files)
         self._columns: ArrowColumns | None = None
         self._block: Block | None = None
 
     def add(self, rows: Rows) -> Iterator[RecordBatch]:
         """Keep rows of a block, and yield a batch when there are enough."""
         block, start = rows.block, rows.start
-        if self._columns is not None and block is not self._block and not self._columns.suits(block.columns):
+        if block.file not in self._names:
+            yield from self.last()
+            self._names, self._columns = [block.file], None
+        elif self._columns is not None and block is not self._block and not self._columns.suits(block.columns):
             yield from self.last()
             self._columns = None
         self._block = block
         if self._columns is None:
-            self._columns = ArrowColumns(block.columns, self._schema, self._shown)
+            shown = tuple(name.encode("utf-8", "backslashreplace").decode() for name in self._names)
+            self._columns = ArrowColumns(block.columns, self._schema, shown)
         columns = self._columns
         file = self._names.index(block.file)
         while start < rows.stop:

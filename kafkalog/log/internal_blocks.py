@@ -41,7 +41,8 @@ class Part(NamedTuple):
 class InternalRecords:
     """One block's records; the next block uses the same buffers.
 
-    `count` rows have a place in the log, facts of their batch, a `type`, and say whether key and value could be read.
+    `count` rows have a place in the log, facts of their batch, which is one of `heads`, a `type`, and say whether key
+    and value could be read.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class InternalRecords:
         self.block = block
         self._internal = internal
         self._reader = reader
-        self._heads = heads
+        self.heads = heads
         reader.read(block.buf, block.recs)
         self.count = block.recs.count
         facts, keys, values, recs = (table.numpy() for table in (reader.facts, reader.keys, reader.values, block.recs))
@@ -90,7 +91,7 @@ class InternalRecords:
 
     def of_batches(self, column: int) -> NDArray[np.int64]:
         """Return a column of the batches' headers, for each record."""
-        found: NDArray[np.int64] = self._heads.numpy()[column][self._batch]
+        found: NDArray[np.int64] = self.heads.numpy()[column][self._batch]
         return found
 
     @property
@@ -158,7 +159,7 @@ class InternalRecords:
             rows.tolist(), *lists, strict=True
         ):
             if doubt:
-                batch = Batch.of(self._heads, int(self._batch[number]))
+                batch = Batch.of(self.heads, int(self._batch[number]))
                 found = read_internal(self.file, batch, self.block.record(number), self._internal)
                 yield from ((number, item) for item in found)
             else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from array import array
 from bisect import bisect_left
@@ -18,6 +17,7 @@ from kafkalog.format.internal import record_types
 from kafkalog.format.internal_block import DOUBT, TYPE, VERSION
 from kafkalog.format.internal_text import BlockText
 from kafkalog.format.internal_topics import Internal
+from kafkalog.format.message_json import JSON_ENCODERS
 from kafkalog.format.schema import EVERY_RELEASE
 from kafkalog.log import values
 from kafkalog.log.block_makers import BlockLayout, Chosen
@@ -36,10 +36,6 @@ _OF_BATCH: Final = {
     "producer_id": values.OF_BATCH["producer_id"],
 }
 _TEXTS: Final = {"key": 0, "value": 2}  # the columns of ``BlockText.places``
-_ENCODERS: Final = {
-    ops.ASCII_JSON: json.JSONEncoder(separators=(",", ":")),
-    ops.SPACED_JSON: json.JSONEncoder(ensure_ascii=False),
-}
 
 Items = dict[int, list[Written | Finding]]
 
@@ -47,19 +43,26 @@ Items = dict[int, list[Written | Finding]]
 class InternalBlocks:
     """Makes blocks of the table ``internal`` with the named columns; log and partition are those of the file's path.
 
-    JSON is in ASCII without blanks, or, `spaced`, as Arrow's columns have it.
+    JSON is in ASCII without blanks, or, `spaced`, as Arrow's columns have it. `numbers` are those of the records that
+    the rows of the newest block are. With a `log`, it and the `partition` stand instead of the path's.
     """
 
-    def __init__(self, file: str, internal: Internal, names: Sequence[str], room: int, *, spaced: bool) -> None:
+    def __init__(
+        self, file: str, internal: Internal, names: Sequence[str], room: int, *, spaced: bool, log: str | None = None,
+        partition: int | None = None,
+    ) -> None:  # fmt: skip
         self._file = file
         self._internal = internal
         self._dialect = ops.SPACED_JSON if spaced else ops.ASCII_JSON
         self._text = BlockText(internal, EVERY_RELEASE, self._dialect)
-        self._log = os.path.dirname(file)
+        self._log = os.path.dirname(file) if log is None else log
         self._topic = next(name for name, kind in TOPICS.items() if kind is internal)
         directory = os.path.basename(self._log)
         number = directory.removeprefix(f"{self._topic}-")
-        self._partition = int(number) if number != directory and number.isdecimal() else None
+        if log is None and number != directory and number.isdecimal():
+            partition = int(number)
+        self._partition = partition
+        self.numbers: Sequence[int] = ()
         layout = BlockLayout(INTERNAL, file, room)
         layout.values(OF_ROW, _OF_RECORD, INTERNAL.names)
         layout.values(OF_BATCH, _OF_BATCH, INTERNAL.names)
@@ -97,18 +100,22 @@ class InternalBlocks:
             stop = bisect_left(rows, first + piece.recs.count, at)
             if stop > at:
                 chosen = rows[at:stop] if not first else array("q", [row - first for row in rows[at:stop]])
-                yield from self._piece(chunk_heads, piece, chosen)
+                yield from self._piece(chunk_heads, piece, chosen, first)
             at = stop
 
-    def _piece(self, chunk_heads: CellTable, records: RecordBlock, rows: array[int]) -> Iterator[Rows | Finding]:
-        """Yield the rows of records that are no control records."""
+    def _piece(
+        self, chunk_heads: CellTable, records: RecordBlock, rows: array[int], first: int
+    ) -> Iterator[Rows | Finding]:
+        """Yield the rows of records that are no control records; the piece's are numbered from `first` on."""
         recs = records.recs
         by_hand = self._text.write_most(records.buf, recs, texts=self._has_texts)
         doubts = self._text.block.facts.column(DOUBT)
         if 1 in doubts:
             by_hand |= {number for number in rows if doubts[number]}
         items = self._by_hand(chunk_heads, records, sorted(by_hand.intersection(rows))) if by_hand else {}
-        block = self._fill(chunk_heads, records, [row for row in rows if _written(items.get(row))] if items else rows)
+        made = array("q", [row for row in rows if _written(items.get(row))]) if items else rows
+        self.numbers = made if not first else array("q", [first + row for row in made])
+        block = self._fill(chunk_heads, records, made)
         yield from self._pieces(block, rows, items) if items else (Rows(block, 0, block.count),)
 
     @staticmethod
@@ -125,7 +132,7 @@ class InternalBlocks:
     def _by_hand(self, heads: CellTable, records: RecordBlock, numbers: Sequence[int]) -> Items:
         """Read records one by one and set their texts."""
         found: Items = {}
-        encode = _ENCODERS[self._dialect].encode
+        encode = JSON_ENCODERS[self._dialect]
         for number in numbers:
             batch = Batch.of(heads, self._batch_of(records, number))
             items = list(read_internal(self._file, batch, records.record(number), self._internal))
@@ -141,10 +148,10 @@ class InternalBlocks:
     def _batch_of(records: RecordBlock, number: int) -> int:
         return records.recs.cell(kernel.BATCH, number) if records.outer is None else records.outer
 
-    def _fill(self, heads: CellTable, records: RecordBlock, rows: Sequence[int]) -> Block:
+    def _fill(self, heads: CellTable, records: RecordBlock, rows: array[int]) -> Block:
         text, columns = self._text, self._columns
         recs, count = records.recs, len(rows)
-        picks = Picks(rows if isinstance(rows, array) else array("q", rows), count)
+        picks = Picks(rows, count)
         outer = -1 if records.outer is None else records.outer
         block = self._block.take(Tables(self._chosen.of(recs, picks), heads, records.heads, outer), count, text.content)
         cells = block.cells

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkalog.findings import Finding, numbered_id
 from kafkalog.format import kernel
-from kafkalog.format.batch import Batch, Record
 from kafkalog.format.internal_topics import Internal
 from kafkalog.log.block_makers import BatchBlocks, RecordBlocks
 from kafkalog.log.blocks import Block, Rows
@@ -32,6 +31,7 @@ __all__ = [
     "DistinctIds",
     "finding_row",
     "finding_rows",
+    "one_by_one",
     "segment_rows",
     "side_file_rows",
 ]
@@ -85,31 +85,14 @@ def finding_rows(findings: Iterable[Finding], node: str | None = None) -> Iterat
     return map(DistinctIds(), (finding_row(finding, node) for finding in findings))
 
 
-def _control_row(file: str, batch: Batch, record: Record) -> tuple[Table, Row] | Finding:
-    from kafkalog.format.control import control_record
-    from kafkalog.format.message import MalformedError
-    from kafkalog.format.message_json import plain
-
-    try:
-        control = control_record(record.key, record.value)
-    except MalformedError as error:
-        from kafkalog.log.readers import control_finding
-
-        return control_finding(file, batch, record, error)
-    return tables.CONTROL, tables.CONTROL.of(
-        file=file,
-        offset=record.offset,
-        timestamp_ms=record.timestamp,
-        type=control.name,
-        type_number=control.type,
-        version=control.version,
-        coordinator_epoch=control.coordinator_epoch,
-        data=plain(control.data),
-        producer_id=batch.producer_id,
-        producer_epoch=batch.producer_epoch,
-        partition_leader_epoch=batch.partition_leader_epoch,
-        batch_position=batch.position,
-    )
+def one_by_one(items: Iterable[tuple[Table, Row] | Rows | Finding]) -> Iterator[tuple[Table, Row] | Finding]:
+    """Make rows that come many at once values, each with its table."""
+    for item in items:
+        if isinstance(item, Rows):
+            table = item.block.table
+            yield from ((table, row) for row in item.block.rows(item.start, item.stop))
+        else:
+            yield item
 
 
 def segment_rows(
@@ -122,13 +105,12 @@ def segment_rows(
     room: int = ROOM,
     *,
     spaced: bool = False,
-) -> Iterator[Rows | tuple[Table, Row] | Finding]:
+) -> Iterator[Rows | Finding]:
     """Yield the selected rows of the wanted tables, and every finding on the way.
 
-    `wanted` has the columns by the name of their table. Rows of ``batches``, ``records`` and ``internal`` come many at
-    once, with these columns; of other tables one by one, as (table, row) with all columns. Records are decoded only if
-    a table or the selection needs them, and no more than `most_records` are looked at for rows; `internal` says which
-    internal topic they belong to. A block has at most `room` records; `spaced` is as in ``InternalBlocks``.
+    `wanted` has the columns by the name of their table. Rows come many at once, with these columns. Records are decoded
+    only if a table or the selection needs them, and no more than `most_records` are looked at for rows; `internal` says
+    which internal topic they belong to. A block has at most `room` records; `spaced` is as in ``InternalBlocks``.
     """
     segment = _Segment(file, wanted, selection, internal, most_records, room, spaced=spaced)
     for chunk in chunks:
@@ -163,7 +145,7 @@ class _Segment:
         self._record_blocks: RecordBlocks | None = None
         self._control_blocks: ControlBlocks | None = None
 
-    def rows(self, chunk: Chunk) -> Iterator[Rows | tuple[Table, Row] | Finding]:
+    def rows(self, chunk: Chunk) -> Iterator[Rows | Finding]:
         """Yield a chunk's rows, and the findings about its records."""
         heads, selection = chunk.heads, self.selection
         reads = self._records or "control" in self.wanted
@@ -187,7 +169,7 @@ class _Segment:
 
     def _of_block(
         self, chunk: Chunk, block: RecordBlock, batches: Block | None, newest: int
-    ) -> Generator[Rows | tuple[Table, Row] | Finding, None, int]:
+    ) -> Generator[Rows | Finding, None, int]:
         """Yield the rows of a block of records; `newest` is the last batch whose row was yielded for its record."""
         recs = block.recs
         picks = self.selection.records(block)
@@ -219,20 +201,13 @@ class _Segment:
                 newest = row
         return newest
 
-    def _controls(self, chunk: Chunk, block: RecordBlock, picks: Picks) -> Iterator[Rows | tuple[Table, Row] | Finding]:
-        """Yield the rows of control records: those that end transactions as a block, others one by one."""
+    def _controls(self, chunk: Chunk, block: RecordBlock, picks: Picks) -> Iterator[Rows | Finding]:
+        """Yield the rows of control records."""
         if self._control_blocks is None:
-            self._control_blocks = ControlBlocks(self.file, self.wanted["control"], block.recs.capacity)
-        ends = self._control_blocks.of(block, picks)
-        written = 0
-        for at, number in ends.others:
-            if written < at:
-                yield Rows(ends.block, written, at)
-            written = at + 1
-            batch = Batch.of(chunk.heads, block.recs.cell(kernel.BATCH, number))
-            yield _control_row(self.file, batch, block.record(number, batch.position))
-        if written < ends.block.count:
-            yield Rows(ends.block, written, ends.block.count)
+            self._control_blocks = ControlBlocks(
+                self.file, self.wanted["control"], block.recs.capacity, spaced=self._spaced
+            )
+        yield from self._control_blocks.of(chunk.heads, block, picks)
 
     def _internal(self, chunk: Chunk, block: RecordBlock, picks: Picks) -> Iterator[Rows | Finding]:
         """Yield the rows of an internal topic's records."""

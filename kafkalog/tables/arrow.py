@@ -29,6 +29,7 @@ __all__ = [
     "Lists",
     "Numbers",
     "Strings",
+    "Words",
     "arrow_batch",
     "arrow_batches",
     "arrow_schema",
@@ -102,14 +103,23 @@ def chosen_schema(table: Table, names: Iterable[str], *, coded: bool = False) ->
     return pa.schema([whole.field(name) for name in names], metadata=whole.metadata)
 
 
-def arrow_batches(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield rows as Arrow batches of some thousand rows. Bytes that are not UTF-8 become ``\\xNN``."""
+Words = dict[str, dict[str, int]]
+
+
+def arrow_batches(
+    rows: Iterable[tuple[Any, ...]], schema: pa.Schema, words: Words | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows as Arrow batches of some thousand rows. Bytes that are not UTF-8 become ``\\xNN``.
+
+    A dictionary begins with the one of the batch before, as the same file needs it; `words` keep them for the next
+    call, by column.
+    """
     import pyarrow as pa
 
-    rows = iter(rows)
+    rows, words = iter(rows), {} if words is None else words
     while some := list(islice(rows, _ROWS)):
         columns = zip(zip(*some, strict=True), schema, strict=True)
-        arrays = [_cells(column, field.type) for column, field in columns]
+        arrays = [_cells(column, field.type, words.setdefault(field.name, {})) for column, field in columns]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -248,11 +258,15 @@ def gathered(some: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield held[0] if len(held) == 1 else pa.concat_batches(held)
 
 
-def _cells(column: Iterable[Any], kind: pa.DataType) -> pa.Array:
+def _cells(column: Iterable[Any], kind: pa.DataType, words: dict[str, int]) -> pa.Array:
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        return pa.array(map(_value, column), kind.value_type).dictionary_encode()
+        texts = map(_value, column)
+        numbers = pa.array(
+            [None if text is None else words.setdefault(text, len(words)) for text in texts], kind.index_type
+        )
+        return pa.DictionaryArray.from_arrays(numbers, pa.array(list(words), kind.value_type))
     if pa.types.is_nested(kind):
         column = map(_utf8, column)
     return pa.array(map(_value, column) if pa.types.is_string(kind) else column, kind)

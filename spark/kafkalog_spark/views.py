@@ -21,13 +21,12 @@ from kafkalog.auditing.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.arrow import ARROW_BATCHES, segment_as_arrow
-from kafkalog.log.blocks import Rows
 from kafkalog.log.internals import TOPICS
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC
-from kafkalog.log.rows import finding_rows, segment_rows
+from kafkalog.log.rows import finding_rows
 from kafkalog.log.segment import segment_chunks
 from kafkalog.quantities import at_newest
-from kafkalog.tables import TABLES, Table, audit, dump, internal, metadata
+from kafkalog.tables import Table, audit, dump, internal, metadata
 from kafkalog.tables.arrow import arrow_batches, arrow_schema, gathered
 from kafkalog_spark.request import Request
 
@@ -98,21 +97,6 @@ def _batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.
     yield from gathered(arrow_batches(chosen, schema))
 
 
-def _dumped(table: str) -> SegmentRows:
-    """Return the function that makes one of the tables of a dump."""
-
-    def rows(piece: SegmentPlace, request: Request) -> Iterator[Row]:
-        path = piece.segment.path
-        chunks = segment_chunks(path, limits=request.options.limits, max_bytes=piece.segment.size)
-        for item in segment_rows(path, chunks, {table: TABLES[table].names}, request.selection):
-            if isinstance(item, Rows):
-                yield from item.block.rows(item.start, item.stop)
-            elif not isinstance(item, Finding):
-                yield item[1]
-
-    return rows
-
-
 def _segment(piece: SegmentPlace, request: Request) -> Iterator[Row]:
     yield segment_row(piece, scan_segment(piece, piece.segment, request.options.limits))
 
@@ -163,7 +147,7 @@ VIEWS: Final[dict[str, View]] = {
     "transactions": View(audit.TRANSACTIONS, of_logs=_of_logs("transactions")),
     "batches": View(dump.BATCHES, in_columns=True),
     "records": View(dump.RECORDS, in_columns=True),
-    "control": View(dump.CONTROL, of_segment=_dumped("control")),
+    "control": View(dump.CONTROL, in_columns=True),
     "findings": View(audit.FINDINGS, of_logs=_of_logs("findings")),
     "segments": View(audit.SEGMENTS, of_segment=_segment),
     "internal": View(internal.INTERNAL, in_columns=True),

@@ -9,7 +9,7 @@ from dumped import dumped
 from kafkalog.auditing.partition.scan import scan_segment
 from kafkalog.auditing.partition.segments import segment_row
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.auditing.topics.group_tables import group_rows
+from kafkalog.auditing.topics.group_tables import offsets_rows
 from kafkalog.auditing.topics.metadata_tables import metadata_rows
 from kafkalog.auditing.transactions.rows import audit_rows
 from kafkalog.findings import Finding
@@ -51,7 +51,7 @@ def _offsets(paths: tuple[str, ...]) -> Iterator[Row]:
     for cluster in open_clusters(paths)[0]:
         for _, directory in cluster.wanted():
             if directory.topic == "__consumer_offsets":
-                for item in group_rows([directory.log], tables=("offsets",)):
+                for item in offsets_rows(directory.log):
                     if not isinstance(item, Finding):
                         yield item[1]
 

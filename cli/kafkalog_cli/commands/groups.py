@@ -31,4 +31,6 @@ def groups(
     """
     from kafkalog.auditing.topics import group_rows
 
-    return view.write(group_rows(paths, at, view.limits, groups=wanted, tables=view.names, jobs=jobs))
+    return view.write(
+        group_rows(paths, at, view.limits, groups=wanted, tables=view.names, jobs=jobs, form=view.row_form)
+    )

@@ -31,4 +31,4 @@ def metadata(paths: tuple[str, ...], view: ViewOutput, at: Moment | None, topics
     """
     from kafkalog.auditing.topics import metadata_view
 
-    return view.write(metadata_view(paths, at, view.limits, topics=topics, tables=view.names))
+    return view.write(metadata_view(paths, at, view.limits, topics=topics, tables=view.names, form=view.row_form))

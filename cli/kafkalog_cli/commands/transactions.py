@@ -47,5 +47,7 @@ def transactions(
     def test(table: Table, row: Sequence[Any]) -> bool:
         return table is INTERNAL or not state or row[_STATE] in state
 
-    rows = transition_rows(paths, at, view.limits, tables=view.names, ids=transactional_ids, jobs=jobs)
+    rows = transition_rows(
+        paths, at, view.limits, tables=view.names, ids=transactional_ids, jobs=jobs, form=view.row_form
+    )
     return view.write(rows, test)

@@ -11,7 +11,7 @@ from kafkalog.log.arrow import ARROW_BATCHES, ARROW_ROOM
 from kafkalog.log.arrow_rows import ArrowRows
 from kafkalog.log.blocks import Rows
 from kafkalog.tables import TABLES, Table
-from kafkalog.tables.arrow import arrow_batches, chosen_schema
+from kafkalog.tables.arrow import Words, arrow_batches, chosen_schema
 from kafkalog_cli.render.rows import ChosenColumns
 
 __all__ = ["ArrowSink", "arrow_directory", "arrow_stream"]
@@ -72,7 +72,9 @@ class _IpcWriter:
 
         self._file = _File(stream)
         with self._file.wanted():
-            self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), schema)
+            # Words that nobody knew are written when they come: a file can't have another dictionary.
+            options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+            self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), schema, options=options)
 
     def write(self, batch: Any) -> None:
         with self._file.wanted():
@@ -172,6 +174,12 @@ class ArrowSink:
         """Return the schema of a table's chosen columns."""
         return chosen_schema(table, self.names(table), coded=True)
 
+    def words(self, table: Table) -> Words:
+        """Return what the dictionaries of a table's columns begin with: all words that are known before its rows."""
+        files = [name.encode("utf-8", "backslashreplace").decode() for name in self._files]
+        known = {column.name: files if column.name == "file" else column.words for column in table.columns}
+        return {name: {text: at for at, text in enumerate(dict.fromkeys(texts))} for name, texts in known.items()}
+
     def arrow_rows(self, table: Table) -> ArrowRows:
         """Return what makes batches of a table's blocks."""
         return ArrowRows(self.schema(table), self._files)
@@ -203,6 +211,7 @@ class _OfTable:
         self._writer = sink.start(table, self._schema)
         self._blocks = sink.arrow_rows(table)
         self._rows: list[tuple[Any, ...]] = []
+        self._words = sink.words(table)
 
     def row(self, row: Sequence[Any]) -> None:
         self._take(self._blocks.last())
@@ -222,7 +231,7 @@ class _OfTable:
     def _flush(self) -> None:
         if self._rows:
             rows, self._rows = self._rows, []
-            self._take(arrow_batches(rows, self._schema))
+            self._take(arrow_batches(rows, self._schema, self._words))
 
     def close(self) -> None:
         self._flush()

@@ -10,6 +10,9 @@ from typing import Any, Final
 from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
 from kafkalog.auditing.pipeline import SUCCESS, VERDICT, KeptScans, as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.transactions import Audit, Summary
+from kafkalog.log.arrow import ARROW_ROOM
+from kafkalog.log.arrow_rows import ArrowRows
+from kafkalog.log.blocks import Rows
 from kafkalog.outcome import Exit
 from kafkalog.provenance import PROVENANCE
 from kafkalog.tables import TABLES, Table
@@ -141,11 +144,26 @@ def _path(folder: Path, table: Table, number: int = 0) -> Path:
 class ParquetSink:
     """Takes rows in their order: each table is a directory of one Parquet file."""
 
+    room = ARROW_ROOM
+    batches: int | None = None
+    spaced = True
+
     def __init__(self, folder: Path, tables: Iterable[Table]) -> None:
         parquet_engine()
         self._folder = folder
         self._rows: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in tables}
+        self._blocks: dict[str, ArrowRows] = {}
         self._writers: dict[str, ParquetFile] = {}
+
+    def names(self, table: Table) -> Sequence[str]:
+        return table.names
+
+    def block(self, rows: Rows) -> None:
+        """Take rows of a block; a table has only such rows, or none."""
+        table = rows.block.table
+        if table.name not in self._blocks:
+            self._blocks[table.name] = ArrowRows(arrow_schema(table), ())
+        self._take(table, self._blocks[table.name].add(rows))
 
     def row(self, table: Table, row: Row) -> None:
         """Keep a row until its table has some thousand."""
@@ -161,14 +179,20 @@ class ParquetSink:
         """Write what is left; a table without rows is a file with its columns."""
         for name in self._rows:
             self._write(TABLES[name])
+            if name in self._blocks:
+                self._take(TABLES[name], self._blocks[name].last())
             self._writers[name].close()
 
     def _write(self, table: Table) -> None:
+        self._take(table, arrow_batches(self._rows[table.name], arrow_schema(table)))
+        self._rows[table.name].clear()
+
+    def _take(self, table: Table, batches: Iterator[Any]) -> None:
         if table.name not in self._writers:
             self._writers[table.name] = ParquetFile(_path(self._folder, table), table)
-        for batch in arrow_batches(self._rows[table.name], arrow_schema(table)):
+        for batch in batches:
             self._writers[table.name].write(batch)
-        self._rows[table.name].clear()
+            del batch  # the next one is made in its buffers
 
 
 def files_of(audit: Audit, *, hashed: bool) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from kafkalog.auditing.topics.absent import COPY_MS, absent_findings
 from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, Names
 from kafkalog.auditing.topics.fates import ABORTED, PENDING, STATES, Fates
 from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
+from kafkalog.auditing.topics.internal import RowForm
 from kafkalog.auditing.topics.leaders import Led, leaders_of, with_leader
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_joins import leader_now, leaderless, policies
@@ -27,6 +28,7 @@ __all__ = [
     "Led",
     "Metadata",
     "Names",
+    "RowForm",
     "absent_findings",
     "cluster_metadata",
     "group_rows",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Collection, Container, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -11,10 +12,19 @@ from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, CommitKeys, Names
 from kafkalog.auditing.topics.committed import Committed
 from kafkalog.auditing.topics.fates import Fates
 from kafkalog.auditing.topics.group_records import GroupRecords, NewestOfGroups
-from kafkalog.auditing.topics.internal import Written, blocks_of_directory, internal_row, split
+from kafkalog.auditing.topics.internal import (
+    WHOLE,
+    InternalView,
+    RowForm,
+    Written,
+    blocks_of_directory,
+    split,
+    until,
+)
 from kafkalog.auditing.topics.offsets import Commits
 from kafkalog.auditing.topics.topic_logs import TopicLog
 from kafkalog.findings import Finding
+from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Limits
 from kafkalog.log.internal_blocks import InternalRecords
 from kafkalog.log.logdir import PartitionDirectory
@@ -31,7 +41,9 @@ __all__ = ["ChosenGroups", "GroupLog", "Item", "group_of", "read_groups"]
 
 _SHARE_PARTITIONS: Final = 15  # ShareGroupStatePartitionMetadata: the type that has topics' names by their ids
 
-Item = tuple[Table, tuple[Any, ...]] | Finding
+_NO_COMMIT: Final[tuple[int | None, tuple[Any, ...]]] = (None, ())
+
+Item = tuple[Table, tuple[Any, ...]] | Rows | Finding
 
 
 class ChosenGroups(NamedTuple):
@@ -41,28 +53,19 @@ class ChosenGroups(NamedTuple):
     groups: Collection[str]
     tables: Container[str]
 
-    def rows(self, records: InternalRecords) -> NDArray[np.bool_]:
-        """Say which records were written by the moment."""
-        found = np.ones(records.count, np.bool_)
-        for limit, column in ((self.moment.offset, records.offset), (self.moment.timestamp, records.timestamp)):
-            if limit is not None:
-                found &= column <= limit
-        return found
-
-    def of(self, records: Iterable[Written], seen: set[str]) -> Iterator[Written]:
-        """Yield the records that count; `seen` gets the groups of all of them."""
-        for record in records:
-            name = group_of(record)
-            if name is not None:
-                seen.add(name)
-            if self.moment.holds(record.offset, record.timestamp) and matches(name, self.groups):
-                yield record
+    def has(self, record: Written, seen: set[str]) -> bool:
+        """Say whether a record counts; `seen` gets its group."""
+        name = group_of(record)
+        if name is not None:
+            seen.add(name)
+        return self.moment.holds(record.offset, record.timestamp) and matches(name, self.groups)
 
 
 class GroupLog:
     """The groups of one partition of ``__consumer_offsets``."""
 
-    def __init__(self, directory: PartitionDirectory, chosen: ChosenGroups) -> None:
+    def __init__(self, directory: PartitionDirectory, chosen: ChosenGroups, form: RowForm = WHOLE) -> None:
+        self._view = InternalView(directory, form)
         self._directory = directory
         self._chosen = chosen
         self._names = Names()
@@ -93,13 +96,14 @@ class GroupLog:
             numbered.forget_bytes()
 
     def _take(self, records: InternalRecords, fates: Fates) -> Iterator[Item]:
-        chosen, is_read = self._chosen, records.is_read & self._chosen.rows(records)
+        chosen, is_held = self._chosen, until(self._chosen.moment, records)
+        is_read = records.is_read & is_held
         is_commit = is_read & np.isin(records.type, COMMIT_TYPES)
         commits = self._commits(records, np.flatnonzero(is_commit), fates)
         self._committed.take(commits)
         self._newest.take(records, commits.rows, self._keys.group[commits.key])
         others = np.flatnonzero(is_read & ~is_commit)
-        self._records.take(records, others, self._wanted)
+        taken = self._records.take(records, others, self._wanted)
         self._name_topics(records, others)
         offsets: Iterator[tuple[Any, ...]] = iter(())
         if OFFSETS.name in chosen.tables:
@@ -107,14 +111,19 @@ class GroupLog:
         if INTERNAL.name not in chosen.tables:
             yield from ((OFFSETS, row) for row in offsets)
             return
-        of_commits = dict(zip(commits.rows.tolist(), offsets, strict=False))
-        directory = self._directory
-        for number, record in records.numbered(np.flatnonzero(chosen.rows(records))):
-            if isinstance(record, Finding) or not matches(group_of(record), chosen.groups):
-                continue
-            yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
-            if number in of_commits:
-                yield OFFSETS, of_commits[number]
+        rows = np.union1d(commits.rows, taken) if self._wanted.narrow else np.flatnonzero(is_held)
+        of_commits = zip(commits.rows.tolist(), offsets, strict=False)
+        number, row = next(of_commits, _NO_COMMIT)
+        for some, numbers in self._view.of(records, rows):
+            done = 0
+            while number is not None and number <= numbers[-1]:
+                stop = bisect_right(numbers, number, done)
+                yield Rows(some.block, some.start + done, some.start + stop)
+                done = stop
+                yield OFFSETS, row
+                number, row = next(of_commits, _NO_COMMIT)
+            if done < len(numbers):
+                yield Rows(some.block, some.start + done, some.stop)
 
     def _commits(self, records: InternalRecords, rows: NDArray[Any], fates: Fates) -> Commits:
         keys = self._keys.numbers(records, rows)

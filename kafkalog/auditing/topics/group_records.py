@@ -71,10 +71,10 @@ class GroupRecords:
         self._of_fields: dict[tuple[Any, ...], int] = {}
         self._values: dict[int, bytes] = {}  # in the order of the newest records
 
-    def take(self, records: InternalRecords, rows: NDArray[Any], wanted: WantedNames) -> None:
-        """Take in those of a block's records that could be read, of the groups that are `wanted`."""
+    def take(self, records: InternalRecords, rows: NDArray[Any], wanted: WantedNames) -> NDArray[Any]:
+        """Take in those of a block's records that could be read, of the groups that are `wanted`; return their rows."""
         if not len(rows):
-            return
+            return rows
         keys = self._numbers(records, rows)
         if wanted.narrow:
             is_one = wanted.of(self._group[keys])
@@ -87,6 +87,7 @@ class GroupRecords:
             value = records.block.value(number)
             if value is not None:
                 self._values[key] = value
+        return rows
 
     def _numbers(self, records: InternalRecords, rows: NDArray[Any]) -> NDArray[Any]:
         """Return the numbers of the records' keys; names that are equal may have different bytes."""

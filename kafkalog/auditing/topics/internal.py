@@ -1,19 +1,45 @@
-"""Records of internal topics with their places, one by one, and as rows."""
+"""Records of internal topics with their places, one by one, and as rows of the table ``internal``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
+from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Limits
 from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
-from kafkalog.log.internals import TOPICS, Written, internal_row
+from kafkalog.log.internals import TOPICS, Written
 from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.moment import Moment
+from kafkalog.log.selection import Picks
+from kafkalog.quantities import Ago
+from kafkalog.tables import Table
+from kafkalog.tables.internal import INTERNAL
 
-__all__ = ["TOPICS", "Written", "blocks_of_directory", "internal_row", "of_directory", "split", "written"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kafkalog.log.internal_rows import InternalBlocks
+
+__all__ = [
+    "TOPICS",
+    "WHOLE",
+    "InternalView",
+    "RowForm",
+    "Written",
+    "blocks_of_directory",
+    "of_directory",
+    "split",
+    "until",
+    "written",
+]
 
 _OF_RECORDS: Final = ("internal-record-", OVER_BUDGET)
 
@@ -70,3 +96,51 @@ def split(items: Iterable[Written | Finding], findings: list[Finding]) -> Iterat
             findings.append(item)
         else:
             yield item
+
+
+def until(moment: Moment | None, records: InternalRecords) -> NDArray[np.bool_]:
+    """Say which records were written by a moment, all without one."""
+    found = np.ones(records.count, np.bool_)
+    if moment is not None:
+        assert not isinstance(moment.timestamp, Ago)
+        for limit, column in ((moment.offset, records.offset), (moment.timestamp, records.timestamp)):
+            if limit is not None:
+                found &= column <= limit
+    return found
+
+
+class RowForm(NamedTuple):
+    """How rows are made that come many at once: with which columns of a table, and whether JSON in them is `spaced`."""
+
+    names_of: Callable[[Table], Sequence[str]] = attrgetter("names")
+    spaced: bool = False
+
+
+WHOLE: Final = RowForm()
+
+
+class InternalView:
+    """Makes the records of a log rows of the table ``internal``."""
+
+    def __init__(self, directory: PartitionDirectory, form: RowForm) -> None:
+        self._directory = directory
+        self._form = form
+        self._blocks: InternalBlocks | None = None
+
+    def of(self, records: InternalRecords, rows: NDArray[Any]) -> Iterator[tuple[Rows, Sequence[int]]]:
+        """Yield these rows of a block, which ascend, but for records that can't be read, each run with its numbers.
+
+        The next run uses the same cells.
+        """
+        if self._blocks is None:
+            from kafkalog.log.internal_rows import InternalBlocks  # an audit needs no text
+
+            directory = self._directory
+            self._blocks = InternalBlocks(
+                directory.log, TOPICS[directory.topic], self._form.names_of(INTERNAL), records.block.recs.capacity,
+                spaced=self._form.spaced, log=directory.log, partition=directory.partition,
+            )  # fmt: skip
+        numbers = array("q", rows.astype(np.int64).tobytes())
+        for item in self._blocks.of(records.heads, records.block, Picks(numbers, len(numbers))):
+            if isinstance(item, Rows):
+                yield item, self._blocks.numbers[item.start : item.stop]

@@ -6,7 +6,19 @@ import os
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.topics.internal import Written, internal_row, of_directory, split, written
+import numpy as np
+
+from kafkalog.auditing.topics.internal import (
+    WHOLE,
+    InternalView,
+    RowForm,
+    Written,
+    blocks_of_directory,
+    of_directory,
+    split,
+    until,
+    written,
+)
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_log import metadata_of
 from kafkalog.auditing.topics.partition_history import Partition
@@ -14,6 +26,7 @@ from kafkalog.auditing.topics.spans import Span
 from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.message_json import plain
+from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moment import Moment
@@ -35,12 +48,13 @@ Row = tuple[Any, ...]
 
 def metadata_view(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
-    topics: Collection[str] = (), tables: Container[str] = METADATA_TABLES,
-) -> Iterator[tuple[Table, Row] | Finding]:  # fmt: skip
+    topics: Collection[str] = (), tables: Container[str] = METADATA_TABLES, form: RowForm = WHOLE,
+) -> Iterator[tuple[Table, Row] | Rows | Finding]:  # fmt: skip
     """Yield the rows of the wanted tables, and every finding.
 
     Without a moment they are all values that ever applied, with one those of then; with `topics`, names or patterns,
-    only those about them. Raises NothingMatchesError after the findings if there was never one of them.
+    only those about them. Rows of the table ``internal`` come many at once, in their `form`. Raises NothingMatchesError
+    after the findings if there was never one of them.
     """
     limits = limits or Limits()
     findings: list[Finding] = []
@@ -60,12 +74,13 @@ def metadata_view(
             TOPICS: _topics(metadata, directory.log, moment, topics),
             CONFIGS: _configs(metadata, directory.log, moment, topics),
             LEADERSHIP: _leadership(metadata, directory.log, moment, topics),
-            METADATA: _records(directory, limits, moment, METADATA, about),
-            INTERNAL: _records(directory, limits, moment, INTERNAL, about),
+            METADATA: _records(directory, limits, moment, about),
         }
         for table, found in rows.items():
             if table.name in tables:
                 yield from ((table, row) for row in found)
+        if INTERNAL.name in tables:
+            yield from _internal(directory, limits, moment, about, form)
     yield from findings
     if logs and topics and not any(matches(name, topics) for name in seen):
         raise nothing_matches("topic", topics, seen)
@@ -216,16 +231,24 @@ def _leadership_row(topic: str | None, topic_id: str, number: int, span: Span, l
     )
 
 
-def _records(
-    directory: PartitionDirectory, limits: Limits, moment: Moment | None, table: Table, about: _About
-) -> Iterator[Row]:
+def _records(directory: PartitionDirectory, limits: Limits, moment: Moment | None, about: _About) -> Iterator[Row]:
     """Yield the log's records as rows; their findings are reported with the metadata."""
     for record in split(of_directory(directory, limits), []):
         if about.has(record) and (moment is None or moment.holds(record.offset, record.timestamp)):
-            if table is METADATA:
-                yield _record_row(record, directory.log)
-            else:
-                yield internal_row(record, directory.topic, directory.log, directory.partition)
+            yield _record_row(record, directory.log)
+
+
+def _internal(
+    directory: PartitionDirectory, limits: Limits, moment: Moment | None, about: _About, form: RowForm
+) -> Iterator[Rows]:
+    """Yield the same as rows of the table ``internal``; only for some topics must records become values."""
+    view = InternalView(directory, form)
+    for records in blocks_of_directory(directory, limits, lambda _: None):
+        rows = np.flatnonzero(until(moment, records))
+        if about.topics:
+            found = (one for one, item in records.numbered(rows) if not isinstance(item, Finding) and about.has(item))
+            rows = np.fromiter(found, np.int64)
+        yield from (some for some, _ in view.of(records, rows))
 
 
 def _record_row(record: Written, log: str) -> Row:

@@ -8,12 +8,17 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.topics.internal import internal_row, of_directory, split
+import numpy as np
+
+from kafkalog.auditing.topics.commit_keys import Names, WantedNames
+from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_of_directory, until
 from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, places_of, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
 from kafkalog.format.state_columns import StateColumns
+from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Limits
+from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.processes import each_of, job_count
@@ -58,12 +63,13 @@ class Transition(NamedTuple):
 def transition_rows(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
     tables: Container[str] = (TRANSITIONS.name,), ids: Collection[str] = (), jobs: int | None = 1,
-) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:  # fmt: skip
+    form: RowForm = WHOLE,
+) -> Iterator[tuple[Table, tuple[Any, ...]] | Rows | Finding]:  # fmt: skip
     """Yield each step of each transactional id as a row, ids in order, and every finding.
 
-    With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records. `ids` are
-    names or patterns of those that are wanted. `jobs` processes read, as in ``job_count``. Raises NothingMatchesError
-    after the findings if no id of those is known.
+    With a moment, only the step that each id was in then. `tables` may name ``internal``, too: the records, many at
+    once, in their `form`. `ids` are names or patterns of those that are wanted. `jobs` processes read, as in
+    ``job_count``. Raises NothingMatchesError after the findings if no id of those is known.
     """
     findings: list[Finding] = []
     report = findings.append
@@ -84,15 +90,26 @@ def transition_rows(
     if logs and ids and not any(matches(name, ids) for name in known):
         raise nothing_matches("transactional id", ids, known)
     for directory in (log.partition.directory for log in logs if INTERNAL.name in tables):
-        for record in split(of_directory(directory, limits), []):
-            key = (None if record.content is None else record.content.key) or {}
-            is_meant = matches(key.get("transactionalId"), ids)
-            if is_meant and (moment is None or moment.holds(record.offset, record.timestamp)):
-                yield INTERNAL, internal_row(record, directory.topic, directory.log, directory.partition)
+        yield from _records(directory, limits, moment, ids, form)
     for coordinator in coordinators:
         for name, of_id in groupby(_entries(coordinator), key=lambda entry: entry.record.transactional_id):
             if matches(name, ids):
                 yield from ((TRANSITIONS, _row(step)) for step in _chosen(of_id, moment))
+
+
+def _records(
+    directory: PartitionDirectory, limits: Limits, moment: Moment | None, ids: Collection[str], form: RowForm
+) -> Iterator[Rows]:
+    """Yield the records of a log as rows; their findings are reported with the steps."""
+    view, names = InternalView(directory, form), Names()
+    wanted = WantedNames(names, ids)
+    for records in blocks_of_directory(directory, limits, lambda _: None):
+        rows = np.flatnonzero(until(moment, records) & (records.is_read | (not wanted.narrow)))
+        if wanted.narrow:
+            parts = records.keys(set(records.type[rows].tolist()), rows)
+            starts, sizes = (records.field(parts, "transactionalId", number)[rows] for number in range(2))
+            rows = rows[wanted.of(names.numbers(records, starts, sizes))]
+        yield from (some for some, _ in view.of(records, rows))
 
 
 def _entries(coordinator: Coordinator) -> Iterator[Entry]:

@@ -1,0 +1,101 @@
+"""The table ``internal`` of commands over whole logs: what each record alone says, whichever records are wanted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import build
+from invoke import kafkalog
+from kafkalog.auditing.topics.internal import of_directory, split
+from kafkalog.auditing.topics.metadata_tables import metadata_view
+from kafkalog.auditing.topics.transaction_steps import transition_rows
+from kafkalog.errors import NothingMatchesError
+from kafkalog.findings import Finding
+from kafkalog.format.internal_topics import Internal
+from kafkalog.log.internals import TOPICS, internal_row
+from kafkalog.log.logdir import open_log_directory
+from kafkalog.log.moment import Moment
+from kafkalog.log.rows import one_by_one
+from kafkalog.narrowing import matches
+from kafkalog.tables.internal import INTERNAL
+from official import FIXTURES
+from test_internal_block import Pair, drawn
+
+NAMES = {internal: name for name, internal in TOPICS.items()}
+CASES = {
+    "groups": "k4-m-metadata-groups-44",
+    "transactions": "k4-c-group-offsets-tv0",
+    "metadata": "k4-m-metadata-groups-44",
+}
+
+
+def written(folder: Path, pairs: list[Pair]) -> Path:
+    """Write a partition's directory with two segments."""
+    folder.mkdir(parents=True)
+    half = len(pairs) // 2
+    for base, some in ((0, pairs[:half]), (half, pairs[half:])):
+        data = b"".join(
+            build.batch(build.record(value, key), base_offset=base + at) for at, (key, value) in enumerate(some)
+        )
+        (folder / f"{base:020}.log").write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize("internal", [Internal.TRANSACTION_LOG, Internal.CLUSTER_METADATA])
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_rows_of_a_log_are_those_of_each_record_alone(
+    tmp_path_factory: pytest.TempPathFactory, internal: Internal, data: st.DataObject
+) -> None:
+    """At every moment, and of some transactional ids only."""
+    pairs = data.draw(st.lists(drawn(internal), max_size=8))
+    folder = written(tmp_path_factory.mktemp("log") / f"{NAMES[internal]}-0", pairs)
+    moment = data.draw(st.sampled_from([Moment(), Moment(2)]))
+    ids = data.draw(st.sampled_from([(), ("*",), ("a*", "?")])) if internal is Internal.TRANSACTION_LOG else ()
+    (directory,) = open_log_directory(str(folder)).partitions
+    wanted = []
+    for record in split(of_directory(directory), []):
+        key = (None if record.content is None else record.content.key) or {}
+        if moment.holds(record.offset, record.timestamp) and matches(key.get("transactionalId"), ids):
+            wanted.append(internal_row(record, directory.topic, directory.log, directory.partition))
+    if internal is Internal.TRANSACTION_LOG:
+        items = transition_rows([folder], moment, tables=(INTERNAL.name,), ids=ids)
+    else:
+        items = metadata_view([folder], moment, tables=(INTERNAL.name,))
+    try:
+        found = [item[1] for item in one_by_one(items) if not isinstance(item, Finding) and item[0] is INTERNAL]
+    except NothingMatchesError:  # no id of those has a state
+        return
+
+    assert repr(found) == repr(wanted)
+
+
+@pytest.mark.parametrize("command", ["groups", "transactions", "metadata"])
+def test_all_formats_have_the_same_rows(tmp_path: Path, command: str) -> None:
+    """ndjson, csv, json, Arrow and a directory of Parquet, with all columns and with some in another order."""
+    case = FIXTURES / CASES[command]
+    rows = kafkalog(command, "--table", "internal", "--format", "ndjson", case).table("internal")
+    assert rows
+    shown = json.loads(kafkalog(command, "--table", "internal", "--format", "json", case).out)["internal"]
+    assert shown == rows
+
+    kafkalog(command, "--table", "internal", "-o", tmp_path / "out.arrow", "--columns", "kind,offset,value", case)
+    of_arrow = pa.ipc.open_file(tmp_path / "out.arrow").read_all()
+    assert of_arrow.column_names == ["kind", "offset", "value"]
+    texts = [None if row["value"] is None else json.dumps(row["value"], ensure_ascii=False) for row in rows]
+    assert of_arrow.to_pydict() == {
+        "kind": [row["kind"] for row in rows], "offset": [row["offset"] for row in rows], "value": texts
+    }  # fmt: skip
+
+    lines = kafkalog(command, "--table", "internal", "--format", "csv", "--columns", "offset", case).text.splitlines()
+    assert lines == ["offset", *(str(row["offset"]) for row in rows)]
+
+    kafkalog(command, "--table", "internal", "--format", "parquet", "-o", tmp_path / "out", case)
+    assert pq.read_table(tmp_path / "out" / "internal").column("offset").to_pylist() == [row["offset"] for row in rows]
