@@ -61,11 +61,11 @@ def table_of(rows: list[tuple[int, ...]]) -> CellTable:
 def test_sums_are_those_of_whole_batches(form: ModuleType, rows: list[tuple[int, ...]]) -> None:
     """Damaged headers count for nothing, negative counts for no records."""
     heads, found = table_of(rows), array("q", bytes(8 * form.SUMS))
-    form.sums(heads.cells, heads.capacity, heads.count, found)
+    form.sums(heads.cells, heads.capacity, heads.count, array("q", bytes(96)), 0, found)
     whole = [(number, row) for number, row in enumerate(rows) if row[6]]
     short = sum(row[5] > 1 and 0 <= row[7] <= kernel.add64(row[3], -row[2]) for _, row in whole)
 
-    assert found.tolist() == [
+    assert found[:6].tolist() == [
         len(whole), sum(max(0, row[7]) for _, row in whole), sum(row[1] for _, row in whole),
         whole[0][0] if whole else -1, whole[-1][0] if whole else -1, short,
     ]  # fmt: skip
@@ -132,9 +132,17 @@ def test_short_tables_are_refused(form: ModuleType) -> None:
     """The loops check no bounds: what they rely on is checked before."""
     short, long = array("q", [0]), array("q", bytes(8 * len(kernel.BATCH_COLUMNS)))
     with pytest.raises(IndexError):
-        form.sums(long, 1, 1, short)
+        form.sums(long, 1, 1, long, 0, short)
     with pytest.raises(IndexError):
-        form.sums(long, 1, 2, long)
+        form.sums(long, 1, 2, long, 0, long)
+    with pytest.raises(IndexError):
+        form.sums(long, 1, 1, short, 0, long)
+    with pytest.raises(IndexError):
+        form.last_two(long, 1, 1, short)
+    with pytest.raises(IndexError):
+        form.at_offsets(long, 1, 1, long, short, long, long, long, long, long)
+    with pytest.raises(IndexError):
+        form.at_times(long, 1, 0, 0, 0, short, short, short, short)
     with pytest.raises(IndexError):
         form.keep(long, 1, 1, short, short, 1, 1)
     with pytest.raises(IndexError):

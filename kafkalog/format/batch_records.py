@@ -93,6 +93,7 @@ def read(
     decoded: cython.longlong
     count: cython.longlong
     length: cython.longlong
+    four: cython.longlong
     timestamp: cython.longlong
     delta: cython.longlong
     key_size: cython.longlong
@@ -208,18 +209,25 @@ def read(
                 error = 9 if length < 0 else 10 if length < 6 else 11
                 break
             end = q + length
-            timestamp, q = varlong(buf, q + 1, end)
-            if q < 0:
-                error = 2
-                break
-            delta, q = varint(buf, q, end)
-            if q < 0:
-                error = 3
-                break
-            key_size, q = varint(buf, q, end)
-            if q < 0:
-                error = 4
-                break
+            four = int32(buf, q)  # there are 6 bytes or more
+            if 0 <= four < 8388608 and four & 32896 == 0:  # no attributes, then three numbers of one byte
+                timestamp = (four >> 17) ^ -((four >> 16) & 1)
+                delta = ((four >> 9) & 63) ^ -((four >> 8) & 1)
+                key_size = ((four >> 1) & 63) ^ -(four & 1)
+                q += 4
+            else:
+                timestamp, q = varlong(buf, q + 1, end)
+                if q < 0:
+                    error = 2
+                    break
+                delta, q = varint(buf, q, end)
+                if q < 0:
+                    error = 3
+                    break
+                key_size, q = varint(buf, q, end)
+                if q < 0:
+                    error = 4
+                    break
             if key_size > end - q:
                 error = 12
                 break

@@ -104,6 +104,7 @@ def look(
     end: cython.Py_ssize_t
     whole_end: cython.Py_ssize_t = start
     length: cython.longlong
+    four: cython.longlong
     timestamp: cython.longlong
     delta: cython.longlong
     before: cython.longlong = 0
@@ -122,26 +123,35 @@ def look(
         if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
             flags |= odd_number(buf, p, q, 5, 15)
         end = q + length
-        if buf[q] != 0:
-            flags |= ATTRIBUTES_SET
-        p = q + 1
-        timestamp, q = varlong(buf, p, end)
-        if q < 0:
-            break
-        if q - p > 1 and (buf[q - 1] == 0 or q - p > 9):
-            flags |= odd_number(buf, p, q, 10, 1)
-        p = q
-        delta, q = varint(buf, p, end)
-        if q < 0:
-            break
-        if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
-            flags |= odd_number(buf, p, q, 5, 15)
-        p = q
-        key_size, q = varint(buf, p, end)
-        if q < 0 or key_size > end - q:
-            break
-        if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
-            flags |= odd_number(buf, p, q, 5, 15)
+        four = int32(buf, q)  # there are 6 bytes or more
+        if 0 <= four < 8388608 and four & 32896 == 0:  # no attributes, then three numbers of one byte
+            timestamp = (four >> 17) ^ -((four >> 16) & 1)
+            delta = ((four >> 9) & 63) ^ -((four >> 8) & 1)
+            key_size = ((four >> 1) & 63) ^ -(four & 1)
+            q += 4
+            if key_size > end - q:
+                break
+        else:
+            if buf[q] != 0:
+                flags |= ATTRIBUTES_SET
+            p = q + 1
+            timestamp, q = varlong(buf, p, end)
+            if q < 0:
+                break
+            if q - p > 1 and (buf[q - 1] == 0 or q - p > 9):
+                flags |= odd_number(buf, p, q, 10, 1)
+            p = q
+            delta, q = varint(buf, p, end)
+            if q < 0:
+                break
+            if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
+                flags |= odd_number(buf, p, q, 5, 15)
+            p = q
+            key_size, q = varint(buf, p, end)
+            if q < 0 or key_size > end - q:
+                break
+            if q - p > 1 and (buf[q - 1] == 0 or q - p > 4):
+                flags |= odd_number(buf, p, q, 5, 15)
         if key_size < -1:
             flags |= BELOW_NULL
         key = q

@@ -66,27 +66,28 @@ EXTENT_COLUMNS: Final = (
     "coordinator_epoch",
     "marker_timestamp",
 )
-(
-    LOG_ID,
-    PRODUCER_ID,
-    FIRST_OFFSET,
-    LAST_OFFSET,
-    BATCHES,
-    RECORDS,
-    SIZE,
-    MIN_TIMESTAMP,
-    MAX_TIMESTAMP,
-    FIRST_EPOCH,
-    LAST_EPOCH,
-    EPOCH_CHANGES,
-    POSITION,
-    MARKER_TYPE,
-    MARKER_OFFSET,
-    MARKER_EPOCH,
-    COORDINATOR_EPOCH,
-    MARKER_TIMESTAMP,
-) = range(len(EXTENT_COLUMNS))
-IS_OPEN: Final = len(EXTENT_COLUMNS)
+if not cython.compiled:  # else they are C's, by the .pxd
+    (
+        LOG_ID,
+        PRODUCER_ID,
+        FIRST_OFFSET,
+        LAST_OFFSET,
+        BATCHES,
+        RECORDS,
+        SIZE,
+        MIN_TIMESTAMP,
+        MAX_TIMESTAMP,
+        FIRST_EPOCH,
+        LAST_EPOCH,
+        EPOCH_CHANGES,
+        POSITION,
+        MARKER_TYPE,
+        MARKER_OFFSET,
+        MARKER_EPOCH,
+        COORDINATOR_EPOCH,
+        MARKER_TIMESTAMP,
+    ) = range(len(EXTENT_COLUMNS))
+    IS_OPEN: Final = len(EXTENT_COLUMNS)
 
 TALLY_COLUMNS: Final = (
     "first_offset", "batches", "epoch_changes", "last_epoch", "marker_type", "marker_epoch", "coordinator_epoch",
@@ -113,27 +114,29 @@ PRODUCER_COLUMNS: Final = (
     "behind_offset",
     "behind_timestamp",
 )
-(
-    P_BATCHES,
-    P_RECORDS,
-    P_FIRST_EPOCH,
-    P_LAST_EPOCH,
-    P_LAST_SEQUENCE,
-    P_FIRST_OFFSET,
-    P_LAST_OFFSET,
-    P_FIRST_TIMESTAMP,
-    P_LAST_TIMESTAMP,
-    P_BEFORE_EPOCH,
-    P_BEFORE_SEQUENCE,
-    P_BEFORE_OFFSET,
-    P_BEFORE_TIMESTAMP,
-    P_BEHIND_EPOCH,
-    P_BEHIND_SEQUENCE,
-    P_BEHIND_OFFSET,
-    P_BEHIND_TIMESTAMP,
-) = range(len(PRODUCER_COLUMNS) - 2)
+if not cython.compiled:
+    (
+        P_BATCHES,
+        P_RECORDS,
+        P_FIRST_EPOCH,
+        P_LAST_EPOCH,
+        P_LAST_SEQUENCE,
+        P_FIRST_OFFSET,
+        P_LAST_OFFSET,
+        P_FIRST_TIMESTAMP,
+        P_LAST_TIMESTAMP,
+        P_BEFORE_EPOCH,
+        P_BEFORE_SEQUENCE,
+        P_BEFORE_OFFSET,
+        P_BEFORE_TIMESTAMP,
+        P_BEHIND_EPOCH,
+        P_BEHIND_SEQUENCE,
+        P_BEHIND_OFFSET,
+        P_BEHIND_TIMESTAMP,
+    ) = range(len(PRODUCER_COLUMNS) - 2)
 STATE_SIZE: Final = len(EXTENT_COLUMNS) + 1 + len(PRODUCER_COLUMNS) - 2
-WIDTH: Final = STATE_SIZE
+if not cython.compiled:
+    WIDTH: Final = STATE_SIZE
 
 # What is reported of a whole stretch.
 STRETCH_CELLS: Final = (
@@ -149,19 +152,20 @@ STRETCH_CELLS: Final = (
     "cleaned",
     "leader_epoch",
 )
-(
-    S_USED,
-    S_BATCHES,
-    S_RECORDS,
-    S_CONTROL_RECORDS,
-    S_FIRST_OFFSET,
-    S_LAST_OFFSET,
-    S_FIRST_POSITION,
-    S_NEWEST,
-    S_NEWEST_BROKER,
-    S_CLEANED,
-    S_LEADER_EPOCH,
-) = range(len(STRETCH_CELLS))
+if not cython.compiled:
+    (
+        S_USED,
+        S_BATCHES,
+        S_RECORDS,
+        S_CONTROL_RECORDS,
+        S_FIRST_OFFSET,
+        S_LAST_OFFSET,
+        S_FIRST_POSITION,
+        S_NEWEST,
+        S_NEWEST_BROKER,
+        S_CLEANED,
+        S_LEADER_EPOCH,
+    ) = range(len(STRETCH_CELLS))
 
 # What is reported of a place, in rows of EVENT_CELLS: first its kind, then
 #   GAP              first and last offset missing, position of the batch after it
@@ -170,16 +174,18 @@ STRETCH_CELLS: Final = (
 #                    first offset and newest time after
 #   MARKER_UNREADABLE  offset, position, size
 EVENTS: Final = ("gap", "leader_epoch", "break", "marker_unreadable")
-GAP, LEADER_EPOCH, BREAK, MARKER_UNREADABLE = range(len(EVENTS))
 EVENT_SIZE: Final = 11
-EVENT_CELLS: Final = EVENT_SIZE
-_AT_ONCE: Final = 4  # events that one batch can make
+if not cython.compiled:
+    GAP, LEADER_EPOCH, BREAK, MARKER_UNREADABLE = range(len(EVENTS))
+    EVENT_CELLS: Final = EVENT_SIZE
+    AT_ONCE: Final = 4  # events that one batch can make
 
 # Why a loop stopped: all rows done, no room for more finished rows or events, or all states in use.
 DONE, NO_ROOM, NO_STATES = range(3)
 
 NONE: Final = -(2**63)
-MASK: Final = 2**31 - 1
+if not cython.compiled:
+    MASK: Final = 2**31 - 1
 
 
 @cython.cfunc
@@ -235,37 +241,62 @@ def state_of(
 def absorb(
     states: cython.longlong[::1],
     at: cython.Py_ssize_t,
-    rows: cython.longlong[::1],
-    row: cython.Py_ssize_t,
-    step: cython.Py_ssize_t,
+    first_offset: cython.longlong,
+    last_offset: cython.longlong,
+    count: cython.longlong,
+    records: cython.longlong,
+    size: cython.longlong,
+    min_timestamp: cython.longlong,
+    max_timestamp: cython.longlong,
+    first_epoch: cython.longlong,
+    last_epoch: cython.longlong,
+    epoch_changes: cython.longlong,
+    position: cython.longlong,
+    marker_type: cython.longlong,
+    marker_offset: cython.longlong,
+    marker_epoch: cython.longlong,
+    coordinator_epoch: cython.longlong,
+    marker_timestamp: cython.longlong,
 ) -> cython.bint:
-    """Join an extent, of which column c is ``rows[row + c * step]``, to its producer's state; say whether it ends it.
+    """Join an extent, given by ``EXTENT_COLUMNS``, to its producer's state; say whether it ends it.
 
     First values of an extent are from its first row that has data, last values from its last row that has data: a
-    marker's row has none.
+    marker's row has none. Cells are given one by one: a row of them in memory would be read right after it is written,
+    which takes half as long again.
     """
-    cell: cython.Py_ssize_t
-    earliest: cython.longlong
+    none: cython.longlong = NONE
     if not states[at + IS_OPEN]:
-        for cell in range(IS_OPEN):
-            states[at + cell] = rows[row + cell * step]
         states[at + IS_OPEN] = 1
+        states[at + FIRST_OFFSET] = first_offset
+        states[at + LAST_OFFSET] = last_offset
+        states[at + BATCHES] = count
+        states[at + RECORDS] = records
+        states[at + SIZE] = size
+        states[at + MIN_TIMESTAMP] = min_timestamp
+        states[at + MAX_TIMESTAMP] = max_timestamp
+        states[at + FIRST_EPOCH] = first_epoch
+        states[at + LAST_EPOCH] = last_epoch
+        states[at + EPOCH_CHANGES] = epoch_changes
+        states[at + POSITION] = position
     else:
-        if rows[row + FIRST_OFFSET * step] != NONE:
-            states[at + LAST_OFFSET] = rows[row + LAST_OFFSET * step]
-            states[at + EPOCH_CHANGES] += rows[row + EPOCH_CHANGES * step]
-            if rows[row + FIRST_EPOCH * step] != states[at + LAST_EPOCH]:
+        if first_offset != none:
+            states[at + LAST_OFFSET] = last_offset
+            states[at + EPOCH_CHANGES] += epoch_changes
+            if first_epoch != states[at + LAST_EPOCH]:
                 states[at + EPOCH_CHANGES] += 1
-            states[at + LAST_EPOCH] = rows[row + LAST_EPOCH * step]
-        for cell in range(BATCHES, MIN_TIMESTAMP):
-            states[at + cell] = add64(states[at + cell], rows[row + cell * step])
-        earliest = rows[row + MIN_TIMESTAMP * step]
-        if earliest != NONE and (states[at + MIN_TIMESTAMP] == NONE or earliest < states[at + MIN_TIMESTAMP]):
-            states[at + MIN_TIMESTAMP] = earliest
-        states[at + MAX_TIMESTAMP] = max(states[at + MAX_TIMESTAMP], rows[row + MAX_TIMESTAMP * step])
-        for cell in range(MARKER_TYPE, IS_OPEN):
-            states[at + cell] = rows[row + cell * step]
-    return states[at + MARKER_TYPE] >= 0
+            states[at + LAST_EPOCH] = last_epoch
+        states[at + BATCHES] = add64(states[at + BATCHES], count)
+        states[at + RECORDS] = add64(states[at + RECORDS], records)
+        states[at + SIZE] = add64(states[at + SIZE], size)
+        if min_timestamp != none and (states[at + MIN_TIMESTAMP] == none or min_timestamp < states[at + MIN_TIMESTAMP]):
+            states[at + MIN_TIMESTAMP] = min_timestamp
+        states[at + MAX_TIMESTAMP] = max(states[at + MAX_TIMESTAMP], max_timestamp)
+    states[at + MARKER_TYPE] = marker_type
+    states[at + MARKER_OFFSET] = marker_offset
+    states[at + MARKER_EPOCH] = marker_epoch
+    states[at + COORDINATOR_EPOCH] = coordinator_epoch
+    states[at + MARKER_TIMESTAMP] = marker_timestamp
+    return marker_type >= 0
 
 
 @cython.cfunc
@@ -289,43 +320,60 @@ def finish(
 def wrote(
     states: cython.longlong[::1],
     at: cython.Py_ssize_t,
-    rows: cython.longlong[::1],
-    row: cython.Py_ssize_t,
-    step: cython.Py_ssize_t,
+    count: cython.longlong,
+    records: cython.longlong,
+    first_epoch: cython.longlong,
+    last_epoch: cython.longlong,
+    last_sequence: cython.longlong,
+    first_offset: cython.longlong,
+    last_offset: cython.longlong,
+    first_timestamp: cython.longlong,
+    last_timestamp: cython.longlong,
+    before_epoch: cython.longlong,
+    before_sequence: cython.longlong,
+    before_offset: cython.longlong,
+    before_timestamp: cython.longlong,
+    behind_epoch: cython.longlong,
+    behind_sequence: cython.longlong,
+    behind_offset: cython.longlong,
+    behind_timestamp: cython.longlong,
     events: cython.longlong[::1],
     n: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Join what a producer wrote, columns of ``rows`` after the two keys, to its state; answer the number of events.
+    """Join what a producer wrote, by ``PRODUCER_COLUMNS``, to its state; answer the number of events.
 
     Sequences that neither continue nor begin again with 0 under a higher epoch become an event.
     """
     to: cython.Py_ssize_t = at + IS_OPEN + 1
     cell: cython.Py_ssize_t
     e: cython.Py_ssize_t
-    epoch: cython.longlong
-    sequence: cython.longlong
-    if not states[to + P_BATCHES]:
-        for cell in range(WIDTH - IS_OPEN - 1):
-            states[to + cell] = rows[row + cell * step]
-        return n
-    states[to + P_BATCHES] += rows[row + P_BATCHES * step]
-    states[to + P_RECORDS] = add64(states[to + P_RECORDS], rows[row + P_RECORDS * step])
-    states[to + P_LAST_EPOCH] = rows[row + P_LAST_EPOCH * step]
-    states[to + P_LAST_SEQUENCE] = rows[row + P_LAST_SEQUENCE * step]
-    states[to + P_LAST_OFFSET] = rows[row + P_LAST_OFFSET * step]
-    states[to + P_FIRST_TIMESTAMP] = min(states[to + P_FIRST_TIMESTAMP], rows[row + P_FIRST_TIMESTAMP * step])
-    states[to + P_LAST_TIMESTAMP] = max(states[to + P_LAST_TIMESTAMP], rows[row + P_LAST_TIMESTAMP * step])
-    epoch = rows[row + P_BEFORE_EPOCH * step]
-    sequence = rows[row + P_BEFORE_SEQUENCE * step]
-    if sequence < 0:
-        return n
-    if states[to + P_BEFORE_SEQUENCE] < 0:
-        for cell in range(P_BEFORE_EPOCH, P_BEHIND_EPOCH):
-            states[to + cell] = rows[row + cell * step]
+    is_first: cython.bint = not states[to + P_BATCHES]
+    states[to + P_LAST_EPOCH] = last_epoch
+    states[to + P_LAST_SEQUENCE] = last_sequence
+    states[to + P_LAST_OFFSET] = last_offset
+    if is_first:
+        states[to + P_BATCHES] = count
+        states[to + P_RECORDS] = records
+        states[to + P_FIRST_EPOCH] = first_epoch
+        states[to + P_FIRST_OFFSET] = first_offset
+        states[to + P_FIRST_TIMESTAMP] = first_timestamp
+        states[to + P_LAST_TIMESTAMP] = last_timestamp
+    else:
+        states[to + P_BATCHES] += count
+        states[to + P_RECORDS] = add64(states[to + P_RECORDS], records)
+        states[to + P_FIRST_TIMESTAMP] = min(states[to + P_FIRST_TIMESTAMP], first_timestamp)
+        states[to + P_LAST_TIMESTAMP] = max(states[to + P_LAST_TIMESTAMP], last_timestamp)
+        if before_sequence < 0:
+            return n
+    if is_first or states[to + P_BEFORE_SEQUENCE] < 0:
+        states[to + P_BEFORE_EPOCH] = before_epoch
+        states[to + P_BEFORE_SEQUENCE] = before_sequence
+        states[to + P_BEFORE_OFFSET] = before_offset
+        states[to + P_BEFORE_TIMESTAMP] = before_timestamp
     elif (
-        sequence != ((states[to + P_BEHIND_SEQUENCE] + 1) & MASK)
-        if epoch == states[to + P_BEHIND_EPOCH]
-        else epoch < states[to + P_BEHIND_EPOCH] or sequence != 0
+        before_sequence != ((states[to + P_BEHIND_SEQUENCE] + 1) & MASK)
+        if before_epoch == states[to + P_BEHIND_EPOCH]
+        else before_epoch < states[to + P_BEHIND_EPOCH] or before_sequence != 0
     ):
         e = n * EVENT_CELLS
         events[e] = BREAK
@@ -333,10 +381,15 @@ def wrote(
         events[e + 2] = states[at + PRODUCER_ID]
         for cell in range(4):
             events[e + 3 + cell] = states[to + P_BEHIND_EPOCH + cell]
-            events[e + 7 + cell] = rows[row + (P_BEFORE_EPOCH + cell) * step]
+        events[e + 7] = before_epoch
+        events[e + 8] = before_sequence
+        events[e + 9] = before_offset
+        events[e + 10] = before_timestamp
         n += 1
-    for cell in range(P_BEHIND_EPOCH, P_BEHIND_TIMESTAMP + 1):
-        states[to + cell] = rows[row + cell * step]
+    states[to + P_BEHIND_EPOCH] = behind_epoch
+    states[to + P_BEHIND_SEQUENCE] = behind_sequence
+    states[to + P_BEHIND_OFFSET] = behind_offset
+    states[to + P_BEHIND_TIMESTAMP] = behind_timestamp
     return n
 
 
@@ -419,10 +472,8 @@ def batches(
     at_base_sequence: cython.Py_ssize_t = columns[12] * capacity
     at_last_sequence: cython.Py_ssize_t = columns[13] * capacity
     at_count: cython.Py_ssize_t = columns[14] * capacity
-    scratch: cython.Py_ssize_t = len(states) - WIDTH  # the last state's cells are the current row
-    written: cython.Py_ssize_t = scratch + IS_OPEN + 1
-    states_room: cython.longlong = len(states) // WIDTH - 1
-    events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - _AT_ONCE
+    states_room: cython.longlong = len(states) // WIDTH
+    events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - AT_ONCE
     position: cython.longlong
     first: cython.longlong
     last: cython.longlong
@@ -431,12 +482,22 @@ def batches(
     records: cython.longlong
     newest: cython.longlong
     earliest: cython.longlong
+    ending: cython.longlong
     producer: cython.longlong
     kind: cython.longlong
     control: cython.bint
     modern: cython.bint
     known: cython.bint
     data: cython.bint
+    none: cython.longlong = NONE
+    # Cells of the stretch, written back where the loop ends.
+    before: cython.longlong
+    now: cython.longlong
+    latest: cython.longlong
+    latest_broker: cython.longlong
+    seen: cython.longlong = 0
+    seen_records: cython.longlong = 0
+    why: cython.int = DONE
     if (
         count > min(capacity, len(types), len(coordinator_epochs))
         or len(heads) < capacity * (max(columns) + 1)
@@ -444,11 +505,17 @@ def batches(
     ):
         raise IndexError
     check(slots, bits, states, stretch, out, room)
+    before = stretch[S_LAST_OFFSET]
+    now = stretch[S_LEADER_EPOCH]
+    latest = stretch[S_NEWEST]
+    latest_broker = stretch[S_NEWEST_BROKER]
     while row < count:
         if n >= room or told > events_room:
-            return row, n, told, NO_ROOM
+            why = NO_ROOM
+            break
         if stretch[S_USED] >= states_room:
-            return row, n, told, NO_STATES
+            why = NO_STATES
+            break
         if not heads[at_valid + row]:
             row += 1
             continue
@@ -462,40 +529,41 @@ def batches(
         producer = heads[at_producer + row]
         records = heads[at_count + row]
         kind = types[row]
-        known = first != NONE
+        known = first != none
         if not known:  # a wrapper that can't be opened may begin right after the batch before it
-            first = last if stretch[S_LAST_OFFSET] == NONE else add64(stretch[S_LAST_OFFSET], 1)
-        if records == NONE:
+            first = last if before == none else add64(before, 1)
+        if records == none:
             records = 1
-        if stretch[S_FIRST_OFFSET] == NONE:
-            stretch[S_FIRST_OFFSET] = first
-            stretch[S_FIRST_POSITION] = position
-        elif first > stretch[S_LAST_OFFSET] and add64(first, -1) != stretch[S_LAST_OFFSET]:
-            e = told * EVENT_CELLS
-            events[e] = GAP
-            events[e + 1] = add64(stretch[S_LAST_OFFSET], 1)
-            events[e + 2] = add64(first, -1)
-            events[e + 3] = position
-            told += 1
-        stretch[S_LAST_OFFSET] = last
+        if add64(first, -1) != before or before == none:
+            if stretch[S_FIRST_OFFSET] == none:
+                stretch[S_FIRST_OFFSET] = first
+                stretch[S_FIRST_POSITION] = position
+            elif first > before and add64(first, -1) != before:
+                e = told * EVENT_CELLS
+                events[e] = GAP
+                events[e + 1] = add64(before, 1)
+                events[e + 2] = add64(first, -1)
+                events[e + 3] = position
+                told += 1
+        before = last
         epoch = heads[at_leader_epoch + row]
-        if epoch != stretch[S_LEADER_EPOCH]:
-            stretch[S_LEADER_EPOCH] = epoch
+        if epoch != now:
+            now = epoch
             e = told * EVENT_CELLS
             events[e] = LEADER_EPOCH
             events[e + 1] = epoch
             events[e + 2] = first
             told += 1
-        stretch[S_NEWEST] = max(stretch[S_NEWEST], newest)
-        if newest > stretch[S_NEWEST_BROKER] and (kind >= 0 or (attributes & 8 and heads[at_magic + row] > 0)):
-            stretch[S_NEWEST_BROKER] = newest
+        latest = max(latest, newest)
+        if newest > latest_broker and (kind >= 0 or (attributes & 8 and heads[at_magic + row] > 0)):
+            latest_broker = newest
         if control:
             stretch[S_CONTROL_RECORDS] = add64(stretch[S_CONTROL_RECORDS], records)
             if attributes & 64:  # a delete horizon: the cleaner has been here
                 stretch[S_CLEANED] = 1
         else:
-            stretch[S_BATCHES] += 1
-            stretch[S_RECORDS] = add64(stretch[S_RECORDS], records)
+            seen += 1
+            seen_records = add64(seen_records, records)
             if known and records < add64(add64(last, 1), -first):
                 stretch[S_CLEANED] = 1
         if kind == -2:
@@ -510,61 +578,35 @@ def batches(
             row += 1
             continue
         at = state_of(0, producer, slots, states, stretch, secret, bits)
+        epoch = heads[at_epoch + row]
         earliest = newest
         if data:
             if not attributes & 72 and heads[at_base_timestamp + row] < newest:  # else the base is not a record's time
                 earliest = heads[at_base_timestamp + row]
-            states[written + P_BATCHES] = 1
-            states[written + P_RECORDS] = records
-            states[written + P_FIRST_EPOCH] = states[written + P_LAST_EPOCH] = heads[at_epoch + row]
-            states[written + P_LAST_SEQUENCE] = heads[at_last_sequence + row]
-            states[written + P_FIRST_OFFSET] = first
-            states[written + P_LAST_OFFSET] = last
-            states[written + P_FIRST_TIMESTAMP] = earliest
-            states[written + P_LAST_TIMESTAMP] = newest
-            states[written + P_BEFORE_EPOCH] = states[written + P_BEHIND_EPOCH] = heads[at_epoch + row]
-            states[written + P_BEFORE_SEQUENCE] = heads[at_base_sequence + row]
-            states[written + P_BEFORE_OFFSET] = first
-            states[written + P_BEFORE_TIMESTAMP] = states[written + P_BEHIND_TIMESTAMP] = newest
-            states[written + P_BEHIND_SEQUENCE] = heads[at_last_sequence + row]
-            states[written + P_BEHIND_OFFSET] = last
-            told = wrote(states, at, states, written, 1, events, told)
-        if kind < 0:
-            if not attributes & 16:
-                row += 1
-                continue
-            states[scratch + FIRST_OFFSET] = first
-            states[scratch + LAST_OFFSET] = last
-            states[scratch + BATCHES] = 1
-            states[scratch + RECORDS] = records
-            states[scratch + SIZE] = heads[at_size + row]
-            states[scratch + MIN_TIMESTAMP] = earliest
-            states[scratch + MAX_TIMESTAMP] = newest
-            states[scratch + FIRST_EPOCH] = states[scratch + LAST_EPOCH] = heads[at_epoch + row]
-            states[scratch + POSITION] = position
-            states[scratch + MARKER_TYPE] = -1
-            states[scratch + MARKER_OFFSET] = NONE
-            states[scratch + MARKER_EPOCH] = NONE
-            states[scratch + COORDINATOR_EPOCH] = NONE
-            states[scratch + MARKER_TIMESTAMP] = NONE
-        else:
-            states[scratch + FIRST_OFFSET] = states[scratch + LAST_OFFSET] = NONE
-            states[scratch + BATCHES] = states[scratch + RECORDS] = states[scratch + SIZE] = 0
-            states[scratch + MIN_TIMESTAMP] = states[scratch + MAX_TIMESTAMP] = NONE
-            states[scratch + FIRST_EPOCH] = states[scratch + LAST_EPOCH] = NONE
-            states[scratch + POSITION] = NONE
-            states[scratch + MARKER_TYPE] = kind
-            states[scratch + MARKER_OFFSET] = first
-            states[scratch + MARKER_EPOCH] = heads[at_epoch + row]
-            states[scratch + COORDINATOR_EPOCH] = coordinator_epochs[row]
-            states[scratch + MARKER_TIMESTAMP] = newest
-        states[scratch + LOG_ID] = 0
-        states[scratch + PRODUCER_ID] = producer
-        states[scratch + EPOCH_CHANGES] = 0
-        if absorb(states, at, states, scratch, 1):
+            ending = heads[at_last_sequence + row]
+            told = wrote(
+                states, at, 1, records, epoch, epoch, ending, first, last, earliest, newest,
+                epoch, heads[at_base_sequence + row], first, newest, epoch, ending, last, newest, events, told,
+            )  # fmt: skip
+        if kind >= 0:
+            absorb(
+                states, at, none, none, 0, 0, 0, none, none, none, none, 0, none,
+                kind, first, epoch, coordinator_epochs[row], newest,
+            )  # fmt: skip
             n = finish(states, at, out, n, room)
+        elif attributes & 16:
+            absorb(
+                states, at, first, last, 1, records, heads[at_size + row], earliest, newest, epoch, epoch, 0, position,
+                -1, none, none, none, none,
+            )  # fmt: skip
         row += 1
-    return row, n, told, DONE
+    stretch[S_LAST_OFFSET] = before
+    stretch[S_LEADER_EPOCH] = now
+    stretch[S_NEWEST] = latest
+    stretch[S_NEWEST_BROKER] = latest_broker
+    stretch[S_BATCHES] += seen
+    stretch[S_RECORDS] = add64(stretch[S_RECORDS], seen_records)
+    return row, n, told, why
 
 
 def extents(
@@ -585,7 +627,7 @@ def extents(
     `out` has `n` finished rows. Answers (row to continue with, finished rows in `out`, why it stopped).
     """
     at: cython.Py_ssize_t
-    states_room: cython.longlong = len(states) // WIDTH - 1
+    states_room: cython.longlong = len(states) // WIDTH
     if len(rows) < count * IS_OPEN:
         raise IndexError
     check(slots, bits, states, stretch, out, room)
@@ -595,7 +637,26 @@ def extents(
         if stretch[S_USED] >= states_room:
             return row, n, NO_STATES
         at = state_of(rows[row], rows[row + count], slots, states, stretch, secret, bits)
-        if absorb(states, at, rows, row, count):
+        if absorb(
+            states,
+            at,
+            rows[row + FIRST_OFFSET * count],
+            rows[row + LAST_OFFSET * count],
+            rows[row + BATCHES * count],
+            rows[row + RECORDS * count],
+            rows[row + SIZE * count],
+            rows[row + MIN_TIMESTAMP * count],
+            rows[row + MAX_TIMESTAMP * count],
+            rows[row + FIRST_EPOCH * count],
+            rows[row + LAST_EPOCH * count],
+            rows[row + EPOCH_CHANGES * count],
+            rows[row + POSITION * count],
+            rows[row + MARKER_TYPE * count],
+            rows[row + MARKER_OFFSET * count],
+            rows[row + MARKER_EPOCH * count],
+            rows[row + COORDINATOR_EPOCH * count],
+            rows[row + MARKER_TIMESTAMP * count],
+        ):
             n = finish(states, at, out, n, room)
         row += 1
     return row, n, DONE
@@ -618,8 +679,9 @@ def producers(
     """
     told: cython.Py_ssize_t = 0
     at: cython.Py_ssize_t
-    states_room: cython.longlong = len(states) // WIDTH - 1
-    events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - _AT_ONCE
+    at_row: cython.Py_ssize_t
+    states_room: cython.longlong = len(states) // WIDTH
+    events_room: cython.Py_ssize_t = len(events) // EVENT_CELLS - AT_ONCE
     if len(rows) < count * (WIDTH - IS_OPEN + 1):
         raise IndexError
     check(slots, bits, states, stretch, states, 0)
@@ -629,7 +691,30 @@ def producers(
         if stretch[S_USED] >= states_room:
             return row, told, NO_STATES
         at = state_of(rows[row], rows[row + count], slots, states, stretch, secret, bits)
-        told = wrote(states, at, rows, row + 2 * count, count, events, told)
+        at_row = row + 2 * count
+        told = wrote(
+            states,
+            at,
+            rows[at_row + P_BATCHES * count],
+            rows[at_row + P_RECORDS * count],
+            rows[at_row + P_FIRST_EPOCH * count],
+            rows[at_row + P_LAST_EPOCH * count],
+            rows[at_row + P_LAST_SEQUENCE * count],
+            rows[at_row + P_FIRST_OFFSET * count],
+            rows[at_row + P_LAST_OFFSET * count],
+            rows[at_row + P_FIRST_TIMESTAMP * count],
+            rows[at_row + P_LAST_TIMESTAMP * count],
+            rows[at_row + P_BEFORE_EPOCH * count],
+            rows[at_row + P_BEFORE_SEQUENCE * count],
+            rows[at_row + P_BEFORE_OFFSET * count],
+            rows[at_row + P_BEFORE_TIMESTAMP * count],
+            rows[at_row + P_BEHIND_EPOCH * count],
+            rows[at_row + P_BEHIND_SEQUENCE * count],
+            rows[at_row + P_BEHIND_OFFSET * count],
+            rows[at_row + P_BEHIND_TIMESTAMP * count],
+            events,
+            told,
+        )
         row += 1
     return row, told, DONE
 

@@ -1,5 +1,21 @@
-# Numbers in the loops: C variables, which Python does not see.
-cdef Py_ssize_t PIECE, PRODUCER_ID, FIRST_EPOCH, PRODUCER_EPOCH, EPOCH_CHANGES, LAST_SEQUENCE, LAST_OFFSET, OFFSET_DELTA
-cdef Py_ssize_t DATA_TIMESTAMP, COORDINATOR_EPOCH, MARKER_OFFSET, FIRST_OFFSET, NEWEST_OFFSET, TIMESTAMP
-cdef Py_ssize_t CURRENT_TXN_FIRST_OFFSET, WIDTH
+# Numbers in the loops, which ``state_loops.py`` says for Python: as constants, with which the compiler unrolls loops.
+
+cdef enum:
+    PIECE
+    PRODUCER_ID
+    FIRST_EPOCH
+    PRODUCER_EPOCH
+    EPOCH_CHANGES
+    LAST_SEQUENCE
+    LAST_OFFSET
+    OFFSET_DELTA
+    DATA_TIMESTAMP
+    COORDINATOR_EPOCH
+    MARKER_OFFSET
+    FIRST_OFFSET
+    NEWEST_OFFSET
+    TIMESTAMP
+    CURRENT_TXN_FIRST_OFFSET
+    WIDTH
+
 cdef long long NONE

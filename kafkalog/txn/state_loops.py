@@ -41,25 +41,26 @@ COLUMNS: Final = (
     "timestamp",  # of its last one
     "current_txn_first_offset",  # of the transaction that is open at the stretch's end, if it began in it
 )
-(
-    PIECE,
-    PRODUCER_ID,
-    FIRST_EPOCH,
-    PRODUCER_EPOCH,
-    EPOCH_CHANGES,
-    LAST_SEQUENCE,
-    LAST_OFFSET,
-    OFFSET_DELTA,
-    DATA_TIMESTAMP,
-    COORDINATOR_EPOCH,
-    MARKER_OFFSET,
-    FIRST_OFFSET,
-    NEWEST_OFFSET,
-    TIMESTAMP,
-    CURRENT_TXN_FIRST_OFFSET,
-    WIDTH,
-) = range(len(COLUMNS) + 2)
-STATE_SIZE: Final = WIDTH
+if not cython.compiled:  # else they are C's, by the .pxd
+    (
+        PIECE,
+        PRODUCER_ID,
+        FIRST_EPOCH,
+        PRODUCER_EPOCH,
+        EPOCH_CHANGES,
+        LAST_SEQUENCE,
+        LAST_OFFSET,
+        OFFSET_DELTA,
+        DATA_TIMESTAMP,
+        COORDINATOR_EPOCH,
+        MARKER_OFFSET,
+        FIRST_OFFSET,
+        NEWEST_OFFSET,
+        TIMESTAMP,
+        CURRENT_TXN_FIRST_OFFSET,
+        WIDTH,
+    ) = range(len(COLUMNS) + 2)
+STATE_SIZE: Final = len(COLUMNS) + 1
 NONE: Final = -(2**63)
 
 

@@ -82,7 +82,7 @@ def losses(known: Known, pool: Pool) -> Iterator[Incident]:
     """Yield the incidents of lost and unreadable records."""
     found: dict[tuple[object, ...], _Loss] = {}
     for row in pool.take(
-        *_UNREADABLE, *_MISSING, when=lambda row: row["severity"] != "note" and row["topic"] is not None
+        *sorted(_UNREADABLE | _MISSING), when=lambda row: row["severity"] != "note" and row["topic"] is not None
     ):
         cause = _cause(known, row)
         key = (cause, _certainty(row), row["topic"], row["partition"])

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from kafkalog.format import kernel
 from kafkalog.txn.columns import NONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kafkalog.auditing.side_files.index_witness import Batches
+    from kafkalog.format.batch import CellTable
 
 __all__ = ["Coverage", "Hole"]
 
@@ -56,6 +58,14 @@ class Coverage:
             self.first_offset = int(last[0]) if base == NONE else base
         self.last_offset = int(last[-1])
         self.end = int(ends[-1])
+
+    def plain(self, heads: CellTable) -> None:
+        """Take in a chunk of batches that leave no hole."""
+        if self.first_offset is None:
+            self.first_offset = heads.cell(kernel.BASE_OFFSET, 0)
+        row = heads.count - 1
+        self.last_offset = heads.cell(kernel.LAST_OFFSET, row)
+        self.end = heads.cell(kernel.POSITION, row) + heads.cell(kernel.SIZE, row)
 
     def finish(self, size: int) -> None:
         """Take in the segment's size."""

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafkalog.format import kernel
 from kafkalog.txn.columns import NONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kafkalog.auditing.side_files.index_witness import Batches
+    from kafkalog.format.batch import CellTable
 
 __all__ = ["EpochRun", "EpochRuns", "runs_of_log"]
 
@@ -33,6 +35,14 @@ class EpochRuns:
 
     def __init__(self) -> None:
         self.runs: list[EpochRun] = []
+
+    def plain(self, heads: CellTable) -> None:
+        """Take in a chunk of one epoch, which is that of the batches before it."""
+        if not self.runs:
+            epoch, first, last = (
+                heads.cell(column, 0) for column in (kernel.LEADER_EPOCH, kernel.BASE_OFFSET, kernel.LAST_OFFSET)
+            )
+            self.runs.append(EpochRun(epoch, first, last, None))
 
     def chunk(self, epochs: NDArray[np.int64], batches: Batches, last_offset: int | None) -> None:
         """Take in the next batches, with their leader epochs; `last_offset` is the one before them."""

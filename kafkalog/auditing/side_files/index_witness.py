@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.format import header_sums
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.txn.columns import NONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from kafkalog.format.batch import CellTable
 
 __all__ = ["Batches", "OffsetIndex", "TimeIndex"]
 
@@ -100,6 +103,14 @@ class OffsetIndex(_Index):
             at, there = _found(batches.last_offset, self.offset[places])
             self.ends_at[places[there]] = batches.position[at[there]]
 
+    def plain(self, heads: CellTable, _before: int) -> None:
+        """Look the entries up that a chunk of plain batches bears on."""
+        by_position, by_offset = self._by_position, self._by_offset
+        header_sums.at_offsets(
+            heads.cells, heads.capacity, heads.count, by_position.values, by_position.order, self.first, self.last,
+            by_offset.values, by_offset.order, self.ends_at,
+        )  # fmt: skip
+
     def wrong(self) -> NDArray[np.bool_]:
         """Say which entries no broker would have written for this log."""
         there = self.last != NONE
@@ -142,6 +153,13 @@ class TimeIndex(_Index):
         inside = (self.offset[places] <= last[at]) & ((base == NONE) | (self.offset[places] >= base))
         places, at = places[inside], at[inside]
         self.there[places], self.before[places] = batches.max_timestamp[at], newest[at]
+
+    def plain(self, heads: CellTable, before: int) -> None:
+        """Look the entries up that a chunk of plain batches after offset `before` bears on."""
+        self.newest = header_sums.at_times(
+            heads.cells, heads.capacity, heads.count, before, self.newest, self._by_offset.values,
+            self._by_offset.order, self.there, self.before,
+        )  # fmt: skip
 
     def wrong(self) -> NDArray[np.bool_]:
         """Say which entries no broker would have written; where no batch has a time, none is wrong."""

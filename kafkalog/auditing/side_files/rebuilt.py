@@ -21,6 +21,7 @@ from kafkalog.auditing.side_files.segment_indexes import SegmentIndexes
 from kafkalog.auditing.side_files.state_pieces import StatePiece, StatePieces
 from kafkalog.findings import Finding
 from kafkalog.format import header_sums, kernel
+from kafkalog.format.batch import CellTable
 from kafkalog.log.chunk import Chunk
 from kafkalog.log.logdir import PartitionDirectory, Segment
 
@@ -71,11 +72,20 @@ class SideFiles:
         self._kept = array("q")  # whole batches of some chunks, column by column
         self._room = self._rows = 0
 
-    def chunk(self, chunk: Chunk) -> None:
-        """Take in the next chunk of the segment."""
+    def chunk(self, chunk: Chunk, *, plain: bool = False) -> None:
+        """Take in the next chunk of the segment; `plain` says that each batch is whole and continues the one before."""
         heads = chunk.heads
         if not heads.count:
             return
+        if plain and not self._rows:
+            self._indexes.plain(heads, self._coverage.reached)
+            self._epochs.plain(heads)
+            self._coverage.plain(heads)
+        else:
+            self._keep(heads)
+        self._states.chunk(chunk)
+
+    def _keep(self, heads: CellTable) -> None:
         if len(self._kept) < heads.capacity * len(_COLUMNS):
             self._room = _CHUNKS * heads.capacity
             self._kept = array("q", [0]) * (self._room * len(_COLUMNS))
@@ -84,7 +94,6 @@ class SideFiles:
         self._rows = header_sums.keep(
             heads.cells, heads.capacity, heads.count, _COLUMNS, self._kept, self._room, self._rows
         )
-        self._states.chunk(chunk)
 
     def _take(self) -> None:
         """Take in the batches of several chunks at once: a call costs more than its rows."""

@@ -22,6 +22,7 @@ from kafkalog.log.storage import exists
 if TYPE_CHECKING:
     from kafkalog.auditing.side_files.coverage import Coverage
     from kafkalog.auditing.side_files.place import SegmentFiles
+    from kafkalog.format.batch import CellTable
 
 __all__ = ["IndexVerdict", "SegmentIndexes"]
 
@@ -51,6 +52,12 @@ class SegmentIndexes:
         for index in self._read():
             if index is not None:
                 index.chunk(batches, before)
+
+    def plain(self, heads: CellTable, before: int) -> None:
+        """Look the entries up that a chunk of plain batches bears on."""
+        for index in self._read():
+            if index is not None:
+                index.plain(heads, before)
 
     def finish(self, coverage: Coverage) -> IndexVerdict:
         """Return where the indexes contradict the segment."""

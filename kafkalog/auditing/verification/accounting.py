@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from array import array
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any, Final
 
+from kafkalog.auditing.verification.survey import Survey
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Bytes, Finding
-from kafkalog.format import header_sums, kernel
+from kafkalog.format import kernel
 from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
 from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
 from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
@@ -27,7 +27,6 @@ from kafkalog.tables.verify import EXTENTS, FILES
 __all__ = ["FileFacts", "account_side_file", "is_segment", "open_file"]
 
 _MOST: Final = 64 << 20  # of a side file: bytes after them are trailing
-_sums: Final = array("q", bytes(8 * header_sums.SUMS))
 _SEGMENTS: Final = (FileKind.LOG, FileKind.KRAFT_SNAPSHOT)
 
 
@@ -110,19 +109,17 @@ class FileFacts:
                         length=length,
                     )
 
-    def chunk(self, chunk: Chunk) -> None:
+    def chunk(self, chunk: Chunk, survey: Survey) -> None:
         """Count a segment's next batches, and the bytes that are no batch."""
         heads = chunk.heads
-        header_sums.sums(heads.cells, heads.capacity, heads.count, _sums)
-        batches, records, size, first, last, _ = _sums
-        self.batches = (self.batches or 0) + batches
-        self.records = (self.records or 0) + records
-        self.good += size
-        if batches:
+        self.batches = (self.batches or 0) + survey.batches
+        self.records = (self.records or 0) + survey.records
+        self.good += survey.size
+        if survey.batches:
             if self.first_offset is None:
-                base = heads.cell(kernel.BASE_OFFSET, first)
-                self.first_offset = heads.cell(kernel.LAST_OFFSET, first) if base == kernel.NONE else base
-            self.last_offset = heads.cell(kernel.LAST_OFFSET, last)
+                base = heads.cell(kernel.BASE_OFFSET, survey.first)
+                self.first_offset = heads.cell(kernel.LAST_OFFSET, survey.first) if base == kernel.NONE else base
+            self.last_offset = heads.cell(kernel.LAST_OFFSET, survey.last)
         if chunk.crowd is not None:
             if CROWDED not in self.extents:
                 self.extents[CROWDED] = Extents(next(chunk.crowd.findings()))

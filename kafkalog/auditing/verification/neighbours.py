@@ -6,12 +6,12 @@ or not. A leader epoch is wrong between two that are equal: epochs never fall.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from kafkalog.auditing.verification.survey import Survey
 from kafkalog.findings import Finding
 from kafkalog.format import header_sums, kernel
 from kafkalog.log.chunk import Chunk
@@ -31,37 +31,33 @@ _POSITION, _SIZE, _BASE, _LAST, _EPOCH, _VALID = range(len(_KEPT))
 class Neighbours:
     """The batches of one segment, each between two others: call `chunk` for each chunk in order, then `finish`."""
 
-    def __init__(self, directory: PartitionDirectory, segment: Segment) -> None:
+    def __init__(self, directory: PartitionDirectory, segment: Segment, survey: Survey) -> None:
         self._file = segment.path
-        self._kept = array("q", bytes(16 * len(_KEPT)))  # the last two rows, column by column
-        self._rows = np.frombuffer(self._kept, np.int64).reshape(len(_KEPT), 2)
-        self._rows[:, 1] = 0, 0, kernel.NONE, segment.base_offset - 1, kernel.NONE, 1
-        self._known = 1
+        self._survey = survey
         self._following = _following(directory, segment)
 
     def chunk(self, chunk: Chunk) -> list[Finding]:
         """Take in the next batches; return what is wrong with those whose neighbours are known now."""
-        heads, found = chunk.heads, []
-        if not heads.count:
+        heads, survey = chunk.heads, self._survey
+        if survey.is_plain or not header_sums.disagree(
+            heads.cells, heads.capacity, heads.count, survey.before, survey.known
+        ):
             return []
-        table = heads.numpy()
-        if header_sums.disagree(heads.cells, heads.capacity, heads.count, self._kept, self._known):
-            rows = np.concatenate([self._rows[:, 2 - self._known :], table[list(_KEPT)]], axis=1)
-            found = list(self._wrong(rows))
-        last = table[:, -2:][list(_KEPT)]
-        if heads.count == 1:
-            self._rows[:, 0] = self._rows[:, 1]
-        self._rows[:, 2 - last.shape[1] :] = last
-        self._known = min(2, self._known + heads.count)
-        return found
+        rows = np.concatenate([self._before()[:, 2 - survey.known :], heads.numpy()[list(_KEPT)]], axis=1)
+        return list(self._wrong(rows))
 
     def finish(self) -> Iterator[Finding]:
         """Look at the last batch: after it comes the next segment, or the end of a log that was closed cleanly."""
-        if self._following is None or self._known < 2:
+        if self._following is None or self._survey.known < 2:
             return
-        end = self._rows[_POSITION, -1] + self._rows[_SIZE, -1]
+        rows = self._before()
+        end = rows[_POSITION, -1] + rows[_SIZE, -1]
         after = np.array([[end], [0], [self._following], [kernel.NONE], [kernel.NONE], [1]], np.int64)
-        yield from self._wrong(np.concatenate([self._rows, after], axis=1))
+        yield from self._wrong(np.concatenate([rows, after], axis=1))
+
+    def _before(self) -> NDArray[np.int64]:
+        """Return the last two rows so far, column by column."""
+        return np.frombuffer(self._survey.before, np.int64).reshape(len(_KEPT), 2)
 
     def _wrong(self, rows: NDArray[np.int64]) -> Iterator[Finding]:
         before, batch, after = rows[:, :-2], rows[:, 1:-1], rows[:, 2:]

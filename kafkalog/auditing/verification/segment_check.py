@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
-from array import array
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -18,9 +16,10 @@ from kafkalog.auditing.verification.batch_rules import check_headers, check_reco
 from kafkalog.auditing.verification.foreign import Content
 from kafkalog.auditing.verification.neighbours import Neighbours
 from kafkalog.auditing.verification.segment_tasks import SegmentTask
+from kafkalog.auditing.verification.survey import Survey
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
-from kafkalog.format import header_sums, kernel
+from kafkalog.format import kernel
 from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.segment import chunks_of_source
@@ -28,7 +27,6 @@ from kafkalog.log.segment import chunks_of_source
 __all__ = ["DEPTHS", "SegmentCheck", "VerifyOptions", "check_batches", "check_segment"]
 
 DEPTHS: Final = ("frame", "records")
-_sums: Final = array("q", bytes(8 * header_sums.SUMS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +61,20 @@ def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
     facts = FileFacts.of(segment.path)
     facts.more_follow = segment != directory.segments[-1]
     side = SideFiles(directory, segment)
-    around = Neighbours(directory, segment)
-    fingerprint = 0
+    survey = Survey(segment.base_offset)
+    around = Neighbours(directory, segment, survey)
 
     def look(chunk: Chunk) -> None:
-        nonlocal fingerprint
-        fingerprint = zlib.crc32(chunk.heads.column(kernel.CRC), fingerprint)
-        if whole:
+        if whole and survey.short:
             chunk.examined += _records_missing(chunk)
         chunk.examined += around.chunk(chunk)
-        side.chunk(chunk)
+        side.chunk(chunk, plain=survey.is_plain)
 
-    chunks = check_batches(facts, directory.topic, options, look, segment.size)
+    chunks = check_batches(facts, directory.topic, options, survey, look, segment.size)
     scan = scan_segment(directory, segment, options.limits, chunks)
     scan.states = StateColumns()  # only what is wrong with them is needed
     content = Content(
-        segment.path, fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
+        segment.path, survey.fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
         np.unique(scan.stretch.producers["producer_id"]),
     )  # fmt: skip
     findings = [*around.finish(), *side.finish()]
@@ -89,15 +85,17 @@ def check_batches(
     facts: FileFacts,
     topic: str | None,
     options: VerifyOptions,
+    survey: Survey | None = None,
     look: Callable[[Chunk], None] = lambda _: None,
     max_bytes: int | None = None,
 ) -> Iterator[Chunk]:
     """Read a segment or KRaft snapshot in chunks, which get the findings about their batches; fills `facts`.
 
-    `look` gets each chunk before the caller does; `max_bytes` makes the file end there. Raises UnreadableError where
-    the file can't be read.
+    `look` gets each chunk before the caller does, after `survey`; `max_bytes` makes the file end there. Raises
+    UnreadableError where the file can't be read.
     """
     records = options.depth == "records"
+    survey = survey or Survey()
     try:
         with closing(open_file(facts.file, options.hashed, max_bytes)) as source:
             facts.size = source.size
@@ -106,8 +104,10 @@ def check_batches(
                 chunk.examined += check_headers(chunk, topic, records=records)
                 if records:
                     chunk.examined += check_records(chunk)
-                facts.chunk(chunk)  # after the records: old compressed messages show their offsets only then
+                survey.chunk(chunk)  # after the records: old compressed messages show their offsets only then
+                facts.chunk(chunk, survey)
                 look(chunk)
+                survey.done(chunk)
                 yield chunk
             facts.end(source)
     except UnreadableError:
@@ -118,11 +118,7 @@ def check_batches(
 
 
 def _records_missing(chunk: Chunk) -> Iterator[Finding]:
-    heads = chunk.heads
-    header_sums.sums(heads.cells, heads.capacity, heads.count, _sums)
-    if not _sums[-1]:
-        return
-    cells = heads.numpy()
+    cells = chunk.heads.numpy()
     offsets = cells[kernel.LAST_OFFSET] - cells[kernel.BASE_OFFSET] + 1
     counts = cells[kernel.COUNT]
     short = (cells[kernel.VALID] != 0) & (cells[kernel.MAGIC] > 1) & (counts >= 0) & (counts < offsets)
