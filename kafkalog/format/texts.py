@@ -91,7 +91,8 @@ class PackedTexts:
 
     def take(self, numbers: NDArray[Any]) -> PackedTexts:
         """Return the texts of these numbers, in that order."""
-        data, every = np.frombuffer(self.data, np.uint8), self.sizes[numbers]
+        data = np.frombuffer(self.data, np.uint8)
+        every = self._bounds[1:][numbers] - self._bounds[:-1][numbers]
         parts = []
         for first in range(0, len(numbers), _AT_ONCE):
             starts, sizes = self._bounds[:-1][numbers[first : first + _AT_ONCE]], every[first : first + _AT_ONCE]

@@ -10,7 +10,7 @@ from kafkalog.auditing.topics.absent import COPY_MS, absent_findings
 from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, Names
 from kafkalog.auditing.topics.fates import ABORTED, PENDING, STATES, Fates
 from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
-from kafkalog.auditing.topics.leaders import Led, leaders_of, with_leader
+from kafkalog.auditing.topics.leaders import LeadersAt, Led, leaders_of
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_joins import leader_now, leaderless, policies
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
@@ -24,6 +24,7 @@ __all__ = [
     "PENDING",
     "STATES",
     "Fates",
+    "LeadersAt",
     "Led",
     "Metadata",
     "Names",
@@ -39,5 +40,4 @@ __all__ = [
     "offsets_rows",
     "policies",
     "transition_rows",
-    "with_leader",
 ]
