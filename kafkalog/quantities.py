@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-__all__ = ["LAST_MS", "Ago", "When", "at_newest", "bytes_of", "ms_of", "plausible", "size_text", "time_of"]
+__all__ = ["FIRST_MS", "LAST_MS", "Ago", "When", "at_newest", "bytes_of", "ms_of", "plausible", "size_text", "time_of"]
 
 _SIZE: Final = re.compile(r"(\d+)\s*(?:b|([kmg])i?b?)?", re.IGNORECASE)
 _SHIFTS: Final = {"": 0, "k": 10, "m": 20, "g": 30}
@@ -14,7 +14,7 @@ _BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _MS: Final = re.compile(r"-?\d+")
 _AGO: Final = re.compile(r"(?:now)?([+-])(\d{1,9})\s*(ms|s|m|min|h|d)", re.IGNORECASE)
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_FIRST_MS: Final = 1_262_304_000_000  # 2010
+FIRST_MS: Final = 1_262_304_000_000  # 2010
 LAST_MS: Final = 2_208_988_800_000  # 2040
 
 
@@ -94,4 +94,4 @@ def at_newest(when: When | None, newest: int) -> int:
 
 def plausible(ms: int) -> bool:
     """Say whether a time is one of Kafka's: between 2010 and 2040."""
-    return _FIRST_MS <= ms < LAST_MS
+    return FIRST_MS <= ms < LAST_MS

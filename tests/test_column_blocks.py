@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import COLUMN_TABLES, AuditOptions, audit_columns, audit_rows, rows_of
+from kafkalog.format.text_columns import JsonColumn, TextColumn
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import COORDINATOR
 from kafkalog.txn.columns import NONE
@@ -37,13 +38,6 @@ def written(form: str, name: str, columns: tuple[str, ...], parts: list, *, by_r
     return stream.getvalue()
 
 
-def objects(cells: list) -> np.ndarray:
-    """Return cells as an array of objects."""
-    found = np.empty(len(cells), object)
-    found[:] = cells
-    return found
-
-
 @given(st.lists(st.tuples(texts, numbers, st.none() | st.lists(texts.filter(bool), max_size=2)), max_size=5), st.data())
 def test_any_columns_are_written_as_their_rows(rows: list, data: st.DataObject) -> None:
     """Texts of any kind, numbers and none of them, lists; all columns or some; formulas marked or not."""
@@ -51,7 +45,9 @@ def test_any_columns_are_written_as_their_rows(rows: list, data: st.DataObject) 
     for column in COORDINATOR.columns:
         number = {"string": 0, "json": 2}.get(column.type, 1)
         cells = [row[number] for row in rows]
-        part[column.name] = np.array(cells, np.int64) if number == 1 else objects(cells)
+        part[column.name] = (
+            np.array(cells, np.int64) if number == 1 else (TextColumn.of, None, JsonColumn.of_values)[number](cells)
+        )
     chosen = tuple(data.draw(st.lists(st.sampled_from(COORDINATOR.names), unique=True, max_size=3)))
     for form in FORMS:
         for safe in (False, True):

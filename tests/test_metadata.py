@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkalog.auditing.topics.internal import Written
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.metadata_joins import absent_partitions, leader_at, leader_of_epoch, policies, policy_at
+from kafkalog.auditing.topics.metadata_joins import absent_partitions, epoch_leaders, leader_at, policies, policy_at
 from kafkalog.auditing.topics.partition_history import Partition
 from kafkalog.format.internal import InternalRecord
 
@@ -133,7 +133,7 @@ def test_who_led_is_told_by_time_and_by_epoch() -> None:
     made = metadata(TOPIC, PARTITION, change(leader=-1), change(leader=2))
 
     assert [leader_at(made, "t", 0, time) for time in (999, 1000, 2500, 3000)] == [None, (1, 0), (-1, 1), (2, 2)]
-    assert [leader_of_epoch(made, "t", 0, epoch) for epoch in (0, 1, 2, 3)] == [1, None, 2, None]
+    assert epoch_leaders(made, "t", 0) == {0: 1, 2: 2}
     assert leader_at(made, "t", 7, 3000) is None
 
 

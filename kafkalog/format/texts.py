@@ -91,7 +91,8 @@ class PackedTexts:
 
     def take(self, numbers: NDArray[Any]) -> PackedTexts:
         """Return the texts of these numbers, in that order."""
-        data, every = np.frombuffer(self.data, np.uint8), self.sizes[numbers]
+        data = np.frombuffer(self.data, np.uint8)
+        every = self._bounds[1:][numbers] - self._bounds[:-1][numbers]
         parts = []
         for first in range(0, len(numbers), _AT_ONCE):
             starts, sizes = self._bounds[:-1][numbers[first : first + _AT_ONCE]], every[first : first + _AT_ONCE]
@@ -114,9 +115,9 @@ class PackedTexts:
         ranks[np.argsort(cells.view(f"S{cells.shape[1]}")[:, 0], kind="stable")] = np.arange(len(self))
         return ranks
 
-    def find(self, texts: Iterable[str]) -> NDArray[np.int64]:
+    def find(self, texts: PackedTexts | Iterable[str]) -> NDArray[np.int64]:
         """Return the number of each of some texts among these, which are distinct; -1 where it is not among them."""
-        wanted = PackedTexts.of(texts)
+        wanted = texts if isinstance(texts, PackedTexts) else PackedTexts.of(texts)
         found = np.full(len(wanted), -1)
         for first in range(0, len(self), max(_SEARCHED, len(wanted))):
             numbered = Numbered()

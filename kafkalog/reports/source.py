@@ -10,6 +10,7 @@ import numpy as np
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, Summary, transaction_columns
 from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.text_columns import TextColumn
 from kafkalog.format.times import iso
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit import AUDIT_TABLES
@@ -119,7 +120,11 @@ class _AuditInMemory(_Summed):
     def transactions(self) -> Iterator[dict[str, NDArray[Any]]]:
         for cluster in self._audit.clusters:
             for log in cluster.logs:
-                yield from transaction_columns(log)
+                for columns in transaction_columns(log):
+                    yield {
+                        name: column.objects() if isinstance(column, TextColumn) else column
+                        for name, column in columns.items()
+                    }
 
     def decisions(self) -> Iterator[Decisions]:
         for cluster in self._audit.clusters:

@@ -17,7 +17,7 @@ from kafkalog.format.narrow import one_cell
 from kafkalog.format.records.transaction_state import TransactionState, legal_before
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.placed import among
+from kafkalog.txn.placed import among, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -281,14 +281,14 @@ class Coordinator:
 
     def for_partition(self, topic: str, partition: int, producer_ids: NDArray[np.int64]) -> Coordinator:
         """Return what concerns one partition: the decisions that list it, and the last word on some producers."""
-        producer_ids = np.unique(producer_ids)
+        producer_ids = distinct(producer_ids)
         named, last = self.names_of(producer_ids), self.last_of(producer_ids)
         listing, outer = self.listing(topic, partition), self._outer
         following = outer[np.minimum(np.searchsorted(outer, listing), len(outer) - 1)] if len(outer) else listing
         around = np.concatenate([listing - 1, listing, listing + 1, following, last[last >= 0]])
         around = around[(around >= 0) & (around < len(self.states))]
-        ids = np.unique(np.concatenate([named[named >= 0], self.states.transactional_id[around]]))
-        rows = np.unique(np.concatenate([around, self._bounds[ids], self._bounds[ids + 1] - 1]))
+        ids = distinct(np.concatenate([named[named >= 0], self.states.transactional_id[around]]))
+        rows = distinct(np.concatenate([around, self._bounds[ids], self._bounds[ids + 1] - 1]))
         return self._some(rows, (producer_ids[named >= 0], named[named >= 0]))
 
     def of_ids(self, numbers: NDArray[np.intp]) -> Coordinator:

@@ -11,6 +11,7 @@ from kafkalog.auditing.incidents.incident import LISTED, Incident, More
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.opened import Open
 from kafkalog.auditing.transactions import Crowd
+from kafkalog.txn.placed import distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +28,7 @@ def count(known: Known, incident: Incident, every: Sequence[Open]) -> None:
     incident.transactions = _pairs(every, crowds)
     more = max(len(names) - LISTED, 0)
     if crowds:
-        numbers = np.unique(np.concatenate([crowd.ids for crowd in crowds]))
+        numbers = distinct(np.concatenate([crowd.ids for crowd in crowds]))
         others = known.ids.take(numbers[numbers >= 0])
         more = len(names) + len(others) - int((others.find(names) >= 0).sum()) - LISTED
         names |= set(others.take(np.argsort(others.ranks())[:LISTED]))
@@ -43,7 +44,7 @@ def producers_of(every: Iterable[Open]) -> NDArray[np.int64]:
     """Return the producer ids of some open transactions and of those like them, in order."""
     parts = [np.array([one.row["producer_id"] for one in every], np.int64)]
     parts += [one.crowd.producers for one in every if one.crowd is not None]
-    producers: NDArray[np.int64] = np.unique(np.concatenate(parts))
+    producers: NDArray[np.int64] = distinct(np.concatenate(parts))
     return producers
 
 

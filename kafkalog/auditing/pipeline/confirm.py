@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.topics import LeadersAt
 from kafkalog.auditing.transactions import (
     OF_VERDICTS,
     Audit,
@@ -26,7 +27,6 @@ from kafkalog.auditing.transactions import (
     Reported,
     TransactionFindings,
 )
-from kafkalog.findings import Finding
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.quantities import at_newest
 from kafkalog.tables.audit import CERTAINTIES
@@ -140,14 +140,10 @@ def _prove(log: LogAudit, later: LogAudit, sure: LogAudit, cluster: ClusterAudit
     coordinator = cluster.coordinator
     now = at_newest(options.now, max([later.partition.newest_broker, *coordinator.newest.values()]))
     deadlines = Deadlines(now, 0, options.max_timeout_ms)
-    leaders = {(finding.code, finding.offset): finding.leader for finding in later.findings}
-
-    def finish(finding: Finding) -> Finding:
-        return finding._replace(leader=leaders.get((finding.code, finding.offset)))
-
+    leaders = None if cluster.metadata is None else LeadersAt(later.partition, cluster.metadata)
     left = np.setdiff1d(np.arange(len(later.verdicts.judged.places)), mine)
     later.findings = Reported(
         [finding for finding in later.findings if finding.code not in OF_VERDICTS],
-        TransactionFindings(later.partition, later.verdicts, deadlines, finish=finish, only=left),
-        TransactionFindings(later.partition, sure.verdicts, deadlines, finish=finish, only=theirs),
+        TransactionFindings(later.partition, later.verdicts, deadlines, leaders=leaders, only=left),
+        TransactionFindings(later.partition, sure.verdicts, deadlines, leaders=leaders, only=theirs),
     )

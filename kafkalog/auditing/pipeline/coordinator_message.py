@@ -14,6 +14,7 @@ from kafkalog.auditing.partition import open_at_start, read_states, write_states
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.txn.columns import Columns
 from kafkalog.txn.coordinator import Coordinator
+from kafkalog.txn.placed import distinct
 from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def coordinator_for(
     ids = [np.empty(0, np.int64) if producers is None else producers]
     if len(coordinator.states):
         ids += [open_at_start(log.directory, lambda _: None)["producer_id"] for log in logs]
-    some = coordinator.for_partition(directory.topic, directory.partition, np.unique(np.concatenate(ids)))
+    some = coordinator.for_partition(directory.topic, directory.partition, distinct(np.concatenate(ids)))
     return coordinator_messages(some)
 
 

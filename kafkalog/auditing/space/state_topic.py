@@ -44,14 +44,16 @@ class StateTopic:
 
     def decision_before(self, producers: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
         """Return the time of each producer's last decision up to a time, -1 where none is known."""
-        found = np.full(len(producers), -1, np.int64)
-        for producer in np.unique(producers).tolist():
-            low, high = np.searchsorted(self.producers, [producer, producer + 1])
-            if low < high:
-                mine = np.flatnonzero(producers == producer)
-                at = np.searchsorted(self.times[low:high], times[mine], "right") - 1
-                found[mine] = np.where(at >= 0, self.times[low:high][np.maximum(at, 0)], -1)
-        return found
+        if not len(self.producers):
+            return np.full(len(producers), -1, np.int64)
+        count = len(self.producers)
+        who, when = np.concatenate([self.producers, producers]), np.concatenate([self.times, times])
+        order = np.lexsort((when, who))  # of equal times a decision comes first, as its number is lower
+        newest = np.maximum.accumulate(np.where(order < count, order, -1))  # decisions are sorted: their numbers rise
+        last = np.empty(len(order), np.int64)
+        last[order] = newest
+        last = last[count:]
+        return np.where((last >= 0) & (self.producers[last] == producers), self.times[last], -1)
 
 
 def one_replica(logs: Sequence[LogSpace]) -> list[LogSpace]:

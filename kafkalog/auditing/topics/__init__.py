@@ -11,7 +11,7 @@ from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, Names
 from kafkalog.auditing.topics.fates import ABORTED, PENDING, STATES, Fates
 from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
 from kafkalog.auditing.topics.internal import RowForm
-from kafkalog.auditing.topics.leaders import Led, leaders_of, with_leader
+from kafkalog.auditing.topics.leaders import LeadersAt, Led, leaders_of
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_joins import leader_now, leaderless, policies
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
@@ -25,6 +25,7 @@ __all__ = [
     "PENDING",
     "STATES",
     "Fates",
+    "LeadersAt",
     "Led",
     "Metadata",
     "Names",
@@ -41,5 +42,4 @@ __all__ = [
     "offsets_rows",
     "policies",
     "transition_rows",
-    "with_leader",
 ]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from typing import NamedTuple
+from bisect import bisect_left
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.metadata_joins import leader_of_epoch, leader_spans
+from kafkalog.auditing.topics.metadata_joins import epoch_leaders, leader_spans
 from kafkalog.findings import Finding
+from kafkalog.format.kernel import NONE
 
-__all__ = ["Led", "leaders_of", "with_leader"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["LeadersAt", "Led", "leaders_of"]
 
 
 class Led(NamedTuple):
@@ -42,16 +49,30 @@ def leaders_of(partition: PartitionAudit, metadata: Metadata | None) -> list[Led
     return sorted(found, key=lambda led: (led.leader_epoch, led.since or 0))
 
 
-def with_leader(finding: Finding, partition: PartitionAudit, metadata: Metadata) -> Finding:
-    """Return a finding with the broker that led when its offset was written, by the leader epoch of the batch there.
+class LeadersAt:
+    """Who led a log's partition when its offsets were written, by the leader epochs of the batches there."""
 
-    Without an offset, and where the metadata does not reach back to that epoch, it stays as it is.
-    """
-    if finding.offset is None:
-        return finding
-    at = bisect_right(partition.epochs, finding.offset, key=lambda pair: pair[1]) - 1
-    if at < 0:
-        return finding
-    epoch = partition.epochs[at][0]
-    directory = partition.directory
-    return finding._replace(leader=leader_of_epoch(metadata, directory.topic, directory.partition, epoch))
+    def __init__(self, partition: PartitionAudit, metadata: Metadata) -> None:
+        self._partition = partition
+        self._metadata = metadata
+
+    @cached_property
+    def _of_runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the log's leader epochs begin, and who led in each; last NONE, for what is before the first."""
+        directory, epochs = self._partition.directory, self._partition.epochs
+        known = epoch_leaders(self._metadata, directory.topic, directory.partition)
+        led = [known.get(epoch, NONE) for epoch, _ in epochs]
+        return np.array([first for _, first in epochs], np.int64), np.array([*led, NONE], np.int64)
+
+    def at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the broker that led at each offset, NONE where the metadata does not reach back to its epoch."""
+        firsts, led = self._of_runs
+        found: NDArray[np.int64] = led[np.searchsorted(firsts, offsets, "right") - 1]
+        return found
+
+    def on(self, finding: Finding) -> Finding:
+        """Return a finding with the broker that led at its offset; without an offset it stays as it is."""
+        if finding.offset is None:
+            return finding
+        (leader,) = self.at(np.array([finding.offset])).tolist()
+        return finding if leader == NONE else finding._replace(leader=leader)

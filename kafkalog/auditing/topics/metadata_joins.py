@@ -13,9 +13,9 @@ from kafkalog.log.moment import Moment
 __all__ = [
     "Assigned",
     "absent_partitions",
+    "epoch_leaders",
     "leader_at",
     "leader_now",
-    "leader_of_epoch",
     "leader_spans",
     "leaderless",
     "policies",
@@ -95,12 +95,13 @@ def leader_now(metadata: Metadata, topic: str, partition: int) -> int | None:
     return None if span is None or span.until is not None or span.value.leader < 0 else int(span.value.leader)
 
 
-def leader_of_epoch(metadata: Metadata, topic: str, partition: int, epoch: int) -> int | None:
-    """Return who led a partition in a leader epoch, which its batches carry; None where it is not known."""
+def epoch_leaders(metadata: Metadata, topic: str, partition: int) -> dict[int, int]:
+    """Return who led a partition by leader epoch, which its batches carry; those that are not known are left out."""
+    found: dict[int, int] = {}
     for span in _spans(metadata, topic, partition):
-        if span.value.leader_epoch == epoch and span.value.leader >= 0:
-            return int(span.value.leader)
-    return None
+        if span.value.leader >= 0:
+            found.setdefault(span.value.leader_epoch, int(span.value.leader))
+    return found
 
 
 def leader_spans(metadata: Metadata, topic: str, partition: int) -> Iterator[Span]:

@@ -17,7 +17,8 @@ from kafkalog.auditing.transactions.atomicity import (
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.batches import audit_batches, coordinator_batches, log_batches
 from kafkalog.auditing.transactions.crowds import Crowd
-from kafkalog.auditing.transactions.findings import OF_VERDICTS, Deadlines, TransactionFindings
+from kafkalog.auditing.transactions.deadlines import Deadlines
+from kafkalog.auditing.transactions.findings import OF_VERDICTS, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.many_rows import (
     COLUMN_TABLES,

@@ -11,10 +11,11 @@ import numpy as np
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.many_rows import MANY_ROWS, transaction_columns
+from kafkalog.auditing.transactions.many_rows import MANY_ROWS, ColumnsByName, transaction_columns
 from kafkalog.auditing.transactions.rows import audit_rows, log_rows
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
+from kafkalog.format.text_columns import TextColumn
 from kafkalog.format.texts import PackedTexts
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
@@ -47,10 +48,10 @@ def transaction_batches(log: LogAudit, order: NDArray[np.intp]) -> Iterator[Reco
     return (arrow_batch(partial(_column, columns), schema) for columns in transaction_columns(log, order))
 
 
-def _column(columns: dict[str, NDArray[Any]], name: str) -> Numbers | Iterable[Any]:
+def _column(columns: ColumnsByName, name: str) -> Numbers | Iterable[Any]:
     column = columns[name]
-    if column.dtype == object:
-        return column
+    if isinstance(column, TextColumn):
+        return column.tolist()
     absent = column == NONE
     return Numbers(column, absent if absent.any() else None)
 

@@ -20,7 +20,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.placed import Placed, among
+from kafkalog.txn.placed import Placed, among, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +50,7 @@ def against_coordinator(
             findings += _missing(audit, found, compared.answered, context)
         identified += [_identified(found), np.array(compared.identified, np.int64)]
         broken.append(np.array(compared.broken, np.int64))
-    every, broken_ones = (np.unique(np.concatenate(parts)) for parts in (identified, broken))
+    every, broken_ones = (distinct(np.concatenate(parts)) for parts in (identified, broken))
     return AtomicityCheck(audit, findings, every, broken_ones, spoken_for)
 
 
@@ -157,7 +157,7 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
     A transaction whose marker is missing is then no finding of its own.
     """
     names = ("producer_id", "first_epoch", "last_epoch", "epoch_changes", "marker_type", "marker_timestamp")
-    producers = np.unique(decisions["producer_id"])
+    producers = distinct(decisions["producer_id"])
     parts = [
         rows.take(
             (

@@ -10,7 +10,7 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
-from kafkalog.txn.placed import Placed, among, running_max
+from kafkalog.txn.placed import Placed, among, distinct, running_max
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class EndedRows:
         self.rows = Columns.empty(_ROWS)
         if not len(producers):  # most logs of a cluster: nothing is unpacked for them
             return
-        wanted = np.unique(producers)
+        wanted = distinct(producers)
         parts: list[Columns] = []
         for rows in audit.transactions.blocks(*_ROWS):
             ended = np.flatnonzero(rows["marker_type"] != extents.OPEN)

@@ -8,11 +8,12 @@ from itertools import chain
 
 from kafkalog.auditing.partition import PartitionAudit, fork_of, located, log_findings, marker_findings, replica_forks
 from kafkalog.auditing.side_files import check_partition, explains_transactions, settle_copy
-from kafkalog.auditing.topics import Led, leaders_of, policies, with_leader
+from kafkalog.auditing.topics import LeadersAt, Led, leaders_of, policies
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
 from kafkalog.auditing.transactions.context import Context
+from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.decisions import against_coordinator
-from kafkalog.auditing.transactions.findings import Deadlines, TransactionFindings
+from kafkalog.auditing.transactions.findings import TransactionFindings
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.pending_offsets import pending_offsets
 from kafkalog.auditing.transactions.replicas import say_once, speaker_of
@@ -69,9 +70,9 @@ def judge(
     logs = [_judge(number, replicas, around, share, spoken_for=number != speaker) for number in range(len(replicas))]
     partitions = [partition for _, partition in replicas]
     if len(logs) > 1:
-        every = [list(log.findings) for log in logs]
-        for log, findings in zip(logs, say_once(partitions, every, speaker), strict=True):
-            log.findings = Reported(findings)
+        every = list(say_once(partitions, [log.findings for log in logs], speaker))
+        for log, findings in zip(logs, every, strict=True):
+            log.findings = findings
             fork = fork_of(log.partition, partitions[speaker])
             log.fork = None if fork is None else fork[0]
     return Judgement(logs, list(replica_forks(partitions, speaker)) if share.of_log else [])
@@ -102,12 +103,14 @@ def _judge(
         located(finding, directory) for finding in chain(marker_findings(partition), partition.of_producers)
     ]
 
+    leaders_at = None if metadata is None else LeadersAt(partition, metadata)
+
     def finish(finding: Finding) -> Finding:
-        return finding if metadata is None else with_leader(finding, partition, metadata)
+        return finding if leaders_at is None else leaders_at.on(finding)
 
     about: list[Finding] | TransactionFindings = []
     if len(verdicts.judged.places):  # findings are about these rows alone
-        about = TransactionFindings(partition, verdicts, deadlines, others, finish if metadata is not None else None)
+        about = TransactionFindings(partition, verdicts, deadlines, others, leaders_at)
     if not options.snapshot:
         if explains_transactions(partition):
             of_producers, about = [*of_producers, *about], []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from kafkalog.txn.columns import Columns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["KeptMarkers"]
+__all__ = ["KeptMarkers", "kept_by"]
 
 
 class KeptMarkers(NamedTuple):
@@ -40,11 +40,8 @@ class KeptMarkers(NamedTuple):
         """Name the replica that still has a decision's marker, as the end of a message; nothing where none has."""
         if self.replica[decision] < 0:
             return ""
-        log, how = self.replicas[self.replica[decision]].directory.log, "COMMIT" if committed else "ABORT"
-        return (
-            f" The replica {log} still has its {how} marker, at offset {self.offset[decision]}. Save that copy: its"
-            " broker truncates it when it follows the leader again."
-        )
+        replica = self.replicas[self.replica[decision]]
+        return "".join(map(str, kept_by(replica, self.offset[decision], committed=committed)))
 
     def cut_off(self, audit: PartitionAudit) -> NDArray[np.bool_]:
         """Say which markers are in a replica that an unclean election left behind: they never come to a log."""
@@ -54,3 +51,15 @@ class KeptMarkers(NamedTuple):
             if fork is not None and fork[1] > fork[2]:
                 cut |= (self.replica == number) & (self.offset >= fork[0])
         return cut
+
+
+_Offsets = TypeVar("_Offsets")
+
+
+def kept_by(replica: PartitionAudit, offset: _Offsets, *, committed: bool) -> list[str | _Offsets]:
+    """Name a replica that still has a lost marker, as the parts of the end of a message."""
+    how = "COMMIT" if committed else "ABORT"
+    return [
+        f" The replica {replica.directory.log} still has its {how} marker, at offset ", offset, ". Save that copy: its"
+        " broker truncates it when it follows the leader again.",
+    ]  # fmt: skip

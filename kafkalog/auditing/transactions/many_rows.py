@@ -1,6 +1,6 @@
 """The tables of an audit that have a row for each transaction or producer, as columns: some thousand rows at a time.
 
-A column of numbers is int64 with NONE where there is none, others have objects.
+A column of numbers is int64 with NONE where there is none, others are texts or JSON.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.findings import TransactionFindings
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.verdicts import Words
-from kafkalog.auditing.transactions.words import texts
 from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.state_columns import TOMBSTONE
+from kafkalog.format.state_columns import TOMBSTONE, StateColumns
+from kafkalog.format.text_columns import JsonColumn, TextColumn, joined
 from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Column
 from kafkalog.tables.audit import COORDINATOR, FINDINGS, PRODUCERS, TRANSACTIONS
@@ -42,8 +42,8 @@ __all__ = [
 ]
 
 _AT_ONCE: Final = 4096  # findings that become columns together
-_STATES: Final = texts(("tombstone", *(state.word for state in TransactionState)))
-ColumnsByName = dict[str, "NDArray[Any]"]
+_STATES: Final = TextColumn.of(("tombstone", *(state.word for state in TransactionState)))
+ColumnsByName = dict[str, "NDArray[Any] | TextColumn"]
 
 
 def transaction_columns(log: LogAudit, order: NDArray[np.intp] | None = None) -> Iterator[ColumnsByName]:
@@ -120,43 +120,53 @@ def _ended(log: LogAudit) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
 
 def coordinator_columns(coordinator: Coordinator) -> Iterator[ColumnsByName]:
     """Yield the table ``coordinator``; a list of partitions is a list, one object for records that list the same."""
-    lists: dict[tuple[str, ...], list[str]] = {}
-    names: dict[tuple[int, int], str] = {}
+    logs = TextColumn.of(coordinator.logs)
     for rows, states in coordinator.by_name():
         gone = states.state == TOMBSTONE
-        pairs = zip(states.listed_topic.tolist(), states.listed_partition.tolist(), strict=True)
-        listed = [names.get(pair) or names.setdefault(pair, f"{states.topics[pair[0]]}-{pair[1]}") for pair in pairs]
-        counts = states.partitions_count
-        ends = np.cumsum(np.maximum(counts, 0))
-        spans = zip((ends - np.maximum(counts, 0)).tolist(), ends.tolist(), (gone | (counts < 0)).tolist(), strict=True)
-        partitions = np.empty(len(states), object)
-        for row, (first, end, absent) in enumerate(spans):
-            if not absent:
-                some = listed[first:end]
-                partitions[row] = lists.setdefault(tuple(some), some)
-        if len(lists) > _AT_ONCE:
-            lists.clear()
-        if len(names) > _AT_ONCE:
-            names.clear()
         yield {
-            "transactional_id": texts([*states.ids.take(states.transactional_id)]),
+            "transactional_id": TextColumn.packed(states.ids, states.transactional_id),
             "producer_id": np.where(gone, NONE, states.producer_id.astype(np.int64)),
             "producer_epoch": np.where(gone, NONE, states.producer_epoch.astype(np.int64)),
-            "state": _STATES[states.state.astype(np.intp) - TOMBSTONE],
+            "state": _STATES.take(states.state.astype(np.intp) - TOMBSTONE),
             "timeout_ms": np.where(gone, NONE, states.timeout_ms.astype(np.int64)),
             "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp.astype(np.int64)),
             "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp.astype(np.int64)),
-            "partitions": partitions,
+            "partitions": _listed(states, gone),
             "offset": states.offset.astype(np.int64),
-            "log": texts(coordinator.logs)[coordinator.of_log[rows]],
+            "log": logs.take(coordinator.of_log[rows]),
         }
+
+
+def _listed(states: StateColumns, gone: NDArray[np.bool_]) -> JsonColumn:
+    """Return the partitions that records list; most list one or none, which are written once."""
+    counts = np.maximum(states.partitions_count, 0)
+    ends = np.cumsum(counts)
+    firsts = ends - counts
+    is_list = ~gone & (states.partitions_count >= 0)
+
+    def names(topics: NDArray[Any], partitions: NDArray[Any]) -> list[str]:
+        pairs = zip(topics.tolist(), partitions.tolist(), strict=True)
+        return [f"{states.topics[topic]}-{partition}" for topic, partition in pairs]
+
+    empty, single, many = (np.flatnonzero(is_list & some) for some in (counts == 0, counts == 1, counts > 1))
+    topics, partitions = states.listed_topic[firsts[single]], states.listed_partition[firsts[single]]
+    places = topics.astype(np.int64) << 32 | partitions.astype(np.int64) & 0xFFFFFFFF
+    _, one_of, which = np.unique(places, return_index=True, return_inverse=True)
+    alone = JsonColumn.of_values([[name] for name in names(topics[one_of], partitions[one_of])]).take(which)
+    lists = [
+        names(states.listed_topic[first:end], states.listed_partition[first:end])
+        for first, end in zip(firsts[many].tolist(), ends[many].tolist(), strict=True)
+    ]
+    parts = [(empty, JsonColumn.of_values([[]]).take(np.zeros(len(empty), np.intp))), (single, alone)]
+    found = joined(len(states), [*parts, (many, JsonColumn.of_values(lists))])
+    return JsonColumn(found.data, found.starts, found.sizes)
 
 
 def finding_columns(log: LogAudit) -> Iterator[ColumnsByName]:
     """Yield the table ``findings`` of a log: those about one open transaction each are about different ones."""
     node, distinct = log.node.node_id, DistinctIds()
     for part in log.findings.parts():
-        if isinstance(part, TransactionFindings) and part.are_finished:
+        if isinstance(part, TransactionFindings):
             yield from part.columns(node)
             continue
         yield from _columns_of(distinct(finding_row(finding, node)) for finding in part)
@@ -167,17 +177,17 @@ def _columns_of(rows: Iterator[tuple[Any, ...]]) -> Iterator[ColumnsByName]:
         yield dict(zip(FINDINGS.names, map(_column, FINDINGS.columns, zip(*some, strict=True)), strict=True))
 
 
-def _column(column: Column, cells: tuple[Any, ...]) -> NDArray[Any]:
+def _column(column: Column, cells: tuple[Any, ...]) -> NDArray[Any] | TextColumn:
     if column.type == "string":
-        return texts(cells)
+        return TextColumn.of(cells)
     return np.array([NONE if cell is None else cell for cell in cells], np.int64)
 
 
 def _where(log: LogAudit, count: int) -> ColumnsByName:
     directory = log.partition.directory
     return {
-        "log": np.full(count, directory.log, object),
-        "topic": np.full(count, directory.topic, object),
+        "log": TextColumn.same(directory.log, count),
+        "topic": TextColumn.same(directory.topic, count),
         "partition": np.full(count, directory.partition),
     }
 
@@ -211,6 +221,6 @@ def rows_of(columns: ColumnsByName) -> Iterator[tuple[Any, ...]]:
     return zip(*map(_cells, columns.values()), strict=True)
 
 
-def _cells(column: NDArray[Any]) -> list[Any]:
+def _cells(column: NDArray[Any] | TextColumn) -> list[Any]:
     cells: list[Any] = column.tolist()
-    return cells if column.dtype == object else [None if cell == NONE else cell for cell in cells]
+    return cells if isinstance(column, TextColumn) else [None if cell == NONE else cell for cell in cells]

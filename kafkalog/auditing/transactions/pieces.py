@@ -25,6 +25,7 @@ from kafkalog.tables.audit import TRANSACTIONS
 from kafkalog.tables.parquet import WholeFile, whole_file
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.loops import EXTENT_COLUMNS
+from kafkalog.txn.placed import distinct
 from kafkalog.version import VERSION
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _runs(
 
 
 def _made(log: LogAudit, places: NDArray[np.intp]) -> tuple[WholeFile, NDArray[np.int64]]:
-    producers = np.unique(log.verdicts.rows.take(places, "producer_id")["producer_id"])
+    producers = distinct(log.verdicts.rows.take(places, "producer_id")["producer_id"])
     return whole_file(TRANSACTIONS, transaction_batches(log, places)), producers
 
 
@@ -172,7 +173,7 @@ class _Pieces:
         places = self._judged[low:high]
         rows, words = self._log.verdicts.of_places(places)
         order = np.lexsort((rows["producer_id"], _begins(rows)))
-        return [_begins(rows)[order].tolist(), *(column[order].tolist() for column in words)]
+        return [_begins(rows)[order].tolist(), *(column.take(order).tolist() for column in words)]
 
 
 def _begins(rows: Columns) -> NDArray[np.int64]:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from itertools import compress
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, fork_of, reach
 from kafkalog.auditing.topics import Metadata, leader_now
+from kafkalog.auditing.transactions.findings import CODES, TransactionFindings, Unread
+from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.logdir import LogDirectory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["say_once", "speaker_of"]
 
@@ -38,21 +46,84 @@ def speaker_of(replicas: Sequence[tuple[LogDirectory, PartitionAudit]], metadata
 
 
 def say_once(
-    replicas: Sequence[PartitionAudit], findings: Sequence[Sequence[Finding]], speaker: int
-) -> Iterator[list[Finding]]:
+    replicas: Sequence[PartitionAudit], found: Sequence[Reported], speaker: int
+) -> Iterator[Reported]:  # fmt: skip
     """Yield each replica's findings without what it repeats of the speaker, or of a replica before it.
 
     Where a replica's history forks from the speaker's, what it alone says of transactions concerns no consumer.
     """
-    said = {_fact(finding) for finding in findings[speaker]}
+    said = _Said()
+    said.add(found[speaker])
     for number, replica in enumerate(replicas):
         if number == speaker:
-            yield list(findings[number])
+            yield found[number]
             continue
-        new = [one for one in findings[number] if one.code not in _OF_PRODUCERS or _fact(one) not in said]
-        said.update(map(_fact, new))
+        new = said.without(found[number])
+        said.add(new)
         fork = fork_of(replica, replicas[speaker])
-        yield new if fork is None else [_without_consumers(one, fork[0], replicas[speaker]) for one in new]
+        yield new if fork is None else _unread(new, Unread(fork[0], replicas[speaker].directory.log))
+
+
+class _Said:
+    """What replicas have said: facts, and columns of those about transactions, which may be very many."""
+
+    def __init__(self) -> None:
+        self._facts: set[tuple[object, ...]] = set()
+        self._rows: NDArray[np.int64] = np.empty((3, 0), np.int64)
+
+    def add(self, found: Reported) -> None:
+        rows = [self._rows]
+        for part in found.parts():
+            if isinstance(part, list):
+                self._facts.update(map(_fact, part))
+                rows.append(_rows_of([one for one in part if _is_row(one)]))
+            else:
+                rows.append(part.facts())
+        self._rows = np.concatenate(rows, axis=1)
+
+    def without(self, found: Reported) -> Reported:
+        """Return the findings that no replica before has reported."""
+        parts: list[list[Finding] | TransactionFindings] = []
+        for part in found.parts():
+            if isinstance(part, list):
+                rows = [one for one in part if _is_row(one)]
+                again = set(compress(rows, _held(self._rows, _rows_of(rows)).tolist())) | self._facts_of(part)
+                parts.append([one for one in part if one.code not in _OF_PRODUCERS or one not in again])
+            else:
+                parts.append(part.some(np.flatnonzero(~_held(self._rows, part.facts()))))
+        return Reported(*parts)
+
+    def _facts_of(self, findings: Sequence[Finding]) -> set[Finding]:
+        return {one for one in findings if _fact(one) in self._facts}
+
+
+def _is_row(finding: Finding) -> bool:
+    """Say whether a finding is one of those that are also columns."""
+    return finding.code in CODES and None not in (finding.producer_id, finding.offset)
+
+
+def _rows_of(findings: Sequence[Finding]) -> NDArray[np.int64]:
+    """Return findings about transactions as ``TransactionFindings.facts`` does."""
+    rows = [(CODES.index(one.code), one.producer_id or 0, one.offset or 0) for one in findings]
+    return np.array(rows, np.int64).reshape(-1, 3).T
+
+
+def _held(known: NDArray[np.int64], asked: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which columns of cells are among others."""
+    count = known.shape[1]
+    if not count or not asked.shape[1]:
+        return np.zeros(asked.shape[1], bool)
+    every = np.concatenate([known, asked], axis=1)
+    order = np.lexsort(every)
+    begins = np.zeros(len(order), bool)
+    for cells in every:
+        begins[1:] |= np.diff(cells[order]) != 0
+    group = np.cumsum(begins)
+    has = np.zeros(group[-1] + 1, bool)
+    has[group[order < count]] = True
+    found = np.empty(len(order), bool)
+    found[order] = has[group]
+    return found[count:]
 
 
 def _fact(finding: Finding) -> tuple[object, ...]:
@@ -60,11 +131,20 @@ def _fact(finding: Finding) -> tuple[object, ...]:
     return finding.code, finding.producer_id, where, finding.found
 
 
-def _without_consumers(finding: Finding, fork: int, speaker: PartitionAudit) -> Finding:
+def _unread(found: Reported, unread: Unread) -> Reported:
+    """Return what a replica says that no consumer reads."""
+    return Reported(
+        *(
+            [_without_consumers(one, unread) for one in part]
+            if isinstance(part, list)
+            else part.without_consumers(unread)
+            for part in found.parts()
+        )
+    )
+
+
+def _without_consumers(finding: Finding, unread: Unread) -> Finding:
     if finding.code not in _OF_PRODUCERS:
         return finding
-    message = (
-        f"{finding.message} No consumer reads this replica: from offset {fork} on the leader's replica,"
-        f" {speaker.directory.log}, has other batches."
-    )
+    message = finding.message + unread.words
     return finding._replace(message=message, severity=min(finding.severity, Severity.NOTE), remedy=None)

@@ -12,7 +12,8 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.context import Context
 from kafkalog.auditing.transactions.judged_rows import JudgedRows, judged_rows
-from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE, texts
+from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE
+from kafkalog.format.text_columns import TextColumn
 from kafkalog.tables.audit import CAUSES, CERTAINTIES, STATES
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns, Packed
@@ -27,12 +28,12 @@ __all__ = ["Opened", "Verdicts", "Words"]
 
 
 class Words(NamedTuple):
-    """The verdicts on some rows, a column each: text or None."""
+    """The verdicts on some rows, a column each."""
 
-    transactional_id: NDArray[np.object_]
-    state: NDArray[np.object_]
-    certainty: NDArray[np.object_]
-    cause: NDArray[np.object_]
+    transactional_id: TextColumn
+    state: TextColumn
+    certainty: TextColumn
+    cause: TextColumn
 
 
 class Opened(NamedTuple):
@@ -110,13 +111,11 @@ class Verdicts:
             name[own], state[own], cause[own], certainty[own] = (
                 judged.name, judged.state, judged.cause, judged.certainty
             )  # fmt: skip
-        return Words(self.names(name), _STATES[state], _CERTAINTIES[certainty], _CAUSES[cause])
+        return Words(self.names(name), _STATES.take(state), _CERTAINTIES.take(certainty), _CAUSES.take(cause))
 
-    def names(self, numbers: NDArray[Any]) -> NDArray[np.object_]:
+    def names(self, numbers: NDArray[Any]) -> TextColumn:
         """Return the transactional ids of these numbers, None for -1."""
-        known, of_row = np.unique(numbers, return_inverse=True)
-        ids = self.coordinator.states.ids
-        return texts([None if number < 0 else ids[number] for number in known.tolist()])[of_row]
+        return TextColumn.packed(self.coordinator.states.ids, numbers)
 
     def first_open(self) -> Opened | None:
         """Return the open transaction with the lowest first offset, None where none is open."""
@@ -129,7 +128,7 @@ class Verdicts:
         first = opened[np.argmin(some["first_offset"][opened])]
         found = self.judged.take(slice(first, first + 1))
         [row] = self.rows.take(found.places)
-        return Opened(row, self.names(found.name)[0], STATES[found.state[0]], len(opened))
+        return Opened(row, self.names(found.name).tolist()[0], STATES[found.state[0]], len(opened))
 
     def counts(self) -> Counter[str]:
         """Count transactions with data by state."""
@@ -150,6 +149,6 @@ _OF_MARKER: Final = np.array(
 )
 _DECIDED: Final = (STATE["committed"], STATE["aborted"])
 _AT_ONCE: Final = 4096  # rows that get their words together
-_STATES: Final = texts(STATES)
-_CAUSES: Final = texts((None, *CAUSES))
-_CERTAINTIES: Final = texts(CERTAINTIES)
+_STATES: Final = TextColumn.of(STATES)
+_CAUSES: Final = TextColumn.of((None, *CAUSES))
+_CERTAINTIES: Final = TextColumn.of(CERTAINTIES)

@@ -1,0 +1,50 @@
+"""When a transaction is overdue: the coordinator, or a marker, is later than it may be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.auditing.transactions.judged_rows import JudgedRows
+from kafkalog.auditing.transactions.words import CAUSE
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.txn.coordinator import Coordinator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Deadlines"]
+
+_SCAN_MS: Final = 10_000  # how often the coordinator looks for timeouts
+_LATEST: Final = 2**62  # ms
+_NO_TIMEOUT: Final = 2**31 - 1
+
+
+class Deadlines(NamedTuple):
+    """What decides when a transaction is overdue; times in ms.
+
+    The inputs show the moment `now` where they are of one moment (`copy_ms` is 0). Of a copy the state partition may
+    have been copied first, so that what was decided since is not in it.
+    """
+
+    now: int
+    copy_ms: int
+    max_timeout_ms: int
+
+    def passed(self, judged: JudgedRows, coordinator: Coordinator) -> NDArray[np.bool_]:
+        """Say for which transactions the coordinator, or a marker, is later than it may be."""
+        passed: NDArray[np.bool_] = (judged.entry >= 0) & (judged.cause != CAUSE["replica-behind"])
+        states, entry = coordinator.states, judged.entry[passed]
+        now = np.full(len(entry), self.now)
+        if self.copy_ms:
+            now = np.minimum(now, np.maximum(coordinator.newest_of(entry), self.now - self.copy_ms))
+        started, updated = (
+            np.clip(column[entry], -_LATEST, _LATEST)
+            for column in (states.start_timestamp, states.last_update_timestamp)
+        )
+        timeout = states.timeout_ms[entry].astype(np.int64)
+        overdue = (now > started + timeout + _SCAN_MS) & (timeout != _NO_TIMEOUT)
+        ongoing = states.state[entry] == TransactionState.ONGOING
+        passed[passed] = np.where(ongoing, overdue, now > updated + self.max_timeout_ms)
+        return passed

@@ -1,0 +1,57 @@
+"""Texts as columns: sentences of columns are those that Python formats, one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkalog.format.text_columns import JsonColumn, TextColumn, joined, moments, sentences
+from kafkalog.format.texts import PackedTexts
+from kafkalog.format.times import iso_marked
+from kafkalog.quantities import FIRST_MS, LAST_MS
+
+numbers = st.sampled_from([0, 9, 10, -1, 2**63 - 1, -(2**63), 10**18, 10**19 - 1 - 10**19 // 2]).filter(
+    lambda one: -(2**63) <= one < 2**63
+) | st.integers(-(2**63), 2**63 - 1)
+texts = st.text(max_size=40) | st.sampled_from(["", "\udcff", '"', "é\n", "x" * 100])
+
+
+@given(st.lists(st.tuples(numbers, texts, texts), max_size=9), texts, texts)
+def test_a_sentence_is_what_python_formats(rows: list[tuple[int, str, str]], before: str, after: str) -> None:
+    """Literals, numbers of any size, texts of two columns, bytes that are no UTF-8."""
+    number = np.array([row[0] for row in rows], np.int64)
+    first, second = (TextColumn.of([row[at] for row in rows]) for at in (1, 2))
+    told = sentences(len(rows), before, number, first, ", ", second, number, after)
+
+    assert told.tolist() == [f"{before}{one}{a}, {b}{one}{after}" for one, a, b in rows]
+
+
+@given(st.lists(st.sampled_from([FIRST_MS - 1, FIRST_MS, LAST_MS - 1, LAST_MS, -1, 0]) | st.integers(-(2**62), 2**62)))
+def test_moments_are_written_as_one_by_one(times: list[int]) -> None:
+    """Usual ones, and those that a wrong clock gave."""
+    assert moments(np.array(times, np.int64)).tolist() == [iso_marked(time) for time in times]
+
+
+@given(st.lists(st.none() | texts, max_size=9), st.data())
+def test_texts_are_taken_and_joined_as_lists_are(some: list[str | None], data: st.DataObject) -> None:
+    """A place that no part has is no text; packed ids are texts by their numbers, -1 is none."""
+    column = TextColumn.of(some)
+    rows = np.array(data.draw(st.lists(st.integers(0, len(some) - 1), max_size=9) if some else st.just([])), np.intp)
+    places = np.arange(len(rows)) * 2
+    spread = joined(2 * len(rows), [(places, column.take(rows))]).tolist()
+
+    assert column.tolist() == some
+    assert column[1:3].tolist() == some[1:3]
+    assert spread == [cell for row in rows.tolist() for cell in (some[row], None)]
+    ids = [text.encode("utf-8", "backslashreplace").decode() for text in some if text is not None]
+    numbers = np.array(data.draw(st.lists(st.integers(-1, len(ids) - 1), max_size=9)), np.int64)
+    assert TextColumn.packed(PackedTexts.of(ids), numbers).tolist() == [
+        None if number < 0 else ids[number] for number in numbers.tolist()
+    ]
+
+
+@given(st.lists(st.none() | st.lists(texts, max_size=3), max_size=5))
+def test_json_comes_back(values: list[list[str] | None]) -> None:
+    """As values, whatever is in their texts."""
+    assert JsonColumn.of_values(values).tolist() == values
