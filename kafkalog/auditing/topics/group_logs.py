@@ -21,6 +21,7 @@ from kafkalog.auditing.topics.internal import (
     split,
     until,
 )
+from kafkalog.auditing.topics.offset_blocks import OffsetBlocks
 from kafkalog.auditing.topics.offsets import Commits
 from kafkalog.auditing.topics.topic_logs import TopicLog
 from kafkalog.findings import Finding
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["ChosenGroups", "GroupLog", "Item", "group_of", "read_groups"]
 
 _SHARE_PARTITIONS: Final = 15  # ShareGroupStatePartitionMetadata: the type that has topics' names by their ids
-
-_NO_COMMIT: Final[tuple[int | None, tuple[Any, ...]]] = (None, ())
 
 Item = tuple[Table, tuple[Any, ...]] | Rows | Finding
 
@@ -65,7 +64,9 @@ class GroupLog:
     """The groups of one partition of ``__consumer_offsets``."""
 
     def __init__(self, directory: PartitionDirectory, chosen: ChosenGroups, form: RowForm = WHOLE) -> None:
+        self._form = form
         self._view = InternalView(directory, form)
+        self._offsets: OffsetBlocks | None = None
         self._directory = directory
         self._chosen = chosen
         self._names = Names()
@@ -105,23 +106,27 @@ class GroupLog:
         others = np.flatnonzero(is_read & ~is_commit)
         taken = self._records.take(records, others, self._wanted)
         self._name_topics(records, others)
-        offsets: Iterator[tuple[Any, ...]] = iter(())
-        if OFFSETS.name in chosen.tables:
-            offsets = commits.offset_rows(self._directory.log, self._keys, fates)
+        offsets = None
+        if OFFSETS.name in chosen.tables and len(commits.rows):
+            if self._offsets is None:
+                directory = self._directory
+                self._offsets = OffsetBlocks(directory.log, self._form.names_of(OFFSETS), records.block.recs.capacity)
+            offsets = self._offsets.of(commits, self._keys, fates)
         if INTERNAL.name not in chosen.tables:
-            yield from ((OFFSETS, row) for row in offsets)
+            if offsets is not None:
+                yield offsets
             return
         rows = np.union1d(commits.rows, taken) if self._wanted.narrow else np.flatnonzero(is_held)
-        of_commits = zip(commits.rows.tolist(), offsets, strict=False)
-        number, row = next(of_commits, _NO_COMMIT)
+        of_commits = [] if offsets is None else commits.rows.tolist()
+        at = 0
         for some, numbers in self._view.of(records, rows):
             done = 0
-            while number is not None and number <= numbers[-1]:
-                stop = bisect_right(numbers, number, done)
+            while offsets is not None and at < len(of_commits) and of_commits[at] <= numbers[-1]:
+                stop = bisect_right(numbers, of_commits[at], done)
                 yield Rows(some.block, some.start + done, some.start + stop)
                 done = stop
-                yield OFFSETS, row
-                number, row = next(of_commits, _NO_COMMIT)
+                yield Rows(offsets.block, at, at + 1)
+                at += 1
             if done < len(numbers):
                 yield Rows(some.block, some.start + done, some.stop)
 
