@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["ChosenGroups", "GroupLog", "Item", "group_of", "read_groups"]
 
 _SHARE_PARTITIONS: Final = 15  # ShareGroupStatePartitionMetadata: the type that has topics' names by their ids
+
+_NO_COMMIT: Final[tuple[int, Rows | None]] = (0, None)
 
 Item = tuple[Table, tuple[Any, ...]] | Rows | Finding
 
@@ -106,27 +108,26 @@ class GroupLog:
         others = np.flatnonzero(is_read & ~is_commit)
         taken = self._records.take(records, others, self._wanted)
         self._name_topics(records, others)
-        offsets = None
-        if OFFSETS.name in chosen.tables and len(commits.rows):
+        offsets: Iterator[Rows] = iter(())
+        if OFFSETS.name in chosen.tables:
             if self._offsets is None:
-                directory = self._directory
-                self._offsets = OffsetBlocks(directory.log, self._form.names_of(OFFSETS), records.block.recs.capacity)
+                names, room = self._form.names_of(OFFSETS), records.block.recs.capacity
+                self._offsets = OffsetBlocks(self._directory.log, names, room)
             offsets = self._offsets.of(commits, self._keys, fates)
         if INTERNAL.name not in chosen.tables:
-            if offsets is not None:
-                yield offsets
+            yield from offsets
             return
         rows = np.union1d(commits.rows, taken) if self._wanted.narrow else np.flatnonzero(is_held)
-        of_commits = [] if offsets is None else commits.rows.tolist()
-        at = 0
+        of_commits = zip(commits.rows.tolist(), _one_by_one(offsets), strict=False)
+        number, row = next(of_commits, _NO_COMMIT)
         for some, numbers in self._view.of(records, rows):
             done = 0
-            while offsets is not None and at < len(of_commits) and of_commits[at] <= numbers[-1]:
-                stop = bisect_right(numbers, of_commits[at], done)
+            while row is not None and number <= numbers[-1]:
+                stop = bisect_right(numbers, number, done)
                 yield Rows(some.block, some.start + done, some.start + stop)
                 done = stop
-                yield Rows(offsets.block, at, at + 1)
-                at += 1
+                yield row
+                number, row = next(of_commits, _NO_COMMIT)
             if done < len(numbers):
                 yield Rows(some.block, some.start + done, some.stop)
 
@@ -164,6 +165,10 @@ def read_groups(log: TopicLog, chosen: ChosenGroups, limits: Limits) -> tuple[Gr
     groups = GroupLog(log.partition.directory, chosen)
     findings = [item for item in groups.read(log.partition.transactions, limits) if isinstance(item, Finding)]
     return groups, findings
+
+
+def _one_by_one(parts: Iterable[Rows]) -> Iterator[Rows]:
+    return (Rows(some.block, row, row + 1) for some in parts for row in range(some.start, some.stop))
 
 
 def group_of(record: Written) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = ["OffsetBlocks"]
 
 _DECIDED: Final = [STATES.index(COMMITTED), STATES.index(ABORTED)]
 _UUID: Final = 16
+_MOST: Final = 1 << 21  # bytes that clients stored, in a block
 _TEXTS: Final = ("group", "topic", "metadata", "topic_id")
 _NULLABLE: Final = frozenset({
     "offset", "leader_epoch", "commit_timestamp_ms", "expire_timestamp_ms", "producer_id", "state", "marker_offset",
@@ -49,8 +50,18 @@ class OffsetBlocks:
         self._cells = np.frombuffer(self._block.cells, np.int64)
         self._valid = np.frombuffer(self._block.valid, np.uint8)
 
-    def of(self, commits: Commits, keys: CommitKeys, fates: Fates) -> Rows:
-        """Return all rows of these commits; the next ones use the same cells."""
+    def of(self, commits: Commits, keys: CommitKeys, fates: Fates) -> Iterator[Rows]:
+        """Yield the rows of these commits, all at once unless clients stored much; the next ones use the same cells."""
+        sizes = np.cumsum(np.maximum(commits.fields["metadata_size"], 0))
+        first = 0
+        while first < len(commits.rows):
+            before = int(sizes[first - 1]) if first else 0
+            stop = max(int(np.searchsorted(sizes, before + _MOST, "right")), first + 1)
+            is_all = not first and stop == len(commits.rows)
+            yield self._rows(commits if is_all else commits.part(first, stop), keys, fates)
+            first = stop
+
+    def _rows(self, commits: Commits, keys: CommitKeys, fates: Fates) -> Rows:
         block, count = self._block, len(commits.rows)
         block.count = count
         fields, there = commits.fields, ~commits.is_tombstone

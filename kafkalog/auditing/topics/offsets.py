@@ -56,6 +56,13 @@ class Commits(NamedTuple):
             records, rows, keys, producer_id, is_transactional, records.is_tombstone[rows], fate, state, fields,
         )  # fmt: skip
 
+    def part(self, first: int, stop: int) -> Commits:
+        """Return only some of them."""
+        columns = {
+            name: column[first:stop] for name, column in self._asdict().items() if name not in ("records", "fields")
+        }
+        return self._replace(fields={name: one[first:stop] for name, one in self.fields.items()}, **columns)
+
 
 # Fields of the values: their names in Kafka's words, and which of the columns.
 _FIELDS: Final = {
