@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -13,12 +15,16 @@ from hypothesis import strategies as st
 
 import build
 from invoke import kafkalog
+from kafkalog.auditing.topics import offset_blocks
 from kafkalog.auditing.topics.internal import of_directory, split
 from kafkalog.auditing.topics.metadata_tables import metadata_view
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.errors import NothingMatchesError
 from kafkalog.findings import Finding
+from kafkalog.format.definitions import message
 from kafkalog.format.internal_topics import Internal
+from kafkalog.format.message_writer import encode, encode_uvarint
+from kafkalog.format.primitives import uuid_text
 from kafkalog.log.internals import TOPICS, internal_row
 from kafkalog.log.logdir import open_log_directory
 from kafkalog.log.moment import Moment
@@ -99,3 +105,33 @@ def test_all_formats_have_the_same_rows(tmp_path: Path, command: str) -> None:
 
     kafkalog(command, "--table", "internal", "--format", "parquet", "-o", tmp_path / "out", case)
     assert pq.read_table(tmp_path / "out" / "internal").column("offset").to_pylist() == [row["offset"] for row in rows]
+
+
+@pytest.mark.parametrize("most", [1 << 21, 20_000, 0])
+def test_offsets_have_what_clients_stored(tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text that is not UTF-8 is escaped, empty is not null, ids of topics are text; more than a block has is in two."""
+    monkeypatch.setattr(offset_blocks, "_MOST", most)
+    stored = [b"", b"\xff\xfe", b'a,"b"\n', "é€".encode(), b"x" * 32_000, b"y" * 30]
+    ids = [bytes(16), bytes(range(16)), b"\xff" * 16]
+    schema = message("consumer_offsets", "OffsetCommitValue")
+    pairs: list[Pair] = [(b"\0\1\0\1g\0\1t\0\0\0\0", None)]
+    for at, data in enumerate(stored):
+        value = encode(schema, 4, {"offset": 2**63 - 1, "leaderEpoch": -1, "metadata": "?", "commitTimestamp": -(2**63),
+                                   "topicId": uuid_text(ids[at % 3])})  # fmt: skip
+        mark = encode_uvarint(2) + b"?"
+        pairs.append((pairs[0][0], b"\0\4" + value.replace(mark, encode_uvarint(len(data) + 1) + data, 1)))
+    folder = written(tmp_path / "__consumer_offsets-0", pairs)
+    rows = kafkalog("groups", "--table", "offsets", "--format", "ndjson", folder).table("offsets")
+
+    assert [row["metadata"] for row in rows] == [None, *(one.decode("utf-8", "backslashreplace") for one in stored)]
+    assert [row["topic_id"] for row in rows] == [None, *([None, uuid_text(ids[1]), uuid_text(ids[2])] * 2)]
+    assert [row["offset"] for row in rows] == [None, *[2**63 - 1] * len(stored)]
+    assert [row["commit_timestamp_ms"] for row in rows] == [None, *[-(2**63)] * len(stored)]
+    kafkalog("groups", "--table", "offsets", "-o", tmp_path / "out.arrow", folder)
+    assert pa.ipc.open_file(tmp_path / "out.arrow").read_all().to_pylist() == rows
+    columns = ("--table", "offsets", "--columns", "metadata")
+    lines = kafkalog("groups", *columns, "--format", "csv", folder).text
+    assert list(csv.reader(io.StringIO(lines, newline=""))) == [
+        ["metadata"],
+        *([row["metadata"] or ""] for row in rows),
+    ]

@@ -21,6 +21,8 @@ from kafkalog.auditing.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.arrow import ARROW_BATCHES, segment_as_arrow
+from kafkalog.log.arrow_rows import ArrowRows
+from kafkalog.log.blocks import Rows
 from kafkalog.log.internals import TOPICS
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC
 from kafkalog.log.rows import finding_rows
@@ -138,9 +140,11 @@ def _offsets(logs: list[LogPlace], _around: Surroundings, request: Request) -> I
     """Yield the commits in each replica: only a whole log shows how transactional ones ended."""
     for log in logs:
         if log.directory.topic == OFFSETS_TOPIC:
-            items = offsets_rows(log.directory.log, request.options.limits)
-            rows = (item[1] for item in items if not isinstance(item, Finding))
-            yield from arrow_batches(rows, arrow_schema(internal.OFFSETS))
+            made = ArrowRows(arrow_schema(internal.OFFSETS), (log.directory.log,))
+            for item in offsets_rows(log.directory.log, request.options.limits):
+                if isinstance(item, Rows):
+                    yield from made.add(item)
+            yield from made.last()
 
 
 VIEWS: Final[dict[str, View]] = {

@@ -15,6 +15,7 @@ from kafkalog.auditing.transactions.rows import audit_rows
 from kafkalog.findings import Finding
 from kafkalog.log.clusters import open_clusters
 from kafkalog.log.internals import TOPICS
+from kafkalog.log.rows import one_by_one
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES
@@ -51,7 +52,7 @@ def _offsets(paths: tuple[str, ...]) -> Iterator[Row]:
     for cluster in open_clusters(paths)[0]:
         for _, directory in cluster.wanted():
             if directory.topic == "__consumer_offsets":
-                for item in offsets_rows(directory.log):
+                for item in one_by_one(offsets_rows(directory.log)):
                     if not isinstance(item, Finding):
                         yield item[1]
 

@@ -17,7 +17,7 @@ from kafkalog_cli.render.rows import ChosenColumns
 __all__ = ["ArrowSink", "arrow_directory", "arrow_stream"]
 
 _KEPT_ROWS: Final = 1 << 14
-_GROUP_ROWS: Final = 1 << 17
+_GROUP_ROWS: Final = 1 << 19
 _GROUP_BYTES: Final = 64 << 20
 _PAGE_ROWS: Final = 1 << 14  # written at once
 # Columns whose neighbours differ little: as differences they take few bits. Others are tried with a dictionary.

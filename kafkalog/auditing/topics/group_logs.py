@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from kafkalog.auditing.topics.internal import (
     split,
     until,
 )
+from kafkalog.auditing.topics.offset_blocks import OffsetBlocks
 from kafkalog.auditing.topics.offsets import Commits
 from kafkalog.auditing.topics.topic_logs import TopicLog
 from kafkalog.findings import Finding
@@ -41,7 +42,7 @@ __all__ = ["ChosenGroups", "GroupLog", "Item", "group_of", "read_groups"]
 
 _SHARE_PARTITIONS: Final = 15  # ShareGroupStatePartitionMetadata: the type that has topics' names by their ids
 
-_NO_COMMIT: Final[tuple[int | None, tuple[Any, ...]]] = (None, ())
+_NO_COMMIT: Final[tuple[int, Rows | None]] = (0, None)
 
 Item = tuple[Table, tuple[Any, ...]] | Rows | Finding
 
@@ -65,7 +66,9 @@ class GroupLog:
     """The groups of one partition of ``__consumer_offsets``."""
 
     def __init__(self, directory: PartitionDirectory, chosen: ChosenGroups, form: RowForm = WHOLE) -> None:
+        self._form = form
         self._view = InternalView(directory, form)
+        self._offsets: OffsetBlocks | None = None
         self._directory = directory
         self._chosen = chosen
         self._names = Names()
@@ -105,22 +108,25 @@ class GroupLog:
         others = np.flatnonzero(is_read & ~is_commit)
         taken = self._records.take(records, others, self._wanted)
         self._name_topics(records, others)
-        offsets: Iterator[tuple[Any, ...]] = iter(())
+        offsets: Iterator[Rows] = iter(())
         if OFFSETS.name in chosen.tables:
-            offsets = commits.offset_rows(self._directory.log, self._keys, fates)
+            if self._offsets is None:
+                names, room = self._form.names_of(OFFSETS), records.block.recs.capacity
+                self._offsets = OffsetBlocks(self._directory.log, names, room)
+            offsets = self._offsets.of(commits, self._keys, fates)
         if INTERNAL.name not in chosen.tables:
-            yield from ((OFFSETS, row) for row in offsets)
+            yield from offsets
             return
         rows = np.union1d(commits.rows, taken) if self._wanted.narrow else np.flatnonzero(is_held)
-        of_commits = zip(commits.rows.tolist(), offsets, strict=False)
+        of_commits = zip(commits.rows.tolist(), _one_by_one(offsets), strict=False)
         number, row = next(of_commits, _NO_COMMIT)
         for some, numbers in self._view.of(records, rows):
             done = 0
-            while number is not None and number <= numbers[-1]:
+            while row is not None and number <= numbers[-1]:
                 stop = bisect_right(numbers, number, done)
                 yield Rows(some.block, some.start + done, some.start + stop)
                 done = stop
-                yield OFFSETS, row
+                yield row
                 number, row = next(of_commits, _NO_COMMIT)
             if done < len(numbers):
                 yield Rows(some.block, some.start + done, some.stop)
@@ -159,6 +165,10 @@ def read_groups(log: TopicLog, chosen: ChosenGroups, limits: Limits) -> tuple[Gr
     groups = GroupLog(log.partition.directory, chosen)
     findings = [item for item in groups.read(log.partition.transactions, limits) if isinstance(item, Finding)]
     return groups, findings
+
+
+def _one_by_one(parts: Iterable[Rows]) -> Iterator[Rows]:
+    return (Rows(some.block, row, row + 1) for some in parts for row in range(some.start, some.stop))
 
 
 def group_of(record: Written) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Container, Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.log.processes import each_of, job_count
-from kafkalog.log.rows import one_by_one
 from kafkalog.narrowing import matches, nothing_matches
-from kafkalog.tables.column import Table
 from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 
 __all__ = ["GROUP_TABLES", "group_rows", "offsets_rows"]
@@ -35,8 +33,8 @@ def group_rows(
     """Yield the rows of the wanted tables of `GROUP_TABLES`, and every finding.
 
     Only what was written up to the moment counts; `groups` are names or patterns of those that are wanted. `jobs` is
-    as in ``job_count``; tables with a row for each record are made in one process. Rows of the table ``internal`` come
-    many at once, in their `form`. Raises NothingMatchesError after the findings if there is none of the groups.
+    as in ``job_count``; tables with a row for each record are made in one process. Rows of ``internal`` and ``offsets``
+    come many at once, in their `form`. Raises NothingMatchesError after the findings if there is none of the groups.
     """
     limits = limits or Limits()
     findings: list[Finding] = []
@@ -69,14 +67,12 @@ def group_rows(
         raise nothing_matches("group", groups, seen)
 
 
-def offsets_rows(
-    path: str | os.PathLike[str], limits: Limits | None = None
-) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:
+def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> Iterator[Item]:
     """Yield the rows of the table ``offsets`` of one partition's directory, and every finding.
 
     A segment alone is not enough: the marker that decides may be in another one.
     """
-    return one_by_one(group_rows([path], limits=limits, tables=(OFFSETS.name,)))
+    return group_rows([path], limits=limits, tables=(OFFSETS.name,))
 
 
 def _share_log(

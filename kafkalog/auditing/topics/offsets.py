@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES, CommitKeys
-from kafkalog.auditing.topics.fates import ABORTED, COMMITTED, STATES, Fates
+from kafkalog.auditing.topics.commit_keys import COMMIT_TYPES
+from kafkalog.auditing.topics.fates import COMMITTED, STATES, Fates
 from kafkalog.format import kernel
-from kafkalog.format.message import escaped_text
-from kafkalog.format.primitives import uuid_text
 from kafkalog.log.internal_blocks import InternalRecords
 from kafkalog.log.moment import Moment
-from kafkalog.tables import internal as tables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Commits", "stated"]
 
-_COMMITTED, _ABORTED = map(STATES.index, (COMMITTED, ABORTED))
-_NO_UUID: Final = bytes(16)
+_COMMITTED: Final = STATES.index(COMMITTED)
 
 
 class Commits(NamedTuple):
@@ -61,52 +56,12 @@ class Commits(NamedTuple):
             records, rows, keys, producer_id, is_transactional, records.is_tombstone[rows], fate, state, fields,
         )  # fmt: skip
 
-    def offset_rows(self, log: str, keys: CommitKeys, fates: Fates) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of the table ``offsets``."""
+    def part(self, first: int, stop: int) -> Commits:
+        """Return only some of them."""
         columns = {
-            "record_offset": self.records.offset[self.rows],
-            "timestamp_ms": self.records.timestamp[self.rows],
-            "group": keys.group[self.key],
-            "topic": keys.topic[self.key],
-            "partition": keys.partition[self.key],
-            "is_decided": (self.fate >= 0) & ((self.state == _COMMITTED) | (self.state == _ABORTED)),
-            "marker_offset": fates.marker_offset[self.fate] if len(fates) else self.fate,
-            "producer_id": self.producer_id,
-            "transactional": self.is_transactional,
-            "tombstone": self.is_tombstone,
-            "state": self.state,
-            **self.fields,
+            name: column[first:stop] for name, column in self._asdict().items() if name not in ("records", "fields")
         }
-        lists = {name: column.tolist() for name, column in columns.items()}
-        for row in zip(*lists.values(), strict=True):
-            found = dict(zip(lists, row, strict=True))
-            there = not found["tombstone"]
-            yield tables.OFFSETS.of(
-                log=log,
-                record_offset=found["record_offset"],
-                timestamp_ms=found["timestamp_ms"],
-                group=keys.groups.texts[found["group"]],
-                topic=keys.topics.texts[found["topic"]],
-                partition=found["partition"],
-                offset=found["offset"] if there else None,
-                leader_epoch=stated(found["leader_epoch"]),
-                metadata=self._text(found["metadata"], found["metadata_size"]),
-                commit_timestamp_ms=found["commit_timestamp"] if there else None,
-                expire_timestamp_ms=stated(found["expire_timestamp"]),
-                topic_id=self._uuid(found["topic_id"]),
-                transactional=found["transactional"],
-                producer_id=found["producer_id"] if found["transactional"] else None,
-                state=STATES[found["state"]],
-                marker_offset=found["marker_offset"] if found["is_decided"] else None,
-                tombstone=found["tombstone"],
-            )
-
-    def _text(self, start: int, size: int) -> str | None:
-        return None if size < 0 else escaped_text(bytes(self.records.buf[start : start + size]))
-
-    def _uuid(self, start: int) -> str | None:
-        data = _NO_UUID if start < 0 else bytes(self.records.buf[start : start + 16])
-        return None if data == _NO_UUID else uuid_text(data)
+        return self._replace(fields={name: one[first:stop] for name, one in self.fields.items()}, **columns)
 
 
 # Fields of the values: their names in Kafka's words, and which of the columns.
