@@ -9,8 +9,10 @@ import plain
 from counted import counted
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
+from kafkalog.auditing.verification import VerifyOptions, verify
 
-EACH = 950  # calls of Python and C functions for a small partition that is in order
+EACH = 870  # calls of Python and C functions for a small partition that is in order
+EACH_VERIFIED = 1600  # the same in a verification, which also reads every other file
 
 
 def log_directory(root: Path, partitions: int) -> Path:
@@ -46,3 +48,13 @@ def test_calls_grow_with_the_partitions(tmp_path: Path) -> None:
 
     assert after <= 4.2 * before
     assert (after - before) / 150 <= EACH
+
+
+def test_a_verifications_calls_grow_with_the_partitions(tmp_path: Path) -> None:
+    """The same of a verification."""
+    few, many = log_directory(tmp_path / "few", 50), log_directory(tmp_path / "many", 200)
+    verify([few], VerifyOptions(jobs=1))  # imports
+    before, after = (counted(lambda root=root: verify([root], VerifyOptions(jobs=1)))[1] for root in (few, many))
+
+    assert after <= 4.2 * before
+    assert (after - before) / 150 <= EACH_VERIFIED

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "quorum_state",
 ]
 
+_SMALL: Final = 1 << 10  # bytes of a file whose content is remembered
 _INT: Final = re.compile(r"-?[0-9]{1,19}")
 _LIMITS: Final = (2**31, 2**63)  # an entry ends with an int and a long; a broker refuses what is beyond these
 
@@ -94,11 +96,32 @@ def partition_offsets(data: bytes) -> Checkpoint:
 
 def leader_epochs(data: bytes) -> Checkpoint:
     """Read a leader-epoch-checkpoint: lines of epoch, start offset (LeaderEpochCheckpointFile)."""
+    if len(data) > _SMALL:
+        return _checkpoint(data, 2, LeaderEpoch)
+    version, rows, wrong = _known_epochs(data)
+    return Checkpoint(version, [*rows], [*wrong])
+
+
+# The small files of many partitions are the same: each content is read once.
+@lru_cache(maxsize=1024)
+def _known_epochs(data: bytes) -> Checkpoint:
     return _checkpoint(data, 2, LeaderEpoch)
 
 
 def properties(data: bytes, separator: str) -> Properties:
     """Read partition.metadata (separator ``:``) or meta.properties (``=``)."""
+    if len(data) > _SMALL:
+        return _properties(data, separator)
+    values, wrong = _known_properties(data, separator)
+    return Properties({**values}, [*wrong])
+
+
+@lru_cache(maxsize=1024)
+def _known_properties(data: bytes, separator: str) -> Properties:
+    return _properties(data, separator)
+
+
+def _properties(data: bytes, separator: str) -> Properties:
     values: dict[str, str] = {}
     wrong = []
     for number, line in enumerate(_text(data), start=1):

@@ -16,7 +16,7 @@ from kafkalog.log.links import leaving
 from kafkalog.log.logdir import LogDirectory, checkpoints_now, list_again
 from kafkalog.log.names import FileKind, local_path, parse_name
 from kafkalog.log.partition import PartitionDirectory, Segment
-from kafkalog.log.storage import exists, open_tree
+from kafkalog.log.storage import exists, identities, identity_of, open_tree
 from kafkalog.log.tree import FileIdentity
 
 __all__ = ["PAUSES", "READINGS", "Movement", "is_same_file", "is_unsettled", "list_again", "movement", "stays"]
@@ -24,10 +24,11 @@ __all__ = ["PAUSES", "READINGS", "Movement", "is_same_file", "is_unsettled", "li
 READINGS: Final = 3
 PAUSES: Final = (0.0, 0.05, 0.2)  # seconds before each: the broker renames the files of a segment one by one
 _RECENT_S: Final = 2.0
-_INDEXES: Final = frozenset({FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX})
-_OF_THE_LOG: Final = frozenset(
-    {FileKind.LOG, FileKind.PRODUCER_SNAPSHOT, FileKind.KRAFT_SNAPSHOT, FileKind.LEADER_EPOCH_CHECKPOINT, *_INDEXES}
-)
+# Tuples: a set hashes what is looked up, which for a member of an enumeration is a call of Python.
+_INDEXES: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX)
+_OF_THE_LOG: Final = (
+    FileKind.LOG, FileKind.PRODUCER_SNAPSHOT, FileKind.KRAFT_SNAPSHOT, FileKind.LEADER_EPOCH_CHECKPOINT, *_INDEXES,
+)  # fmt: skip
 
 
 class Movement(NamedTuple):
@@ -42,16 +43,26 @@ def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | No
     if not directory.files:
         return Movement(frozenset(), is_gone=True) if directory.segments and not exists(directory.log) else None
     try:
-        entries = open_tree(directory.log, deep=False).entries(directory.log)
+        now = _files_now(node, directory)
     except UnreadableError:
         return None if exists(directory.log) else Movement(frozenset(), is_gone=True)
-    now = {e.name: e.identity for e in entries if not e.is_link or leaving(e, node.path) is None}
     last = os.path.basename(directory.segments[-1].path) if directory.segments else ""
     moved = {name for name, then in directory.files.items() if _moved(name, then, now.get(name), is_last=name == last)}
     moved |= {name for name in now.keys() - directory.files.keys() if _is_new_part(name, directory)}
     if not moved and checkpoints_now(node, directory) != directory.checkpoints:
         moved.add("cleaner-offset-checkpoint")
     return Movement(frozenset(moved)) if moved else None
+
+
+def _files_now(node: LogDirectory, directory: PartitionDirectory) -> dict[str, FileIdentity | None]:
+    """Return a partition's files; where no entry came or went since they were listed, they are not listed again.
+
+    Raises UnreadableError if they can't be listed.
+    """
+    if directory.itself is not None and identity_of(directory.log) == directory.itself:
+        return identities(directory.log, (name for name in directory.files if parse_name(name).kind in _OF_THE_LOG))
+    entries = open_tree(directory.log, deep=False).entries(directory.log)
+    return {e.name: e.identity for e in entries if not e.is_link or leaving(e, node.path) is None}
 
 
 def _moved(name: str, then: FileIdentity | None, now: FileIdentity | None, *, is_last: bool) -> bool:

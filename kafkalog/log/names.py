@@ -68,9 +68,10 @@ def is_virtual(path: str) -> bool:
 
 def local_path(path: str) -> str:
     """Return a local path for the operating system: without ``file://``, of what is in an archive where it was put."""
-    for root, folder in _unpacked.items():
-        if path == root or path.startswith(f"{root}/"):
-            return folder + path[len(root) :]
+    if _unpacked:
+        for root, folder in _unpacked.items():
+            if path == root or path.startswith(f"{root}/"):
+                return folder + path[len(root) :]
     return path.removeprefix(_LOCAL)
 
 
@@ -119,7 +120,7 @@ _BY_SUFFIX: Final = {
         FileKind.PRODUCER_SNAPSHOT,
     )
 }
-NAMED_BY_OFFSET: Final = frozenset(_BY_SUFFIX.values())
+NAMED_BY_OFFSET: Final = tuple(_BY_SUFFIX.values())
 _BY_NAME: Final = {
     "recovery-point-offset-checkpoint": FileKind.OFFSET_CHECKPOINT,
     "replication-offset-checkpoint": FileKind.OFFSET_CHECKPOINT,

@@ -7,6 +7,7 @@ directory is listed again.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -17,11 +18,12 @@ from kafkalog.log.links import leaving
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, parse_name
 from kafkalog.log.readers import read_checkpoint, read_properties
 from kafkalog.log.recognition import DirectoryKind, is_odd, partition_name, recognized
-from kafkalog.log.storage import exists
+from kafkalog.log.storage import exists, identity_of
 from kafkalog.log.tree import DirectoryEntry, FileIdentity, Tree
 
 __all__ = ["Home", "PartitionDirectory", "Segment", "is_inside", "list_partition", "nested", "read_small_file"]
 
+_RECENT_NS: Final = 60 * 10**9  # the clock of a file server may be another one
 _LISTINGS: Final = 3  # of a directory whose files vanish while they are read
 
 Checkpoints = Mapping[str, Mapping[tuple[str, int], int]]
@@ -61,7 +63,8 @@ class PartitionDirectory:
     ``high_watermark``, ``recovery_point`` and ``cleaner``. `running` says that the broker was running or was killed:
     its lock is there, its mark of a clean stop is not; `clean_shutdown` that the mark is there. If both are False, it
     is not known. `files` are all files by their names, as they were when they were listed: None for one that vanished
-    meanwhile.
+    meanwhile. `itself` is the directory as it was then, None if it had changed so recently that another change may not
+    show.
     """
 
     log: str
@@ -79,6 +82,7 @@ class PartitionDirectory:
     clean_shutdown: bool
     txn_indexes: frozenset[int]
     files: Mapping[str, FileIdentity | None] = field(default_factory=dict, compare=False, repr=False)
+    itself: FileIdentity | None = field(default=None, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -113,6 +117,7 @@ def _listed(
             findings.append(Finding.of("file-name-odd", path, message))
         return None, findings, True
     topic, partition, suffix = named
+    itself = _settled(path)
     try:
         every = tree.entries(path)
     except UnreadableError as error:
@@ -155,8 +160,18 @@ def _listed(
         home.clean_shutdown,
         frozenset(offset for offset, kind in by_name.indexed if kind is FileKind.TXN_INDEX),
         files,
+        itself,
     )
     return found, findings, is_whole
+
+
+def _settled(path: str) -> FileIdentity | None:
+    """Return which directory it is, None if an entry came or went in the last minute.
+
+    File systems count in steps of up to two seconds: a change that follows another at once may leave the time as it is.
+    """
+    found = identity_of(path)
+    return None if found is None or abs(time.time_ns() - found.mtime_ns) < _RECENT_NS else found
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
 from kafkalog.format import batch_headers, kernel
 from kafkalog.format.layout import OFFSET_INDEX_ENTRY
 from kafkalog.log.chunk import Chunk, Limits
@@ -106,22 +107,24 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
 
 def _closing(cursor: Cursor) -> Iterator[Chunk]:
     """Report what only the whole file shows."""
-    cursor.heads.count = 0
-    chunk = cursor.chunk()
+    found: list[Finding] = []
     if gaps := cursor.order.gaps(cursor.source.name):
-        chunk.examined.append(gaps)
+        found.append(gaps)
     if cursor.passed_over:
-        chunk.examined.append(
+        found.append(
             cursor.finding(
                 "search-over-budget",
                 f"{cursor.passed_over} headers of large batches in damaged bytes were not examined: there are too many",
                 found=cursor.passed_over,
             )
         )
-    chunk.examined += cursor.expansion.findings(cursor.source.name)
+    found += cursor.expansion.findings(cursor.source.name)
     if changes := cursor.source.changes():
-        chunk.examined.append(cursor.finding("file-changed", f"the file {changes}"))
-    if chunk.examined:
+        found.append(cursor.finding("file-changed", f"the file {changes}"))
+    if found:
+        cursor.heads.count = 0
+        chunk = cursor.chunk()
+        chunk.examined += found
         yield chunk
 
 

@@ -16,7 +16,7 @@ from kafkalog.log.files import open_unnoticed
 from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.tree import DirectoryEntry, FileIdentity, Tree
 
-__all__ = ["exists", "expand", "is_directory", "open_tree"]
+__all__ = ["exists", "expand", "identities", "identity_of", "is_directory", "open_tree"]
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -44,11 +44,15 @@ class _LocalEntry:
     @property
     def identity(self) -> FileIdentity | None:
         if isinstance(self._status, bool):
-            try:
-                self._status = FileIdentity.of(os.stat(self._place))
-            except OSError:
-                self._status = None
+            self._status = _identity(self._place)
         return self._status
+
+
+def _identity(place: str) -> FileIdentity | None:
+    try:
+        return FileIdentity.of(os.stat(place))
+    except OSError:
+        return None
 
 
 class _LocalTree:
@@ -88,6 +92,17 @@ def open_tree(path: str, *, deep: bool = True) -> Tree:
 def exists(path: str) -> bool:
     """Say whether anything is there; False if the store can't be reached."""
     return os.path.lexists(local_path(path)) if not is_remote(path) else _remote_kind(path) != ""
+
+
+def identity_of(path: str) -> FileIdentity | None:
+    """Say which local file or directory is there; None if nothing is there, or if it is an object."""
+    return None if is_remote(path) else _identity(local_path(path))
+
+
+def identities(folder: str, names: Iterable[str]) -> dict[str, FileIdentity | None]:
+    """Say which files are in a local directory under these names."""
+    place = os.path.join(local_path(folder), "")
+    return {name: _identity(place + name) for name in names}
 
 
 def is_directory(path: str) -> bool:

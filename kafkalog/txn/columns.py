@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -111,7 +112,13 @@ class Columns:
 
     def flat(self, names: tuple[str, ...]) -> memoryview[int]:
         """Return the columns of these names one after the other, as the loops need them."""
-        flat: Any = np.concatenate([self[name] for name in names])  # also a buffer; its type does not say so
+        flat: Any  # also a buffer; its type does not say so
+        if self._table is None:
+            flat = np.concatenate([self[name] for name in names])
+        elif names == self.names:
+            flat = self._table.flatten()
+        else:
+            flat = self._table.take(_rows_of(self.names, names), axis=0).reshape(-1)
         return memoryview(flat)
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Columns:
@@ -127,6 +134,11 @@ class Columns:
 
 def _without_rows(names: tuple[str, ...]) -> Columns:
     return Columns.empty(names)
+
+
+@cache
+def _rows_of(table: tuple[str, ...], names: tuple[str, ...]) -> list[int]:
+    return [table.index(name) for name in names]
 
 
 def _of_cells(names: tuple[str, ...], cells: bytes) -> Columns:
@@ -278,7 +290,9 @@ class Packed:
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
         parts = [rows[name] for rows in self.blocks(name)]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+        if len(parts) < 2:
+            return parts[0] if parts else _NO_CELLS
+        return np.concatenate(parts)
 
     def __iter__(self) -> Iterator[dict[str, int]]:
         """Yield the rows as mappings of plain integers."""

@@ -40,6 +40,7 @@ _EVENT_ROOM: Final = 256
 _FIRST_BITS: Final = 7  # half as many states as slots
 _MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
 _IS_OPEN: Final = len(EXTENT_COLUMNS)
+_NO_SLOTS: Final = array("q", [-1]) * (1 << _FIRST_BITS)
 _LEADER_EPOCH: Final = loops.EVENTS.index("leader_epoch")
 _PRODUCER_ID: Final = EXTENT_COLUMNS.index("producer_id")
 _CELLS: Final = {name: number for number, name in enumerate(loops.STRETCH_CELLS)}
@@ -135,19 +136,38 @@ class FoldedLog:
         return rows.chosen(order[wanted], MARKER_COLUMNS)
 
 
+class _Buffers(NamedTuple):
+    """What a fold of few producers needs: used again by the next one, because clearing it takes longer than its work.
+
+    Cells are written before they are read, but for the slots.
+    """
+
+    slots: array[int]
+    states: array[int]
+    out: array[int]
+    events: array[int]
+
+
 class Fold:
-    """Folds batches, or other folds' rows, in log order."""
+    """Folds batches, or other folds' rows, in log order; who is done with it calls `close`."""
 
     def __init__(self) -> None:
-        self._secret = secret_bits(62) * 2 + 1
+        self._secret = _SECRET
         self._bits = _FIRST_BITS
-        self._slots = array("q", [-1]) * (1 << self._bits)
-        self._states = _zeros(STATE_SIZE * (1 << self._bits - 1))
-        self._stretch = array("q", [_NONE_YET.get(name, 0) for name in loops.STRETCH_CELLS])
         self._room = _ROOM
-        self._out = _zeros(len(EXTENT_COLUMNS) * self._room)
-        self._finished = 0  # rows in it
-        self._events = _zeros(loops.EVENT_SIZE * _EVENT_ROOM)
+        if _spare:
+            buffers = _spare.pop()
+            buffers.slots[:] = _NO_SLOTS
+        else:
+            buffers = _Buffers(
+                array("q", [-1]) * (1 << self._bits),
+                _zeros(STATE_SIZE * (1 << self._bits - 1)),
+                _zeros(len(EXTENT_COLUMNS) * self._room),
+                _zeros(loops.EVENT_SIZE * _EVENT_ROOM),
+            )
+        self._slots, self._states, self._out, self._events = buffers
+        self._stretch = _NEW_STRETCH[:]
+        self._finished = 0  # rows in the buffer of finished ones
         self._packed = Packed(EXTENT_COLUMNS)
         self._gaps: list[NDArray[np.int64]] = []
         self._breaks: list[Break] = []
@@ -158,6 +178,12 @@ class Fold:
     def last_offset(self) -> int | None:
         """Return the last offset so far."""
         return self._offset("last_offset")
+
+    def close(self) -> None:
+        """Leave the buffers to another fold; its result may be used, it may not."""
+        if self._bits == _FIRST_BITS and self._room == _ROOM and len(_spare) < _SPARE:
+            _spare.append(_Buffers(self._slots, self._states, self._out, self._events))
+        del self._slots, self._states, self._out, self._events
 
     def batches(self, heads: CellTable, types: array[int], coordinator_epochs: array[int]) -> None:
         """Fold the batches of a chunk whose checksums match; `types` and `coordinator_epochs` are its markers'."""
@@ -212,16 +238,12 @@ class Fold:
     def result(self) -> FoldedLog:
         """Return what is known so far."""
         self._pack()
-        states = self._used()
-        wrote = (states[:, _IS_OPEN + 1] > 0).nonzero()[0]
-        if len(wrote) > 1:
-            wrote = wrote[np.lexsort((states[wrote, 1], states[wrote, 0]))]
+        opened, producers = self._few() if self._value("used") < _FEW else self._many()
         cells = self._stretch
-        of_producers = (0, 1, *range(_IS_OPEN + 1, STATE_SIZE))
         return FoldedLog(
             self._packed,
-            self.opened(),
-            _of_states(PRODUCER_COLUMNS, states, wrote, of_producers),
+            opened,
+            producers,
             _columns(GAP_COLUMNS, np.concatenate(self._gaps).T) if self._gaps else Columns.empty(GAP_COLUMNS),
             self._breaks,
             self._leader_epochs,
@@ -236,6 +258,25 @@ class Fold:
             cells[_CELLS["newest_broker"]],
             bool(cells[_CELLS["cleaned"]]),
         )
+
+    def _few(self) -> tuple[Packed, Packed]:
+        """Return the transactions that are open, and the producers' rows, of few states."""
+        used, found = self._value("used"), (Packed(EXTENT_COLUMNS), Packed(PRODUCER_COLUMNS))
+        if used:
+            tables = tuple(array("q", bytes(8 * used * len(rows.names))) for rows in found)
+            counts = loops.told_apart(self._states, used, *tables, array("q", bytes(8 * used)))
+            for rows, table, count in zip(found, tables, counts, strict=True):
+                if count:
+                    cells = np.frombuffer(table, np.int64, count * len(rows.names))
+                    rows.append(Columns.of_table(rows.names, cells.reshape(-1, count)))
+        return found
+
+    def _many(self) -> tuple[Packed, Packed]:
+        states = self._used()
+        wrote = (states[:, _IS_OPEN + 1] > 0).nonzero()[0]
+        wrote = wrote[np.lexsort((states[wrote, 1], states[wrote, 0]))]
+        of_producers = (0, 1, *range(_IS_OPEN + 1, STATE_SIZE))
+        return self.opened(), _of_states(PRODUCER_COLUMNS, states, wrote, of_producers)
 
     def _used(self) -> NDArray[np.int64]:
         """Return the states in use, a row each."""
@@ -289,6 +330,12 @@ class Fold:
         self._leader_epochs += [(epoch, first) for epoch, first in epochs[:, :2].tolist()]
         self._breaks += [Break(*row) for row in breaks.tolist()]
         self._unreadable += [(offset, position, size) for offset, position, size in unreadable[:, :3].tolist()]
+
+
+_NEW_STRETCH: Final = array("q", [_NONE_YET.get(name, 0) for name in loops.STRETCH_CELLS])
+_SECRET: Final = secret_bits(62) * 2 + 1  # of this process: nobody can aim at it who does not see it
+_SPARE: Final = 4  # folds' buffers that are kept
+_spare: list[_Buffers] = []
 
 
 def _zeros(cells: int) -> array[int]:

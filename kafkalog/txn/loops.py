@@ -42,6 +42,7 @@ __all__ = [
     "producers",
     "rehash",
     "tallied",
+    "told_apart",
 ]
 
 OPEN, ABORT, COMMIT = -1, 0, 1  # marker types
@@ -717,6 +718,63 @@ def producers(
         )
         row += 1
     return row, told, DONE
+
+
+def told_apart(
+    states: cython.const[cython.longlong][::1],
+    used: cython.Py_ssize_t,
+    opened: cython.longlong[::1],
+    producers: cython.longlong[::1],
+    order: cython.longlong[::1],
+) -> tuple[int, int]:
+    """Copy few states into two tables that have room for `used` rows, column by column, without a gap between columns.
+
+    `opened` gets the transactions without a marker, by ``EXTENT_COLUMNS``, `producers` what those wrote that wrote, by
+    ``PRODUCER_COLUMNS``, sorted by their keys; `order` is a buffer of `used` cells. Answers how many rows each has.
+    """
+    row: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    cell: cython.Py_ssize_t
+    of_opened: cython.Py_ssize_t = 0
+    of_producers: cython.Py_ssize_t = 0
+    n: cython.Py_ssize_t = 0
+    if (
+        used < 0
+        or len(states) < used * WIDTH
+        or len(opened) < used * IS_OPEN
+        or len(producers) < used * (WIDTH - IS_OPEN + 1)
+        or len(order) < used
+    ):
+        raise IndexError
+    for row in range(used):
+        at = row * WIDTH
+        if states[at + IS_OPEN]:
+            of_opened += 1
+        if states[at + IS_OPEN + 1] > 0:
+            place = of_producers
+            while place > 0 and (
+                states[order[place - 1] + PRODUCER_ID] > states[at + PRODUCER_ID]
+                if states[order[place - 1] + LOG_ID] == states[at + LOG_ID]
+                else states[order[place - 1] + LOG_ID] > states[at + LOG_ID]
+            ):
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = at
+            of_producers += 1
+    for row in range(used):
+        at = row * WIDTH
+        if states[at + IS_OPEN]:
+            for cell in range(IS_OPEN):
+                opened[n + cell * of_opened] = states[at + cell]
+            n += 1
+    for row in range(of_producers):
+        at = order[row]
+        producers[row] = states[at + LOG_ID]
+        producers[row + of_producers] = states[at + PRODUCER_ID]
+        for cell in range(WIDTH - IS_OPEN - 1):
+            producers[row + (cell + 2) * of_producers] = states[at + IS_OPEN + 1 + cell]
+    return of_opened, of_producers
 
 
 def tallied(rows: cython.longlong[::1], count: cython.Py_ssize_t) -> tuple[int, int, int, bool, bool]:

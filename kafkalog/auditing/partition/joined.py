@@ -98,7 +98,9 @@ def _joined(seed: Columns, scans: Sequence[SegmentScan]) -> tuple[FoldedLog, tup
         if here:
             cuts.append(cut_of(scan, fold.opened().columns(*EXTENT_COLUMNS)))
         fold.stretch(scan.stretch)
-    return fold.result(), tuple(cuts)
+    whole = fold.result()
+    fold.close()
+    return whole, tuple(cuts)
 
 
 def _epochs(scans: Sequence[SegmentScan]) -> list[tuple[int, int]]:

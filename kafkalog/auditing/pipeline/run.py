@@ -57,7 +57,7 @@ def audit(
     options = options or AuditOptions()
     clusters, unreadable = open_clusters(paths)
     wanted = (log for log in logs_of(clusters, share_bytes=None) if only(log.directory))
-    logs = [replace(log, number=number) for number, log in enumerate(wanted)]
+    logs = [log if log.number == number else replace(log, number=number) for number, log in enumerate(wanted)]
     audits = []
     executor = executor_for(logs, options.limits, options.jobs, kept or KeptScans())
     with run_stages(clusters, logs, executor, options) as (around, judged):

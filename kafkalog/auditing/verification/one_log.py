@@ -72,7 +72,8 @@ def log_of(
     """Join the checks of a log's segments, and compare them with each other and the side files."""
     found = [checks[segment.path] for segment in directory.segments]
     growing = bool(found) and found[-1].facts.state == "grew"
-    directory = replace(directory, running=directory.running or growing)
+    if growing and not directory.running:
+        directory = replace(directory, running=True)
     partition = join(directory, [check.scan for check in found], policies(metadata, directory.topic))
     partition = with_note(partition, movements)
     findings = [

@@ -1,0 +1,74 @@
+"""Folds use the buffers of earlier ones again, and know nothing of them."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import pytest
+
+import build
+from kafkalog.format import batch_headers, interpreted, kernel
+from kafkalog.format.batch import CellTable
+from kafkalog.txn import fold, loops
+from kafkalog.txn.columns import Columns
+from kafkalog.txn.fold import Fold, FoldedLog
+from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS
+
+
+def folded(producers: list[int]) -> tuple[Fold, FoldedLog]:
+    """A batch of an open transaction for each of some producers."""
+    data = b"".join(
+        build.batch(
+            build.record(), base_offset=offset, attributes=build.TRANSACTIONAL, producer_id=producer,
+            producer_epoch=0, base_sequence=0,
+        )
+        for offset, producer in enumerate(producers)
+    )  # fmt: skip
+    heads = CellTable(len(kernel.BATCH_COLUMNS), len(producers))
+    heads.count, *_ = batch_headers.read(data, 0, len(data), 0, heads.cells, heads.capacity, 0)
+    made = Fold()
+    made.batches(heads, array("q", [-1]) * heads.count, array("q", [-1]) * heads.count)
+    return made, made.result()
+
+
+def test_a_fold_in_used_buffers_begins_anew() -> None:
+    """What an earlier fold left in its buffers is neither seen nor changed."""
+    first, one = folded([9, 7, 8])
+    before = one.opened.columns(*EXTENT_COLUMNS), one.producers.columns(*PRODUCER_COLUMNS)
+    before = tuple(Columns({name: rows[name].copy() for name in rows.names}) for rows in before)
+    first.close()
+    second, other = folded([8, 3])
+
+    assert other.opened["producer_id"].tolist() == [8, 3]
+    assert other.opened["batches"].tolist() == [1, 1]
+    assert other.producers["producer_id"].tolist() == [3, 8]
+    assert (one.opened.columns(*EXTENT_COLUMNS), one.producers.columns(*PRODUCER_COLUMNS)) == before
+    assert (other.first_offset, other.batches) == (0, 2)
+    second.close()
+
+
+def test_a_fold_of_many_producers_keeps_its_buffers_to_itself() -> None:
+    """Only buffers of the first size are used again: a big table would be memory that nobody asked for."""
+    spare = len(fold._spare)
+    made, _ = folded(list(range(500)))
+    made.close()
+
+    assert len(fold._spare) <= spare
+
+
+@pytest.mark.parametrize("count", [1, 2, 99, 100, 300])
+def test_few_and_many_states_make_the_same_rows(count: int) -> None:
+    """The kernel's way for few producers and NumPy's for many agree, whatever order the producers came in."""
+    numbers = np.random.default_rng(count).permutation(count) * 7
+    made, _ = folded(numbers.tolist())
+
+    assert made._few() == made._many()
+    plain = interpreted("txn.loops", "tests_interpreted_told_apart")
+    tables = [array("q", bytes(8 * count * len(names))) for names in (EXTENT_COLUMNS, PRODUCER_COLUMNS)]
+    again = [array("q", cells) for cells in tables]
+    states, order = made._states, array("q", bytes(8 * count))
+    assert plain.told_apart(states, count, *tables, order) == loops.told_apart(states, count, *again, order)
+    assert tables == again
+    with pytest.raises(IndexError):
+        loops.told_apart(states, count, tables[0], tables[1], order[1:])
