@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Severity
-from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, since_audit_option
+from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, say_reused, since_audit_option
 from kafkalog_cli.exit import Exit, OutputError
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import storage_options
@@ -199,8 +199,7 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
             kept=output.kept(earlier, hashed=params["hashed"]),
             fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
         )  # fmt: skip
-        if output.resumed and (resumed := found.summary.reused.resumed):
-            say(f"{resumed:,} of {found.summary.reused.segments:,} segments were scanned by the earlier run")
+        say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
         for line in found.summary.unreadable:
             say(f"error: {line}")
         outcome = found.summary.outcome(Severity[params["fail_on"].upper()])
