@@ -182,21 +182,22 @@ def test_whose_segment_it_is_counts(other: Callable[[LogPlace], LogPlace], tmp_p
     assert kept_scans._key(other(log), segment, Limits()) != key == kept_scans._key(log, segment, Limits())
 
 
-@pytest.mark.parametrize("name", ["base_offset", "size"])
-def test_which_segment_it_is_counts(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cells", [{"base_offset": 7}, {"size": 7}])
+def test_which_segment_it_is_counts(cells: dict[str, Any], tmp_path: Path) -> None:
     """Its base offset, and its size."""
     _, logs = listed(broker(tmp_path))
     segment = logs[0].directory.segments[0]
-    other = replace(segment, **{name: 7}) if not isinstance(segment, tuple) else segment._replace(**{name: 7})
+    other = replace(segment, **cells)
     assert kept_scans._key(logs[0], other, Limits()) != kept_scans._key(logs[0], segment, Limits())
 
 
-def _of_another(place: SegmentPlace, scan: SegmentScan, **other: int) -> bytes:
+def _of_another(place: SegmentPlace, scan: SegmentScan, **other: Any) -> bytes:
     """A whole kept scan under a place's key, whose scan is of another segment."""
     assert place.known is not None
     found = likeness(place.segment.path, (0, scan.last_position))
-    about = KeptAbout(1, place.known.file.inode, scan.last_position, *found.sums, place.known.key, "", "")
-    wrong = replace(scan, segment=scan.segment._replace(**other))
+    first, last = found.sums
+    about = KeptAbout(1, place.known.file.inode, scan.last_position, first, last, place.known.key, "", "")
+    wrong = replace(scan, segment=replace(scan.segment, **other))
     return kept_bytes(about, kept_scans.PlaceScan(wrong).messages())
 
 
