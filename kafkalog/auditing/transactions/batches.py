@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.many_rows import MANY_ROWS, transaction_columns
+from kafkalog.auditing.transactions.many_rows import MANY_ROWS, ColumnsByName, transaction_columns
 from kafkalog.auditing.transactions.rows import audit_rows, log_rows
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.format.texts import PackedTexts
-from kafkalog.tables import TABLES
+from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
 from kafkalog.tables.audit import COORDINATOR, PRODUCERS, TRANSACTIONS
 from kafkalog.txn.columns import NONE
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kafkalog.tables.arrow import RecordBatch
 
-__all__ = ["audit_batches", "coordinator_batches", "log_batches", "transaction_batches"]
+__all__ = ["audit_batches", "coordinator_batches", "log_batches", "together", "transaction_batches"]
 
 _STATES: Final = ("tombstone", *(state.word for state in TransactionState))
 
@@ -47,8 +47,20 @@ def transaction_batches(log: LogAudit, order: NDArray[np.intp]) -> Iterator[Reco
     return (arrow_batch(partial(_column, columns), schema) for columns in transaction_columns(log, order))
 
 
+def together(parts: Sequence[ColumnsByName], table: Table) -> RecordBatch:
+    """Return rows of several logs, given as columns, as one batch: making one costs as much as some hundred rows."""
+
+    def column(name: str) -> Numbers | Iterable[Any]:
+        return _cells(np.concatenate([columns[name] for columns in parts]))
+
+    return arrow_batch(column, arrow_schema(table))
+
+
 def _column(columns: dict[str, NDArray[Any]], name: str) -> Numbers | Iterable[Any]:
-    column = columns[name]
+    return _cells(columns[name])
+
+
+def _cells(column: NDArray[Any]) -> Numbers | Iterable[Any]:
     if column.dtype == object:
         return column
     absent = column == NONE
