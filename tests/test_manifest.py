@@ -113,6 +113,6 @@ def test_a_damaged_one_is_never_fewer_rows(copy: Path) -> None:
 
     tables["partitions"][0]["rows"] += 1
     say(copy, tables)
-    ended = kafkalog("report", copy)
+    ended = kafkalog("report", "--format", "junit", copy)
     assert ended.status == 3
     assert f"rows; manifest.json says {tables['partitions'][0]['rows']}" in ended.err
