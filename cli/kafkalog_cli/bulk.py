@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["absolute", "bulk_audit", "jvm_in_words", "run_bulk"]
 
 _FULL: Final = "No space left on device"  # the JVM says it far below its first line
+_OURS: Final = "kafkalog.errors."  # what the line of an error of ours begins with, in the trace of a task
 _CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
 
 
@@ -128,7 +129,9 @@ def jvm_in_words() -> Iterator[None]:
         text = str(error)
         if CANNOT_WRITE in text:
             raise OutputError(text.partition(CANNOT_WRITE)[2].splitlines()[0]) from error
-        causes = [line.strip() for line in text.splitlines() if _FULL in line]
+        lines = [line.strip() for line in text.splitlines()]
+        causes = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
+        causes += [line for line in lines if _FULL in line]
         first = next(iter(causes or text.splitlines()), type(error).__name__)
         raise UnreadableError(f"the job failed: {first.strip()}") from error
     finally:
