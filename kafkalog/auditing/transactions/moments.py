@@ -90,9 +90,10 @@ class _Marked:
         self.offsets[stretches[better]], self.times[stretches[better]] = offsets[better], times[better]
 
 
-def _columns(rows: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    offsets, times = (rows[name] for name in MARKER_COLUMNS)
-    return offsets, _time(times)
+def _is_one(asked: NDArray[np.int64], offsets: NDArray[np.int64]) -> bool:
+    """Say whether all offsets are in one stretch between those that are asked for."""
+    low, high = np.searchsorted(asked, [offsets.min(), offsets.max()], "right").tolist()
+    return bool(low == high)
 
 
 class Moments:
@@ -108,10 +109,15 @@ class Moments:
         # The markers below the first offset, from it on, from the second one on, …: of each stretch its first and last.
         first, last = _Marked(number + 1, NEVER), _Marked(number + 1, NONE)
         for rows in chain(self._audit.transactions.blocks(*MARKER_COLUMNS), [self._audit.others]):
-            ended = rows.take(rows["marker_offset"] != NONE)
+            ended = np.flatnonzero(rows["marker_offset"] != NONE)
             if not len(ended):
                 continue
-            offsets, times = (column[np.argsort(ended["marker_offset"], kind="stable")] for column in _columns(ended))
+            offsets, times = rows["marker_offset"][ended], _time(rows["marker_timestamp"][ended])
+            if _is_one(asked, offsets):  # nearly all blocks: what is asked for is at a log's end, or in few places
+                order = np.array([offsets.argmin(), len(offsets) - 1 - offsets[::-1].argmax()])
+            else:
+                order = np.argsort(offsets, kind="stable")
+            offsets, times = offsets[order], times[order]
             stretch = np.searchsorted(asked, offsets, "right")
             begins = np.flatnonzero(np.append(True, stretch[1:] != stretch[:-1]))
             ends = np.append(begins[1:], len(stretch)) - 1
