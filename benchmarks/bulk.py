@@ -19,7 +19,7 @@ from measure import ENVIRONMENT, CandidateError, command
 from report import Result
 from shapes import SHAPES, Layout, size_text
 
-__all__ = ["bulk", "open_session"]
+__all__ = ["Session", "bulk", "open_session"]
 
 _SESSION = Path(__file__).with_name("bulk_session.py")
 _LOCAL = (sys.executable, "-m", "kafkalog_cli", "txn-audit", "--exit-zero", "--jobs", "2")
@@ -53,7 +53,7 @@ class _Case:
     local: list[float] = field(default_factory=list)
 
 
-class _Session:
+class Session:
     """The process with the Spark session."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
@@ -73,7 +73,7 @@ class _Session:
         for number in range(_WARM_UPS):
             self.audit(path, folder / f"warm-{number}", split_bytes=1)
 
-    def audit(self, path: Path, output: Path, **more: int) -> _Run:
+    def audit(self, path: Path, output: Path, **more: Any) -> _Run:
         """Audit a directory."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"paths": [str(path)], "output": str(output)} | more) + "\n")
@@ -85,12 +85,12 @@ class _Session:
 
 
 @contextmanager
-def open_session(events: Path) -> Iterator[_Session]:
+def open_session(events: Path) -> Iterator[Session]:
     """Start a session; when it has ended, its event log is whole."""
     argv = [sys.executable, _SESSION, "--events", events]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(argv, text=True, env=ENVIRONMENT, **pipes) as process:  # type: ignore[call-overload]  # pipes by name
-        session = _Session(process)
+        session = Session(process)
         session.answer()
         yield session
 
@@ -120,7 +120,7 @@ def bulk(files: Files, size: int, rounds: int) -> list[Result]:
     return [result for case in cases for result in _results(case)]
 
 
-def _round(session: _Session, case: _Case, here: Path, number: int) -> None:
+def _round(session: Session, case: _Case, here: Path, number: int) -> None:
     output = here / f"local-{number}-{case.path.name}"
     case.local.append(command([*_LOCAL, case.path, "-o", output]).seconds)
     case.runs.append(session.audit(case.path, here / "bulk"))

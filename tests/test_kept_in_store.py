@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from invoke import kafkalog
-from kafkalog.auditing.pipeline import Keeping, KeptScans, kept_scans
+from kafkalog.auditing.pipeline import Keeping, KeptScans, kept_scans, logs_of, segments_of
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.log.chunk import Limits
+from kafkalog.log.clusters import open_clusters
 from kafkalog.log.likeness import likeness
 from kafkalog.log.storage import open_tree
 from kept import CASE, LOG, SEGMENTS, segments
@@ -84,3 +86,19 @@ def test_tasks_keep_scans_in_a_store(store: ObjectStore) -> None:
         names.append(sorted(entry.name for entry in open_tree(uri).entries(uri)))
     assert names[0] == names[1]
     assert len(names[0]) == SEGMENTS
+
+
+def test_who_judges_reads_a_scan_again_from_a_store(store: ObjectStore) -> None:
+    """By the name under which a task kept it."""
+    pytest.importorskip("pyspark", reason="tasks are Spark's")
+    from kafkalog_spark.kept_folder import task_folder
+
+    clusters, _ = open_clusters([CASE])
+    logs, keeping = logs_of(clusters, None), Keeping(task_folder(store.uri("kept-again")))
+    places = segments_of(logs, 1, KeptScans(keeping).known(clusters, logs, Limits()))
+    kept = [(place, found) for place in places if (found := keeping.scan(place, Limits())).kept]
+    assert len(kept) == SEGMENTS
+    for place, found in kept:
+        again = keeping.again(found.kept, place.segment)
+        assert (again.segment, again.digest) == (place.segment, found.scan.digest)
+        assert len(again.stretch.finished) == len(found.scan.stretch.finished)

@@ -101,3 +101,18 @@ def test_one_of_another_shape_is_refused(copy: Path, tables: Any) -> None:
     ended = kafkalog("report", copy)
     assert ended.status == 3
     assert "manifest.json can't be read" in ended.err
+
+
+def test_a_damaged_one_is_never_fewer_rows(copy: Path) -> None:
+    """A table's name or its number of rows that is another one is said: nobody gets a table without them."""
+    tables = tables_of(copy)
+    say(copy, {name.replace("transactions", "trans`ctions"): files for name, files in tables.items()})
+    ended = kafkalog("report", copy)
+    assert ended.status == 3
+    assert "lists a table that this version does not know: 'trans`ctions'" in ended.err
+
+    tables["partitions"][0]["rows"] += 1
+    say(copy, tables)
+    ended = kafkalog("report", "--format", "junit", copy)
+    assert ended.status == 3
+    assert f"rows; manifest.json says {tables['partitions'][0]['rows']}" in ended.err

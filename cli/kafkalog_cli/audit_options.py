@@ -9,12 +9,13 @@ import click
 
 from kafkalog.tables.audit import AUDIT_TABLES
 from kafkalog_cli.options import in_order, limit_options, limits_of, status_options, table_option
+from kafkalog_cli.output import say
 from kafkalog_cli.params import TIMES, Time
 
 if TYPE_CHECKING:
-    from kafkalog.auditing.transactions import AuditOptions
+    from kafkalog.auditing.transactions import AuditOptions, Reused
 
-__all__ = ["SHOWN", "TABLE_NAMES", "audit_options", "audit_options_of", "since_audit_option"]
+__all__ = ["SHOWN", "TABLE_NAMES", "audit_options", "audit_options_of", "say_reused", "since_audit_option"]
 
 TABLE_NAMES: Final = tuple(table.name for table in AUDIT_TABLES)
 SHOWN: Final = tuple(name for name in TABLE_NAMES if name != "visible")  # visible only when asked for
@@ -57,3 +58,15 @@ def audit_options_of(params: Mapping[str, Any], jobs: int | None = None) -> Audi
         now=params["now"], max_timeout_ms=params["max_timeout_ms"], state_partitions=params["state_partitions"],
         jobs=jobs,
     )  # fmt: skip
+
+
+def say_reused(reused: Reused, previous: str | None, *, resumed: bool) -> None:
+    """Report what a run took of an earlier run that it `resumed`, and if it took nothing of a `previous` audit."""
+    if resumed and reused.resumed:  # else by a task that Spark lost
+        say(f"{reused.resumed:,} of {reused.segments:,} segments were scanned by the earlier run")
+    elif previous is not None and reused.segments and not reused.taken:
+        say(
+            f"all {reused.segments:,} segments were scanned: none is one that {previous} kept a scan of. It needs the "
+            "same cluster, node, file times, limits and version of kafkalog, with --hash the same SHA-256, and "
+            "segments of at least 256 KiB"
+        )

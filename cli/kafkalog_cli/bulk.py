@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Severity
-from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, since_audit_option
+from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, say_reused, since_audit_option
 from kafkalog_cli.exit import Exit, OutputError
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import storage_options
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["absolute", "bulk_audit", "jvm_in_words", "run_bulk"]
 
 _FULL: Final = "No space left on device"  # the JVM says it far below its first line
+_OURS: Final = "kafkalog.errors."  # what the line of an error of ours begins with, in the trace of a task
 _CONF: Final = "Every option except --input and --output can also be set as spark.kafkalog.…, with dots for dashes."
 
 
@@ -128,7 +129,9 @@ def jvm_in_words() -> Iterator[None]:
         text = str(error)
         if CANNOT_WRITE in text:
             raise OutputError(text.partition(CANNOT_WRITE)[2].splitlines()[0]) from error
-        causes = [line.strip() for line in text.splitlines() if _FULL in line]
+        lines = [line.strip() for line in text.splitlines()]
+        causes = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
+        causes += [line for line in lines if _FULL in line]
         first = next(iter(causes or text.splitlines()), type(error).__name__)
         raise UnreadableError(f"the job failed: {first.strip()}") from error
     finally:
@@ -199,8 +202,7 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
             kept=output.kept(earlier, hashed=params["hashed"]),
             fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
         )  # fmt: skip
-        if output.resumed and (resumed := found.summary.reused.resumed):
-            say(f"{resumed:,} of {found.summary.reused.segments:,} segments were scanned by the earlier run")
+        say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
         for line in found.summary.unreadable:
             say(f"error: {line}")
         outcome = found.summary.outcome(Severity[params["fail_on"].upper()])

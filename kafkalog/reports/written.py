@@ -63,9 +63,11 @@ class WrittenAudit:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        for file in self._files.get(table, ()):
+        for file, rows in self._files.get(table, ()):
             try:
                 with pq.ParquetFile(file) as parquet:
+                    if parquet.metadata.num_rows != rows:
+                        raise UnreadableError(f"{file}: has {parquet.metadata.num_rows} rows; {MANIFEST} says {rows}")
                     if missing := set(TABLES[table].names) - set(parquet.schema_arrow.names):
                         raise UnreadableError(f"{file}: it has no column {min(missing)}")
                     for batch in parquet.iter_batches(columns=columns):
@@ -97,22 +99,24 @@ class WrittenAudit:
             yield Decisions(times, names, states == DECIDING[1])
 
 
-def _files(folder: Path) -> dict[str, list[Path]]:
-    """Return the files of each table that is written as Parquet. Raises UnreadableError."""
+def _files(folder: Path) -> dict[str, list[tuple[Path, int | None]]]:
+    """Return the files of each table that is written as Parquet, with their rows. Raises UnreadableError."""
     try:
         listed = read_manifest((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnreadableError(f"{folder}: {MANIFEST} can't be read: {error}") from error
-    found: dict[str, list[Path]] = {}
+    found: dict[str, list[tuple[Path, int | None]]] = {}
+    if unknown := set(listed) - set(TABLES):  # damaged, or of a later version: it would be missing without a word
+        raise UnreadableError(f"{folder}: {MANIFEST} lists a table that this version does not know: {min(unknown)!r}")
     for table in TABLES:
-        for name, size, _ in listed.get(table, ()):
+        for name, size, rows in listed.get(table, ()):
             file = folder / name
             if not file.is_file():
                 raise UnreadableError(f"{folder}: {name} is missing; {MANIFEST} lists it")
             if file.stat().st_size != size:
                 raise UnreadableError(f"{file}: has {file.stat().st_size} bytes; {MANIFEST} says {size}")
             if file.suffix == ".parquet":
-                found.setdefault(table, []).append(file)
+                found.setdefault(table, []).append((file, rows))
     return found
 
 

@@ -111,6 +111,8 @@ class WireMessage:
         """Return a table as rows; None is no value."""
         table = self._table(name)
         rows = self._count()
+        if not rows:  # as most tables of most messages
+            return []
         cells: list[list[Any]] = [
             [None if cell == NONE else cell for cell in self._numbers(rows).tolist()] for _ in table.numbers
         ]
@@ -122,7 +124,10 @@ class WireMessage:
     def texts(self, name: str) -> PackedTexts:
         """Return a table of one column of text."""
         self._table(name)
-        sizes = np.frombuffer(self._take(self._count() * _LENGTH.itemsize), _LENGTH)
+        count = self._count()
+        if not count:
+            return PackedTexts()
+        sizes = np.frombuffer(self._take(count * _LENGTH.itemsize), _LENGTH)
         if (sizes < 0).any():
             raise WireError(f"{self.schema.name}: a text of {name} is missing")
         texts = PackedTexts.of_sizes(self._take(int(sizes.sum(dtype=np.int64))), sizes)

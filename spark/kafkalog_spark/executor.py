@@ -134,7 +134,7 @@ class SparkExecutor:
         rows = self._frame("places", map(scan_tasks.place_row, places), scan_tasks.PLACES)
         scan = partial(scan_tasks.scan, limits=self.limits, storage=self.storage, keeping=self.kept.keeping)
         with _kept(_mapped(rows.repartitionById(number, "task"), scan, scan_tasks.SCANNED)) as frame:
-            heads = frame.where("kind = 'scan' and share = 0")
+            heads = frame.where("row_no = 0 and share = 0")
             names = (
                 "log",
                 "split_no",
@@ -179,9 +179,7 @@ class SparkExecutor:
         in_order = rows.repartition(number, "group", "share").sortWithinPartitions(*keys)
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
-        judge = tasks.Judge(
-            known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs), self.kept.rows
-        )  # fmt: skip
+        judge = tasks.Judge(known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs), self.kept)
         with _kept(_mapped(in_order, judge, tasks.JUDGED)) as frame:
             judged = self._judged(frame, logs, scanned)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))

@@ -6,7 +6,7 @@ Rows of many partitions are put together: making a batch of Arrow costs as much 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
 
@@ -15,19 +15,21 @@ import pyarrow as pa
 from kafkalog.auditing.incidents import is_lost, needed
 from kafkalog.auditing.pipeline import KeptRows, write_counts
 from kafkalog.auditing.transactions import (
+    MANY_ROWS,
+    ColumnsByName,
     Judgement,
     LogAudit,
     gap_rows,
-    log_batches,
     log_rows,
-    notable_rows,
+    notable_columns,
+    together,
     transaction_parts,
 )
 from kafkalog.findings import Severity
 from kafkalog.log.rows import finding_rows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.audit import FINDINGS, GAPS, TRANSACTIONS
+from kafkalog.tables.audit import FINDINGS, GAPS, PRODUCERS, TRANSACTIONS
 from kafkalog.tables.manifest import TableFile
 from kafkalog.tables.notable import NOTABLE
 from kafkalog.tables.parquet import WholeFile
@@ -42,6 +44,12 @@ EXPLAINED: Final = "explained"  # the findings that incidents need
 LOST: Final = "lost"  # the gaps that they need
 
 _ROWS: Final = 1 << 12
+_GATHERED: Final = 1 << 14  # rows that are columns
+_COLUMNS: Final[dict[str, Callable[[LogAudit], Iterator[ColumnsByName]]]] = {
+    TRANSACTIONS.name: MANY_ROWS[TRANSACTIONS.name],
+    PRODUCERS.name: MANY_ROWS[PRODUCERS.name],
+    NOTABLE.name: notable_columns,
+}
 _TABLES: Final[dict[str, Table]] = {**TABLES, NOTABLE.name: NOTABLE, EXPLAINED: FINDINGS, LOST: GAPS}
 
 
@@ -61,6 +69,8 @@ class JudgedTables:
         self._codes: Counter[tuple[str, Severity]] = Counter()
         self.sizes: Counter[str] = Counter()
         self._rows: dict[tuple[str, int], list[Row]] = {}  # not yet in a batch, by table and cluster
+        self._columns: dict[tuple[str, int], list[ColumnsByName]] = {}  # ditto
+        self._gathered_rows: Counter[tuple[str, int]] = Counter()
 
     def add(self, cluster: int, share: Share, found: Judgement) -> Iterator[Row]:
         """Add what was judged; yield rows of ``tasks.JUDGED`` of what is complete."""
@@ -68,10 +78,13 @@ class JudgedTables:
         for log in found.logs:
             self._codes.update(log.findings.counts())
         for name in (*self._tables, *self._kinds):
-            if name == TRANSACTIONS.name:  # of many rows, made column by column
-                for part in chain.from_iterable(map(self._transactions, found.logs)):
-                    is_whole = isinstance(part, WholeFile)
-                    yield from map(_part_row, (self._files.put if is_whole else self._files.write)(name, part))
+            if name in _COLUMNS:
+                for log in found.logs:
+                    if name == TRANSACTIONS.name and self._kept is not None and log.partition.cuts:
+                        yield from self._pieces(log, self._kept)
+                        continue
+                    for columns in _COLUMNS[name](log):
+                        yield from self._gathered(name, cluster, columns)
                 continue
             rows = iter(_rows_of(name, share, found))
             held = self._rows.setdefault((name, cluster), [])
@@ -80,24 +93,44 @@ class JudgedTables:
                 yield from self._complete(name, cluster)
                 held += islice(rows, _ROWS)
 
-    def _transactions(self, log: LogAudit) -> Iterator[pa.RecordBatch | WholeFile]:
-        return log_batches(log, TRANSACTIONS.name) if self._kept is None else transaction_parts(log, self._kept)
+    def _pieces(self, log: LogAudit, kept: KeptRows) -> Iterator[Row]:
+        """Write the transactions of a log whose rows may be carried over."""
+        for part in transaction_parts(log, kept):
+            is_whole = isinstance(part, WholeFile)
+            yield from map(_part_row, (self._files.put if is_whole else self._files.write)(TRANSACTIONS.name, part))
+
+    def _gathered(self, name: str, cluster: int, columns: ColumnsByName) -> Iterator[Row]:
+        """Add rows that are columns; yield rows of ``tasks.JUDGED`` of what is complete."""
+        key = (name, cluster)
+        self._columns.setdefault(key, []).append(columns)
+        self._gathered_rows[key] += len(columns["log"])
+        if self._gathered_rows[key] >= _GATHERED:
+            yield from self._together(*key)
+
+    def _together(self, name: str, cluster: int) -> Iterator[Row]:
+        parts, self._gathered_rows[name, cluster] = self._columns.pop((name, cluster)), 0
+        yield from self._written(name, cluster, together(parts, _TABLES[name]))
 
     def rest(self) -> Iterator[Row]:
         """Yield rows of ``tasks.JUDGED`` of all that is left; files are complete then."""
         for name, cluster in self._rows:
             yield from self._complete(name, cluster)
+        for name, cluster in list(self._columns):
+            yield from self._together(name, cluster)
         yield from map(_part_row, self._files.close())
         yield ("counts", -1, 0, 0, write_counts(self._codes, self.sizes))
 
     def _complete(self, name: str, cluster: int) -> Iterator[Row]:
         rows = self._rows[name, cluster]
         for batch in arrow_batches(rows, arrow_schema(_TABLES[name])):
-            if name in self._tables:
-                yield from map(_part_row, self._files.write(name, batch))
-            else:
-                yield (name, cluster, 0, batch.num_rows, _ipc(batch))
+            yield from self._written(name, cluster, batch)
         rows.clear()
+
+    def _written(self, name: str, cluster: int, batch: pa.RecordBatch) -> Iterator[Row]:
+        if name in self._tables:
+            yield from map(_part_row, self._files.write(name, batch))
+        else:
+            yield (name, cluster, 0, batch.num_rows, _ipc(batch))
 
 
 def _rows_of(name: str, share: Share, found: Judgement) -> Iterable[Row]:
@@ -109,8 +142,6 @@ def _rows_of(name: str, share: Share, found: Judgement) -> Iterable[Row]:
     if name == LOST:
         gaps = chain.from_iterable(gap_rows(log.partition) for log in found.logs if share.of_log)
         return filter(is_lost, gaps)
-    if name == NOTABLE.name:
-        return chain.from_iterable(map(notable_rows, found.logs))
     if name == GAPS.name and not share.of_log:
         return ()  # whoever wrote in the log
     return chain.from_iterable(log_rows(log, name) for log in found.logs)

@@ -23,7 +23,11 @@ from kafkalog.txn.shares import shares_of
 from kafkalog_spark.reuse import spare_modules
 from kafkalog_spark.rows import Row, rows_of
 
-__all__ = ["PLACES", "SCANNED", "place_row", "routed", "scan"]
+__all__ = ["KEPT", "PLACES", "SCANNED", "place_row", "routed", "scan"]
+
+KEPT: Final = "kept"  # a row's kind whose content is the name of a kept scan
+_MANY_ROWS: Final = 1 << 13  # transactions, some 20 bytes each
+_FEW_SHARES: Final = 4  # each share's judge reads the whole file
 
 _NAMES: Final = ("log", "topic", "path")  # bytes: a file's name need not be UTF-8
 PLACES: Final = pa.schema(
@@ -86,7 +90,7 @@ def scan(
 
 
 def _scanned(place: SegmentPlace, found: PlaceScan) -> Iterator[Row]:
-    whole = found.scan
+    whole, by_name = found.scan, _goes_by_name(place, found)
     stretch = whole.stretch
     if place.topic != STATE_TOPIC:
         assert not len(whole.states)  # only the state topic's are read
@@ -95,9 +99,19 @@ def _scanned(place: SegmentPlace, found: PlaceScan) -> Iterator[Row]:
     for share in shares_of(place.shares):
         about: Row = (*first, found.scanned_ms, found.sha256, producers) if share.number == 0 else _NOTHING
         where = (place.group, share.number, place.log_number, place.split_no)
+        if by_name:
+            yield (*where, 0, KEPT, *about, found.kept.encode())
+            continue
         messages = found.messages() if place.shares == 1 else scan_messages(whole.share(share), MESSAGE_ROWS)
         for number, message in enumerate(messages):
             yield (*where, number, "rows" if number else "scan", *(_NOTHING if number else about), message)
+
+
+def _goes_by_name(place: SegmentPlace, found: PlaceScan) -> bool:
+    """Say whether a judge reads a kept scan from its file: one that costs more to send than to read."""
+    if not found.kept or place.topic == STATE_TOPIC or place.shares > _FEW_SHARES:
+        return False
+    return len(found.scan.stretch.finished) >= _MANY_ROWS
 
 
 _NOTHING: Final[Row] = (0, -1, -1, 0, -1, None, None)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from kafkalog.errors import KafkaLogError, UnsupportedError
 from kafkalog_spark.request import Request
@@ -47,17 +47,34 @@ class KafkalogSource(DataSource):
         return StructType.fromJson({"type": "struct", "fields": chosen})
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        from kafkalog.tables.arrow import spark_schema
         from kafkalog_spark.views import VIEWS
 
         with _in_words():
             request = replace(Request.of(self.options, tuple(VIEWS)), columns=tuple(schema.fieldNames()))
-            if len(request.names(VIEWS[request.view].table)) < len(request.columns):
+            names = request.names(VIEWS[request.view].table)
+            if len(names) < len(request.columns):
                 raise UnsupportedError("the schema names a column twice")
+            types = {field["name"]: field["type"] for field in spark_schema(VIEWS[request.view].table)["fields"]}
+            for name, field in zip(names, schema.fields, strict=True):
+                needed, given = (kind.simpleString() for kind in (_type_of(types[name]), field.dataType))
+                if needed != given:
+                    raise UnsupportedError(
+                        f"column {name} of {request.view} is {needed}, the schema says {given}: "
+                        "leave the schema out and cast the column"
+                    )
         # A session that does not allow filters refuses a reader that accepts them, so that one is used only on request.
         return _PushingReader(request) if request.pushdown else _Reader(request)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802  # Spark's names
         return _NoStream()
+
+
+def _type_of(about: Any) -> DataType:
+    """Return a column's type, as ``spark_schema`` says it."""
+    return StructType.fromJson({"fields": [{"name": "c", "type": about, "nullable": True, "metadata": {}}]})[
+        "c"
+    ].dataType
 
 
 @contextmanager

@@ -6,8 +6,9 @@ Rows between stages carry messages (``kafkalog.txn.wire``) of some MiB: a row of
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from kafkalog.auditing.partition import DIGEST_SIZE, MESSAGE_ROWS, SegmentScan, read_extents, read_scan
 from kafkalog.auditing.pipeline import (
-    KeptRows,
+    KeptScans,
     LogPlace,
     judge_partition,
     read_coordinator,
@@ -43,6 +44,7 @@ from kafkalog_spark.judged_tables import JudgedTables
 from kafkalog_spark.parts import PartFiles
 from kafkalog_spark.reuse import spare_modules
 from kafkalog_spark.rows import Row, rows_of
+from kafkalog_spark.scan_tasks import KEPT
 
 __all__ = ["CONFLICTS", "COORDINATOR", "JUDGED", "Judge", "conflict", "joined"]
 
@@ -60,10 +62,19 @@ def _flat(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[Row]:
         yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
 
 
-def joined(rows: Iterable[tuple[str, bytes]]) -> list[SegmentScan]:
-    """Put one log's scans together again, each with its transactions and a digest of all."""
+def joined(
+    rows: Iterable[tuple[str, bytes]], kept: Callable[[int, str], SegmentScan] | None = None
+) -> list[SegmentScan]:  # fmt: skip
+    """Put one log's scans together again, each with its transactions and a digest of all.
+
+    `kept` reads the scan of a segment, by its number in the log, from a file with this name.
+    """
     scans: list[SegmentScan] = []
     for kind, content in rows:
+        if kind == KEPT:
+            assert kept is not None  # only judges get such rows
+            scans.append(kept(len(scans), content.decode()))
+            continue
         if kind == "scan":
             scans.append(read_scan(content))
         else:
@@ -78,12 +89,12 @@ class Judge:
     """Judges partition by partition: the rows of each come together, in the order of log, split and row.
 
     Rows of the `tables` go to files in the folder `work`, what else is of the `kinds` to the driver. The producers that
-    partitions are compared by are shared out to `key_shares`. `kept` are rows that last, None where nothing is kept.
+    partitions are compared by are shared out to `key_shares`. `kept` says which scans and rows are kept and taken.
     """
 
     def __init__(
         self, around: Mapping[int, Surroundings], tables: tuple[str, ...], kinds: tuple[str, ...], work: str,
-        storage: StorageOptions, key_shares: int, kept: KeptRows | None,
+        storage: StorageOptions, key_shares: int, kept: KeptScans,
     ) -> None:  # fmt: skip
         self.around = around
         self.tables = tables
@@ -104,7 +115,7 @@ class Judge:
             raise
 
     def _rows(self, batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[Row]:
-        tables = JudgedTables(self.tables, self.kinds, files, self.kept)
+        tables = JudgedTables(self.tables, self.kinds, files, self.kept.rows)
         rows = _flat(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
         last: Row = ()
         for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
@@ -123,9 +134,20 @@ class Judge:
                     continue
                 assert content[0][0] == "log"  # its row sorts before all others
                 logs.append(read_place(content[0][1]))
-                scans[number] = joined(content[1:])
+                scans[number] = joined(content[1:], partial(self._kept, logs[-1], share))
             yield from self._judged(share, logs, scans, coordinator, tables)
         yield from tables.rest()
+
+    def _kept(self, log: LogPlace, share: int, number: int, name: str) -> SegmentScan:
+        """Read the scan of a log's segment that a task of this job kept, with the producers of a share."""
+        whole = self.kept.keeping.again(name, log.directory.segments[number])
+        if log.shares == 1:
+            return whole
+        scan = whole.share(Share(share, log.shares))
+        scan.digest = hashlib.blake2b(
+            b"%d of %d" % (share, log.shares), key=whole.digest, digest_size=DIGEST_SIZE
+        ).digest()
+        return scan
 
     def _judged(
         self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],

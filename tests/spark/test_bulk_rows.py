@@ -13,7 +13,7 @@ from held import ALL_TABLES, held
 from growing_log import GrowingLog
 from kafkalog.auditing.pipeline import kept_scans, scans_of_audit
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog_spark import tasks
+from kafkalog_spark import scan_tasks, tasks
 from kafkalog_spark.audit import bulk_audit
 from kafkalog_spark.output import Output
 
@@ -35,13 +35,16 @@ def _night(
     return {path.name for path in (folder / "_work" / "scans").glob("*.rows")}
 
 
+@pytest.mark.parametrize("by_name", [False, True], ids=["scans are sent", "scans are read again"])
 @pytest.mark.parametrize("share_bytes", [1 << 30, 3000])
 def test_nights_of_bulk_audits(
-    share_bytes: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    share_bytes: int, by_name: bool, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """Of whole logs, and of shares of their producers: what can be taken is, and all rows are of today."""
     monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1)
     monkeypatch.setattr(tasks, "Judge", small_pieces.Judge)
+    if by_name:
+        monkeypatch.setattr(scan_tasks, "scan", small_pieces.Scan())
     logs = [GrowingLog(tmp_path / f"broker-{seed}", seed) for seed in range(0, 16, 2)]
     roots = [str(log.root) for log in logs]
     known: set[str] = set()

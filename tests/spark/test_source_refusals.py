@@ -12,7 +12,7 @@ from kafkalog.errors import UnreadableError, UnsupportedError
 
 pytest.importorskip("pyspark", reason="the data source needs pyspark")
 
-from pyspark.sql.types import LongType, StructType
+from pyspark.sql.types import LongType, StringType, StructType
 
 from kafkalog_spark.source import KafkalogSource
 
@@ -64,12 +64,25 @@ def test_a_column_that_is_named_twice_is_refused() -> None:
         source(PARTITION, view="records").reader(schema)
 
 
+def test_a_column_of_another_type_is_refused() -> None:
+    """Spark's own worker would fail with a trace of Python, when the first row comes."""
+    for schema, said in (
+        (StructType().add("offset", StringType()), r"column offset of records is bigint, the schema says string"),
+        (StructType().add("HEADERS", StringType()), "column headers of records is array<struct<"),
+    ):
+        with pytest.raises(UnsupportedError, match=said):
+            source(PARTITION, view="records").reader(schema)
+    whole = source(PARTITION, view="records").schema()
+    assert source(PARTITION, view="records").reader(whole)
+
+
 def test_errors_are_words(spark: SparkSession, tmp_path: Path) -> None:
     """They say what is wrong and have no trace of Python."""
     from pyspark.errors import PySparkException
 
     read = spark.read.format("kafkalog")
     for make, word in (
+        (lambda: read.option("view", "records").schema("offset string").load(str(PARTITION)).count(), "is bigint"),
         (lambda: read.option("view", "nonsense").load(str(PARTITION)), "view 'nonsense' does not exist"),
         (
             lambda: read.option("view", "records").load([str(PARTITION), str(tmp_path / "nope")]).count(),

@@ -18,7 +18,7 @@ from kafkalog.quantities import Ago
 from kafkalog.tables import Table
 from kafkalog.tables.audit import AUDIT_TABLES, STATES
 from kafkalog.tables.incidents import INCIDENTS
-from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, since_audit_option
+from kafkalog_cli.audit_options import SHOWN, audit_options, audit_options_of, say_reused, since_audit_option
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     ROW_FORMS,
@@ -146,8 +146,7 @@ def txn_audit(
         if place is not None:
             kept = place.kept(earlier, hashed=hashed)
         found = audit(paths, of_audit, kept=kept)
-        if found.reused.resumed:
-            say(f"{found.reused.resumed:,} of {found.reused.segments:,} segments were scanned by the earlier run")
+        say_reused(found.reused, since_audit, resumed=place is not None and place.resumed)
         if confirm is not None:
             found = confirmed(found, paths, of_audit, confirm)
         if isinstance(of_audit.now, Ago):

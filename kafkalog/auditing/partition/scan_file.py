@@ -38,7 +38,7 @@ class KeptAbout(NamedTuple):
 _KEPT: Final = Schema(
     "kept-scan", SCAN_VERSION, (WireTable("about", KeptAbout._fields[:5], KeptAbout._fields[5:]),)
 )  # fmt: skip
-DIGEST_SIZE: Final = 32  # what a file begins with
+DIGEST_SIZE: Final = 32  # of SHA-256, which processors have instructions for: what a file begins with
 _LENGTH: Final = struct.Struct("<Q")
 
 
@@ -55,7 +55,7 @@ def kept_bytes(about: KeptAbout, messages: Iterable[bytes]) -> bytes:
     parts = [b""]
     for message in (write_message(_KEPT, {"about": [tuple(about)]}), *messages):
         parts += [_LENGTH.pack(len(message)), message]
-    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
     parts[0] = digest.digest()
@@ -64,7 +64,7 @@ def kept_bytes(about: KeptAbout, messages: Iterable[bytes]) -> bytes:
 
 def kept_about(data: bytes) -> KeptAbout:
     """Return what a file's scan is about. Raises WireError for bytes that are no kept scan of this version."""
-    if hashlib.blake2b(memoryview(data)[DIGEST_SIZE:], digest_size=DIGEST_SIZE).digest() != data[:DIGEST_SIZE]:
+    if hashlib.sha256(memoryview(data)[DIGEST_SIZE:]).digest() != data[:DIGEST_SIZE]:
         raise WireError("kept-scan: its checksum is wrong")
     about = read_message(_KEPT, _messages(data, 1)[0]).rows("about")
     if len(about) != 1 or None in about[0]:

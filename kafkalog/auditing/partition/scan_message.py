@@ -6,6 +6,7 @@ The many finished transactions may follow in messages of their own, so that no m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExten
 from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
+from kafkalog.format.texts import PackedTexts
 from kafkalog.log.logdir import Segment
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.fold import GAP_COLUMNS, MARKER_COLUMNS, Break, FoldedLog
@@ -139,9 +141,9 @@ def read_scan(data: bytes) -> SegmentScan:
     *numbers, cleaned = counts
     damaged = DamagedExtents.of([DamagedBytes(path, *row) for row in message.rows("damaged")])
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
-    states = {name: [column] for name, column in _unpacked(message.packed("state_records"))}
-    states |= {name: [column] for name, column in _unpacked(message.packed("listed_partitions"))}
+    records, listed = message.packed("state_records"), message.packed("listed_partitions")
     ids, topics = message.texts("transactional_ids"), message.texts("listed_topics")
+    is_state_topic = len(records) or len(listed) or len(ids) or len(topics)
     about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
     stretch = FoldedLog(
         finished=Packed(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,
@@ -155,9 +157,20 @@ def read_scan(data: bytes) -> SegmentScan:
         [finding for is_tail, finding in findings if not is_tail],
         transactions,
         oldest,
-        StateColumns.of(states, ids, topics),
+        _states(records, listed, ids, topics) if is_state_topic else _no_states(),
         last_position,
     )
+
+
+def _states(records: Packed, listed: Packed, ids: PackedTexts, topics: PackedTexts) -> StateColumns:
+    columns = chain(_unpacked(records), _unpacked(listed))
+    return StateColumns.of({name: [column] for name, column in columns}, ids, topics)
+
+
+@cache
+def _no_states() -> StateColumns:
+    """Return the records of all segments but those of the state topic: one object, as nobody adds to it."""
+    return _states(Packed(_OF_STATES), Packed(_LISTED), PackedTexts(), PackedTexts())
 
 
 def _finding_row(finding: Finding) -> tuple[Any, ...]:

@@ -69,7 +69,7 @@ class KeptRows:
 
 
 def _digest(*parts: bytes | memoryview) -> bytes:
-    digest = hashlib.blake2b(digest_size=_DIGEST)
+    digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
     return digest.digest()

@@ -58,11 +58,15 @@ _LEAST: Final = 1 << 20
 
 @dataclass(slots=True)
 class PlaceScan:
-    """A segment's scan; `scanned_ms` is when it was scanned, -1 for now. `sha256` is None unless it was asked for."""
+    """A segment's scan; `scanned_ms` is when it was scanned, -1 for now. `sha256` is None unless it was asked for.
+
+    `kept` is the name of its file in the audit's own folder, empty without one.
+    """
 
     scan: SegmentScan
     scanned_ms: int = -1
     sha256: str | None = None
+    kept: str = ""
     _messages: list[bytes] | None = None
 
     def messages(self) -> list[bytes]:
@@ -98,7 +102,7 @@ class Keeping:
         known = place.known
         if known is None or (self.hashed and sha256 is None):
             return None
-        mine = None if self.folder is None else f"{self.folder.path}/{known.key}{_SUFFIX}"
+        mine = None if self.folder is None else f"{self.folder.path}/{_name(known.key, known.file.inode)}"
         for path in (known.candidate, mine):  # the latter of an attempt at this task that was lost
             found = None if path is None else self._taken(place, known, path, sha256)
             if found is not None:
@@ -123,9 +127,27 @@ class Keeping:
         if (scan.segment.base_offset, scan.segment.size) != (place.segment.base_offset, place.segment.size):
             return None
         scan.segment = place.segment
+        found = PlaceScan(scan, about.scanned_ms, sha256)
         if self.folder is not None:
-            self.folder.take_over(path, f"{known.key}{_SUFFIX}", data)
-        return PlaceScan(scan, about.scanned_ms, sha256)
+            found.kept = _name(known.key, about.inode)
+            self.folder.take_over(path, found.kept, data)
+        return found
+
+    def again(self, name: str, segment: Segment) -> SegmentScan:
+        """Read a scan that was kept by this audit, as ``PlaceScan.kept``. Raises UnreadableError."""
+        assert self.folder is not None  # it was kept there
+        path = f"{self.folder.path}/{name}"
+        try:
+            data = _content(path, segment)
+            if not name.startswith(kept_about(data).key):
+                raise WireError("kept-scan: it is another segment's")
+            scan = kept_scan(data)
+        except WireError as error:
+            raise UnreadableError(
+                f"{path}: was damaged since it was written ({error}): run the same command again"
+            ) from error
+        scan.segment = segment
+        return scan
 
     def _keep(self, place: SegmentPlace, found: PlaceScan) -> None:
         """Keep a scan, unless the segment is another one by now than the one that was listed."""
@@ -143,8 +165,14 @@ class Keeping:
                 found.sha256 or "",
             )  # fmt: skip
             data = kept_bytes(about, found.messages())
-            self.folder.put(f"{known.key}{_SUFFIX}", data)
+            found.kept = _name(known.key, known.file.inode)
+            self.folder.put(found.kept, data)
             scan.digest = data[:DIGEST_SIZE]
+
+
+def _name(key: str, inode: int) -> str:
+    """Return the name of a kept scan, which says of which file it is: where the cleaner may have been, that counts."""
+    return f"{key}-{inode:x}{_SUFFIX}"
 
 
 def _content(path: str, segment: Segment) -> bytes:
@@ -185,8 +213,9 @@ class KeptScans:
         for log, at, segment in _segments(logs):
             key, file = keys[log.number, at], log.directory.files.get(os.path.basename(segment.path))
             if segment.size >= LEAST_BYTES and file is not None and file.size == segment.size and often[key] == 1:
-                candidate, by_inode = kept.get(key), log.number in compacted
-                is_read = candidate is None or self.keeping.hashed or by_inode  # or may well be: the inode decides
+                by_inode = log.number in compacted
+                candidate = kept.get(_name(key, file.inode) if by_inode else key)
+                is_read = candidate is None or self.keeping.hashed
                 found[log.number, at] = KnownSegment(key, file, by_inode, candidate, segment.size if is_read else 0)
         return found
 
@@ -196,13 +225,13 @@ class KeptScans:
         return None if self.keeping.folder is None else KeptRows(self.keeping.folder, self.earlier)
 
     def _kept(self) -> dict[str, str]:
-        """Return the paths of the scans that may be taken, by their segments' keys."""
+        """Return the paths of the scans that may be taken, by their segments' keys, and by their whole names."""
         found = {}
         for folder in self.earlier:
             with suppress(UnreadableError):
                 for entry in open_tree(folder, deep=False).entries(folder):
-                    if entry.name.endswith(_SUFFIX) and not entry.name.startswith("."):
-                        found[entry.name[:_KEY]] = entry.path
+                    if entry.name.endswith(_SUFFIX):  # a temporary file's name goes on
+                        found[entry.name[:_KEY]] = found[entry.name] = entry.path
         return found
 
 

@@ -83,8 +83,9 @@ class SegmentPlace:
 def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPlace]:
     """Number the logs of all clusters, in the order of an audit.
 
-    The producers of a log are shared out by `share_bytes` of it; None keeps them together. Those of the state topic,
-    which have no transactions, are never shared out.
+    The producers of a log are shared out by at most `share_bytes` of it; None keeps them together. Those of the state
+    topic, which have no transactions, are never shared out. The number of shares is a power of two: a log that grows
+    night by night is mostly shared out as the night before, so that its rows can be carried over.
     """
     groups: dict[tuple[int, str, int], int] = {}
     sizes: dict[int, int] = {}
@@ -97,9 +98,13 @@ def logs_of(clusters: Sequence[Cluster], share_bytes: int | None) -> list[LogPla
             sizes[group] = max(sizes.get(group, 0), size)
             found.append((number, group, bare[id(node)], directory))
     return [
-        LogPlace(at, number, group, 1 if share_bytes is None else 1 + sizes[group] // share_bytes, node, directory)
+        LogPlace(at, number, group, 1 if share_bytes is None else _shares(sizes[group] // share_bytes), node, directory)
         for at, (number, group, node, directory) in enumerate(found)
     ]
+
+
+def _shares(least: int) -> int:
+    return 1 << least.bit_length()
 
 
 def groups_of(logs: Sequence[LogPlace]) -> Iterator[list[LogPlace]]:

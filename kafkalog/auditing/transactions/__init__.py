@@ -15,20 +15,21 @@ from kafkalog.auditing.transactions.atomicity import (
     own_epoch_keys,
 )
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
-from kafkalog.auditing.transactions.batches import audit_batches, coordinator_batches, log_batches
+from kafkalog.auditing.transactions.batches import audit_batches, coordinator_batches, log_batches, together
 from kafkalog.auditing.transactions.crowds import Crowd
 from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.many_rows import (
     COLUMN_TABLES,
+    MANY_ROWS,
     ColumnsByName,
     audit_columns,
     rows_of,
     transaction_columns,
 )
 from kafkalog.auditing.transactions.narrow import narrowed
-from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_rows
+from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_columns, notable_rows
 from kafkalog.auditing.transactions.pieces import RowKeeper, transaction_parts
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.reused import Reused
@@ -46,6 +47,7 @@ from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, 
 __all__ = [
     "COLUMN_TABLES",
     "KEY_COLUMNS",
+    "MANY_ROWS",
     "NEWEST_ABORTED",
     "OF_VERDICTS",
     "AtomicityCheck",
@@ -83,10 +85,12 @@ __all__ = [
     "log_batches",
     "log_rows",
     "narrowed",
+    "notable_columns",
     "notable_rows",
     "own_epoch_keys",
     "partition_row",
     "rows_of",
+    "together",
     "transaction_columns",
     "transaction_parts",
     "unsettled_rows",

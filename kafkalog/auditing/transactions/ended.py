@@ -25,20 +25,25 @@ _ROWS: Final = (
 
 
 class EndedRows:
-    """The ended rows of some producers, producer by producer, in log order in each."""
+    """The ended rows of some producers, producer by producer, in log order in each.
 
-    def __init__(self, audit: PartitionAudit, producers: NDArray[np.int64]) -> None:
+    Only those whose markers are not from before `since` (ms), if it is given: all that ``last_since`` looks for.
+    """
+
+    def __init__(self, audit: PartitionAudit, producers: NDArray[np.int64], since: int = -LATEST) -> None:
         self.rows = Columns.empty(_ROWS)
         if not len(producers):  # most logs of a cluster: nothing is unpacked for them
             return
         wanted = distinct(producers)
-        parts: list[Columns] = []
-        for rows in audit.transactions.blocks(*_ROWS):
-            ended = np.flatnonzero(rows["marker_type"] != extents.OPEN)
-            chosen = ended[among(rows["producer_id"][ended], wanted)]
-            if len(chosen):
-                parts.append(rows.chosen(chosen, _ROWS))
-        rows = Columns.concat(parts, _ROWS)
+        chosen, start = [np.empty(0, np.intp)], 0
+        for rows in audit.transactions.blocks("producer_id", "marker_type", "marker_timestamp"):
+            is_meant = rows["marker_type"] != extents.OPEN
+            if since > -LATEST:
+                is_meant &= rows["marker_timestamp"] >= since
+            ended = np.flatnonzero(is_meant)
+            chosen.append(start + ended[among(rows["producer_id"][ended], wanted)])
+            start += len(rows)
+        rows = audit.transactions.take(np.concatenate(chosen), *_ROWS)
         self.rows = rows.take(np.argsort(rows["producer_id"], kind="stable"))
 
     @cached_property

@@ -10,7 +10,7 @@ partition ends before the first batch, or its log before the coordinator's word.
 
 from __future__ import annotations
 
-from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -75,27 +75,59 @@ class Read(NamedTuple):
     max_timeout_ms: int
 
 
+class _Marked:
+    """A marker of each stretch of a log: its offset, and its time (ms)."""
+
+    def __init__(self, stretches: int, offset: int) -> None:
+        self.offsets = np.full(stretches, offset, np.int64)
+        self.times = np.zeros(stretches, np.int64)
+
+    def put(
+        self, stretches: NDArray[np.intp], offsets: NDArray[np.int64], times: NDArray[np.int64],
+        better: NDArray[np.bool_],
+    ) -> None:  # fmt: skip
+        """Have other markers for the stretches for which they are better."""
+        self.offsets[stretches[better]], self.times[stretches[better]] = offsets[better], times[better]
+
+
+def _is_one(asked: NDArray[np.int64], offsets: NDArray[np.int64]) -> bool:
+    """Say whether all offsets are in one stretch between those that are asked for."""
+    low, high = np.searchsorted(asked, [offsets.min(), offsets.max()], "right").tolist()
+    return bool(low == high)
+
+
 class Moments:
     """The brokers' times in one log."""
 
     def __init__(self, audit: PartitionAudit) -> None:
         self._audit = audit
 
-    @cached_property
-    def _markers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        offsets, times = (
-            np.concatenate([self._audit.transactions[name], self._audit.others[name]]) for name in MARKER_COLUMNS
-        )
-        ended = offsets != NONE
-        order = np.argsort(offsets[ended], kind="stable")
-        return offsets[ended][order], _time(times[ended][order])
-
     def bracket(self, first_offsets: NDArray[np.int64]) -> Bracket:
-        """Return the times of the markers around offsets."""
-        offsets, times = self._markers
-        at = np.searchsorted(offsets, first_offsets) + 1
-        around = np.concatenate([[-1], times, [NEVER]])
-        return Bracket(around[at - 1], around[at])
+        """Return the times of the markers around offsets: few are asked for in a log of many markers."""
+        asked, of_row = np.unique(first_offsets, return_inverse=True)
+        number = len(asked)
+        # The markers below the first offset, from it on, from the second one on, …: of each stretch its first and last.
+        first, last = _Marked(number + 1, NEVER), _Marked(number + 1, NONE)
+        for rows in chain(self._audit.transactions.blocks(*MARKER_COLUMNS), [self._audit.others]):
+            ended = np.flatnonzero(rows["marker_offset"] != NONE)
+            if not len(ended):
+                continue
+            offsets, times = rows["marker_offset"][ended], _time(rows["marker_timestamp"][ended])
+            if _is_one(asked, offsets):  # nearly all blocks: what is asked for is at a log's end, or in few places
+                order = np.array([offsets.argmin(), len(offsets) - 1 - offsets[::-1].argmax()])
+            else:
+                order = np.argsort(offsets, kind="stable")
+            offsets, times = offsets[order], times[order]
+            stretch = np.searchsorted(asked, offsets, "right")
+            begins = np.flatnonzero(np.append(True, stretch[1:] != stretch[:-1]))
+            ends = np.append(begins[1:], len(stretch)) - 1
+            first.put(stretch[begins], offsets[begins], times[begins], offsets[begins] < first.offsets[stretch[begins]])
+            last.put(stretch[ends], offsets[ends], times[ends], offsets[ends] >= last.offsets[stretch[ends]])
+        there, places = last.offsets != NONE, np.arange(number + 1)
+        before = np.maximum.accumulate(np.where(there, places, -1))[:-1]
+        after = np.minimum.accumulate(np.where(there, places, number + 1)[::-1])[::-1][1:]
+        times_before, times_after = np.append(last.times, -1), np.append(first.times, NEVER)
+        return Bracket(times_before[before][of_row], times_after[after][of_row])
 
     def known(self, rows: Columns, read: Read) -> KnownTimes:
         """Say what is known of open transactions in files that may be of different moments."""

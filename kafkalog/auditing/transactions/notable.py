@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kafkalog.auditing.transactions.judgement import LogAudit
+from kafkalog.auditing.transactions.many_rows import ColumnsByName, rows_of, transactions_at
 from kafkalog.auditing.transactions.moments import NEVER, Moments
-from kafkalog.tables.notable import NOTABLE
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.placed import among, distinct
@@ -18,7 +19,7 @@ from kafkalog.txn.tally import tally
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEWEST_ABORTED", "notable_rows"]
+__all__ = ["NEWEST_ABORTED", "notable_columns", "notable_rows"]
 
 NEWEST_ABORTED: Final = 20  # of each log
 
@@ -32,45 +33,23 @@ def notable_rows(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iter
     one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
     from the leader's.
     """
+    return chain.from_iterable(map(rows_of, notable_columns(log, without)))
+
+
+def notable_columns(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iterator[ColumnsByName]:
+    """Yield the rows of ``notable_rows`` as columns, if there are any."""
     places = _places(log, without)
     if not len(places):
         return
-    moments = Moments(log.partition)
     rows, words = log.verdicts.of_places(places)
     is_open = rows["marker_type"] == extents.OPEN  # of an ended one the marker's own time is known
-    not_before, not_after = np.full(len(rows), -1), np.full(len(rows), NEVER)
+    not_before, not_after = np.full((2, len(rows)), NONE)
     if is_open.any():
-        not_before[is_open], not_after[is_open] = moments.bracket(rows["first_offset"][is_open])
-    directory = log.partition.directory
-    columns = NOTABLE.of(
-        log=[directory.log] * len(rows),
-        topic=[directory.topic] * len(rows),
-        partition=[directory.partition] * len(rows),
-        producer_id=rows["producer_id"].tolist(),
-        producer_epoch=_cells(rows["last_epoch"]),
-        transactional_id=words.transactional_id.tolist(),
-        state=words.state.tolist(),
-        first_offset=_cells(rows["first_offset"]),
-        last_offset=_cells(rows["last_offset"]),
-        marker_offset=_cells(rows["marker_offset"]),
-        marker_epoch=_cells(rows["marker_epoch"]),
-        coordinator_epoch=_cells(rows["coordinator_epoch"]),
-        batches=rows["batches"].tolist(),
-        records=rows["records"].tolist(),
-        size_bytes=rows["size"].tolist(),
-        first_timestamp_ms=_cells(rows["min_timestamp"]),
-        last_timestamp_ms=_cells(rows["max_timestamp"]),
-        marker_timestamp_ms=_cells(rows["marker_timestamp"]),
-        certainty=words.certainty.tolist(),
-        cause=words.cause.tolist(),
-        not_before_ms=_cells(np.where((rows["first_offset"] == NONE) | (not_before < 0), NONE, not_before)),
-        not_after_ms=_cells(np.where((rows["first_offset"] == NONE) | (not_after == NEVER), NONE, not_after)),
-    )
-    yield from zip(*columns, strict=True)
-
-
-def _cells(column: NDArray[np.int64]) -> list[int | None]:
-    return [None if value == NONE else value for value in column.tolist()]
+        bracket = Moments(log.partition).bracket(rows["first_offset"][is_open])
+        has_begin = rows["first_offset"][is_open] != NONE
+        not_before[is_open] = np.where(has_begin & (bracket.before >= 0), bracket.before, NONE)
+        not_after[is_open] = np.where(has_begin & (bracket.after != NEVER), bracket.after, NONE)
+    yield {**transactions_at(log, rows, words), "not_before_ms": not_before, "not_after_ms": not_after}
 
 
 def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]:

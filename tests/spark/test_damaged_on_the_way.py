@@ -1,0 +1,58 @@
+"""Kept scans that are damaged between scanning and judging: no wrong row, words that say what to do, and then all rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import small_pieces
+from held import ALL_TABLES, held
+
+from kafkalog.auditing.pipeline import kept_scans
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.errors import UnreadableError
+from kafkalog_cli.bulk import jvm_in_words
+from kafkalog_spark import scan_tasks
+from kafkalog_spark.audit import BulkAudit, bulk_audit
+from kafkalog_spark.output import Output
+from kept import SEGMENTS, broker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ARGUMENTS = ("--input", "some")
+
+
+def _run(spark: SparkSession, root: Path, folder: Path, *, damaged: int) -> BulkAudit:
+    """Run a bulk audit; when all was scanned, a bit of some of its kept scans changes."""
+
+    def damage(line: str) -> None:
+        if line.startswith("scanned"):
+            for path in sorted((folder / "_work" / "scans").glob("*.scan"))[:damaged]:
+                data = path.read_bytes()
+                path.write_bytes(data[:-1] + bytes([data[-1] ^ 4]))
+
+    output = Output(str(folder))
+    output.make(overwrite=False, arguments=ARGUMENTS)
+    return bulk_audit(
+        spark, [str(root)], output, tables=ALL_TABLES, kept=output.kept([], hashed=False), progress=damage
+    )  # fmt: skip
+
+
+def test_a_scan_that_is_damaged_before_it_is_judged(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job fails and says so; the same command scans what was damaged, and takes the others."""
+    monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1)
+    monkeypatch.setattr(scan_tasks, "scan", small_pieces.Scan())
+    root = broker(tmp_path)
+    said = r"the job failed: .*\.scan: was damaged since it was written .*: run the same command again$"
+    with pytest.raises(UnreadableError, match=said), jvm_in_words():
+        _run(spark, root, tmp_path / "out", damaged=3)
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+
+    done = _run(spark, root, tmp_path / "out", damaged=0)
+    assert done.summary.reused.resumed == SEGMENTS - 3
+    done.summary.reused = type(done.summary.reused)()  # of which the verdict speaks
+    held(done, tmp_path / "out", audit([root]))

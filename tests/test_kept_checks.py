@@ -1,0 +1,350 @@
+"""Each of the checks by which a kept scan stands for a segment, alone: whatever else holds, without it there is none."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkalog.auditing.partition import scan_file
+from kafkalog.auditing.partition.damaged_bytes import DamagedBytes
+from kafkalog.auditing.partition.scan import SegmentScan
+from kafkalog.auditing.partition.scan_file import KeptAbout, kept_about, kept_bytes, kept_scan, may_be_kept
+from kafkalog.auditing.pipeline import Keeping, KeptScans, KnownSegment, LocalFolder, LogPlace, SegmentPlace, kept_scans
+from kafkalog.auditing.pipeline.places import logs_of, segments_of
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
+from kafkalog.log.chunk import Limits
+from kafkalog.log.clusters import Cluster, open_clusters
+from kafkalog.log.likeness import Likeness, likeness
+from kafkalog.log.logdir import Segment
+from kafkalog.txn.wire import WireError, write_message
+from kept import LOG, SEGMENTS, audited, broker, nightly, segments
+
+Places = list[SegmentPlace]
+
+
+@pytest.fixture(autouse=True)
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the scans of small segments, too."""
+    monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1)
+
+
+def listed(root: Path) -> tuple[list[Cluster], list[LogPlace]]:
+    clusters, _ = open_clusters([root])
+    return clusters, logs_of(clusters, None)
+
+
+def known(scans: KeptScans, root: Path) -> Places:
+    """The segments of LOG that have batches, as a listing of today identifies them."""
+    clusters, logs = listed(root)
+    places = segments_of(logs, 1, scans.known(clusters, logs, Limits()))
+    return [place for place in places if place.log.endswith(LOG) and place.segment.size]
+
+
+@pytest.fixture
+def night(tmp_path: Path) -> tuple[Path, Path]:
+    """A broker's directory, and the folder of the scans of its audit."""
+    root = broker(tmp_path)
+    audited(root, tmp_path / "first")
+    return root, tmp_path / "first"
+
+
+# What a file of a scan has to be.
+
+
+def test_a_file_too_big_to_be_a_scan_is_not_read(night: tuple[Path, Path]) -> None:
+    """A tebibyte, which nobody has memory for."""
+    root, first = night
+    with next(first.iterdir()).open("ab") as file:
+        file.truncate(1 << 40)
+    assert audited(root, None, first).reused.taken == SEGMENTS - 1
+
+
+def test_a_big_segment_may_have_a_big_scan(night: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """How big a scan may be follows from its segment."""
+    root, first = night
+    monkeypatch.setattr(kept_scans, "_LEAST", 0)
+    fitting = [path for path in first.iterdir()
+               if path.stat().st_size <= 16 * kept_scan(path.read_bytes()).segment.size]  # fmt: skip
+    assert audited(root, None, first).reused.taken == len(fitting) > 0
+
+
+def _sealed(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest() + body
+
+
+def _length(number: int) -> bytes:
+    return number.to_bytes(8, "little")
+
+
+def _about(*rows: tuple[Any, ...]) -> bytes:
+    message = write_message(scan_file._KEPT, {"about": list(rows)})
+    return _length(len(message)) + message
+
+
+WHOLE = (1, 2, 3, 4, 5, "key", "", "")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"1234", _length(9) + b"12345678", _length(2**63) + b"1", _length(0), _about(), _about(WHOLE, WHOLE),
+     _about((1, None, *WHOLE[2:])), _about((*WHOLE[:5], None, "", ""))],
+    ids=["nothing", "half a length", "a byte less", "any length", "an empty message", "about nothing", "about two",
+         "no inode", "no key"],
+)  # fmt: skip
+def test_a_checksum_makes_no_scan(body: bytes) -> None:
+    """What is below it must be whole messages, of which the first says what it is about."""
+    with pytest.raises(WireError):
+        kept_about(_sealed(body))
+
+
+def test_a_scan_cut_after_any_message_or_in_it_is_refused(night: tuple[Path, Path]) -> None:
+    """Each length is compared with what is there."""
+    data = max(night[1].iterdir(), key=lambda path: path.stat().st_size).read_bytes()
+    for end in range(32, len(data), 7):
+        with pytest.raises(WireError):
+            kept_scan(_sealed(data[32:end]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cells_that_no_scan_has_are_refused_in_words(seed: int, night: tuple[Path, Path]) -> None:
+    """A checksum over any bytes: a scan comes of it, or WireError and nothing else."""
+    chosen, refused = random.Random(seed), 0
+    for path in sorted(night[1].iterdir()):
+        data = path.read_bytes()[32:]
+        for _ in range(60):
+            body = bytearray(data)
+            for _ in range(chosen.choice((1, 2, 8))):
+                at = chosen.randrange(len(body))
+                body[at : at + 8] = chosen.choice((bytes(8), b"\xff" * 8, bytes(7) + b"\x80", os.urandom(8)))[
+                    : len(body) - at
+                ]
+            try:
+                kept_about(_sealed(bytes(body)))
+                kept_scan(_sealed(bytes(body)))
+            except WireError:
+                refused += 1
+    assert refused
+
+
+NOTE = Finding.of("offset-gap", "f", "m")
+ODD: dict[str, Callable[[SegmentScan], SegmentScan]] = {
+    "no batch": lambda scan: replace(scan, last_position=-1),
+    "a finding": lambda scan: replace(scan, findings=[NOTE]),
+    "damage": lambda scan: replace(scan, damaged=(DamagedBytes("f", 0, 1, None),)),
+    "zeros at its end": lambda scan: replace(scan, zero_tail=NOTE),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_only_what_is_in_order_is_kept(odd: str, night: tuple[Path, Path]) -> None:
+    """Everything else is read again each time."""
+    scan = kept_scan(next(night[1].iterdir()).read_bytes())
+    assert may_be_kept(scan)
+    assert not may_be_kept(ODD[odd](scan))
+
+
+# Of which segment it is.
+
+
+def _node(**other: Any) -> Callable[[LogPlace], LogPlace]:
+    return lambda log: replace(log, node=replace(log.node, **other))
+
+
+def _directory(**other: Any) -> Callable[[LogPlace], LogPlace]:
+    return lambda log: replace(log, directory=replace(log.directory, **other))
+
+
+def _later(log: LogPlace) -> LogPlace:
+    files = {name: file and file._replace(mtime_ns=file.mtime_ns + 1) for name, file in log.directory.files.items()}
+    return replace(log, directory=replace(log.directory, files=files))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [_node(cluster_id="other"), _node(node_id="other"), _directory(topic_id="other"), _directory(topic="other"),
+     _directory(partition=99), _later],
+    ids=["cluster", "node", "topic id", "topic", "partition", "time"],
+)  # fmt: skip
+def test_whose_segment_it_is_counts(other: Callable[[LogPlace], LogPlace], tmp_path: Path) -> None:
+    """All that a listing says of it is in its key."""
+    _, logs = listed(broker(tmp_path))
+    log = next(log for log in logs if log.directory.log.endswith(LOG))
+    segment = log.directory.segments[0]
+    key = kept_scans._key(log, segment, Limits())
+    assert kept_scans._key(other(log), segment, Limits()) != key == kept_scans._key(log, segment, Limits())
+
+
+@pytest.mark.parametrize("cells", [{"base_offset": 7}, {"size": 7}])
+def test_which_segment_it_is_counts(cells: dict[str, Any], tmp_path: Path) -> None:
+    """Its base offset, and its size."""
+    _, logs = listed(broker(tmp_path))
+    segment = logs[0].directory.segments[0]
+    other = replace(segment, **cells)
+    assert kept_scans._key(logs[0], other, Limits()) != kept_scans._key(logs[0], segment, Limits())
+
+
+def _of_another(place: SegmentPlace, scan: SegmentScan, **other: Any) -> bytes:
+    """A whole kept scan under a place's key, whose scan is of another segment."""
+    assert place.known is not None
+    found = likeness(place.segment.path, (0, scan.last_position))
+    first, last = found.sums
+    about = KeptAbout(1, place.known.file.inode, scan.last_position, first, last, place.known.key, "", "")
+    wrong = replace(scan, segment=replace(scan.segment, **other))
+    return kept_bytes(about, kept_scans.PlaceScan(wrong).messages())
+
+
+@pytest.mark.parametrize("other", [{}, {"base_offset": 7}, {"size": 7}], ids=["this", "base offset", "size"])
+def test_a_scan_says_itself_of_what_it_is(other: dict[str, int], night: tuple[Path, Path]) -> None:
+    """A key alone proves nothing; of this one its path is today's."""
+    root, first = night
+    moved = root.rename(root.with_name("moved"))
+    scans = KeptScans(Keeping(), (str(first),))
+    place = known(scans, moved)[0]
+    assert place.known is not None
+    assert place.known.candidate is not None
+    file = Path(place.known.candidate)
+    scan = kept_scan(file.read_bytes())
+    file.write_bytes(_of_another(place, scan, **other))
+    found = scans.keeping.taken(place)
+    assert (found is None) == bool(other)
+    assert found is None or found.scan.segment == place.segment != scan.segment
+
+
+def test_a_file_that_is_not_as_long_as_its_segment_was_is_not_looked_for(tmp_path: Path) -> None:
+    """It moved while the directory was listed."""
+    clusters, logs = listed(broker(tmp_path))
+    keeping = KeptScans(Keeping(LocalFolder(str(tmp_path))))
+    every = keeping.known(clusters, logs, Limits())
+    moved = [
+        replace(log, directory=replace(log.directory, files={
+            name: file and file._replace(size=file.size + (name.endswith(".log") and log.number == 0))
+            for name, file in log.directory.files.items()
+        }))
+        for log in logs
+    ]  # fmt: skip
+    assert {number for number, _ in every} - {number for number, _ in keeping.known(clusters, moved, Limits())} == {0}
+
+
+# Where the cleaner may have been.
+
+POLICIES = [
+    ("__consumer_offsets", {"delete"}, (), {"cleaner"}, True),
+    ("__cluster_metadata", {"compact"}, ("cleaner",), set(), False),
+    ("t", {"delete"}, ("cleaner",), {"cleaner"}, True),
+    ("t", {"compact"}, (), {"cleaner"}, True),
+    ("t", {"delete", "compact,delete"}, (), {"cleaner"}, True),
+    ("t", {"delete"}, (), set(), False),
+    ("t", {"delete", None}, (), set(), True),
+    ("t", {"delete", None}, (), {"cleaner"}, False),
+    ("t", set(), (), set(), True),
+    ("t", set(), (), {"cleaner"}, False),
+]
+
+
+@pytest.mark.parametrize(("topic", "policies", "mine", "every", "expected"), POLICIES)
+def test_where_the_cleaner_may_have_been(
+    topic: str, policies: set[str | None], mine: tuple[str, ...], every: set[str], expected: bool,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Internal topics, a policy in the topic's life, a checkpoint; and where nothing says that it was not."""
+    clusters, [log, *_] = listed(broker(tmp_path))
+    monkeypatch.setattr(kept_scans, "policies", lambda *_: policies)
+    log = replace(log, directory=replace(log.directory, topic=topic, checkpoints=dict.fromkeys(mine, 1)))
+    node = replace(clusters[0].nodes[0], all_checkpoints={kind: {("t", 0): 1} for kind in every})
+    assert kept_scans._may_be_compacted(log, node, None) == expected
+
+
+NONE, SAME, OTHER = "", "a", "b"
+
+
+@pytest.mark.parametrize(
+    ("inodes", "etags", "taken"),
+    [((5, 5), (NONE, NONE), True), ((5, 6), (NONE, NONE), False), ((0, 0), (NONE, NONE), False),
+     ((0, 0), (SAME, SAME), True), ((0, 0), (SAME, OTHER), False)],
+)  # fmt: skip
+def test_a_compacted_segment_is_known_by_inode_or_etag(
+    inodes: tuple[int, int], etags: tuple[str, str], taken: bool, night: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What no file system and no store says is not the same."""
+    root, first = night
+    scans = KeptScans(Keeping(), (str(first),))
+    place = known(scans, root)[0]
+    assert place.known is not None
+    assert place.known.candidate is not None
+    file = Path(place.known.candidate)
+    scan, about = kept_scan(file.read_bytes()), kept_about(file.read_bytes())
+    file.write_bytes(kept_bytes(about._replace(inode=inodes[0], etag=etags[0]), kept_scans.PlaceScan(scan).messages()))
+    now = place.known.file._replace(inode=inodes[1])
+
+    def looked(path: str, positions: Any) -> Likeness:
+        return likeness(path, positions)._replace(identity=now, etag=etags[1])
+
+    monkeypatch.setattr(kept_scans, "likeness", looked)
+    compacted = replace(place, known=replace(place.known, by_inode=True, file=now))
+    assert (scans.keeping.taken(compacted) is not None) == taken
+
+
+@pytest.mark.parametrize(("compacted", "copied", "hashed", "is_read"), [
+    (False, False, False, False), (False, True, False, False), (False, False, True, True),
+    (True, False, False, False), (True, True, False, True),
+])  # fmt: skip
+def test_what_is_read_is_work(
+    compacted: bool, copied: bool, hashed: bool, is_read: bool, night: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Tasks are packed by the bytes that are read: a copy of a compacted topic's segment is, before it is looked at."""
+    root, first = night
+    monkeypatch.setattr(kept_scans, "_may_be_compacted", lambda *_: compacted)
+    if copied:
+        nightly(root)
+    found = [place.known for place in known(KeptScans(Keeping(None, hashed), (str(first),)), root)]
+    sizes = [place.segment.size for place in known(KeptScans(Keeping(), (str(first),)), root)]
+    assert sorted(one.work for one in found if one) == (sorted(sizes) if is_read else [0] * len(sizes))
+
+
+# A scan that is read again by who judges.
+
+
+def _again(root: Path, place: Path) -> Iterator[tuple[Keeping, Path, Segment]]:
+    keeping = Keeping(LocalFolder(str(place)))
+    for one in known(KeptScans(keeping), root):
+        found = keeping.scan(one, Limits())
+        yield keeping, place / found.kept, one.segment
+
+
+def test_a_scan_is_read_again_as_it_was_kept(tmp_path: Path) -> None:
+    """With its digest; a damaged file, another segment's, or none fails in words and says what to do."""
+    root, own = broker(tmp_path), tmp_path / "own"
+    own.mkdir()
+    kept = list(_again(root, own))
+    assert len(kept) == len(segments(root))
+    contents = [path.read_bytes() for _, path, _ in kept]
+    for number, (keeping, path, segment) in enumerate(kept):
+        data, found = contents[number], keeping.again(path.name, segment)
+        assert (found.segment, found.digest) == (segment, data[:32])
+        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        with pytest.raises(UnreadableError, match=r"damaged since it was written.*same command again"):
+            keeping.again(path.name, segment)
+        path.write_bytes(contents[number - 1])
+        with pytest.raises(UnreadableError, match="another segment's"):
+            keeping.again(path.name, segment)
+        path.unlink()
+        with pytest.raises(UnreadableError):
+            keeping.again(path.name, segment)
+
+
+def test_known_segments_say_where_their_scans_are(night: tuple[Path, Path]) -> None:
+    """By key; without scans there are none."""
+    root, first = night
+    found = [place.known for place in known(KeptScans(Keeping(), (str(first),)), root)]
+    assert all(isinstance(one, KnownSegment) and one.candidate for one in found)
+    assert not KeptScans().known(*listed(root), Limits())
