@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kafkalog.auditing.transactions.crowds import NEWEST_ABORTED
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.moments import NEVER, Moments
 from kafkalog.tables.notable import NOTABLE
@@ -18,9 +19,7 @@ from kafkalog.txn.tally import tally
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEWEST_ABORTED", "notable_rows"]
-
-NEWEST_ABORTED: Final = 20  # of each log
+__all__ = ["notable_rows"]
 
 
 def notable_rows(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iterator[tuple[Any, ...]]:
