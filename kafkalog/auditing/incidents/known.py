@@ -94,7 +94,7 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
     notable: list[tuple[Any, ...]] = []
     crowds: dict[tuple[str, int, int], Crowd] = {}
     for log in cluster.logs:
-        shown, of_log, hidden = log.findings.shown()
+        shown, of_log, hidden = log.findings.shown(log.verdicts)
         findings += finding_rows(shown, log.node.node_id)
         by_hands, aborted = by_hand(log.verdicts, log.judged.broken)
         name, hidden = log.partition.directory.log, np.union1d(hidden, aborted)

@@ -6,7 +6,7 @@ it says of the others are sums, made of columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -15,12 +15,13 @@ from kafkalog.auditing.transactions.findings import TransactionFindings
 from kafkalog.auditing.transactions.judged_rows import JudgedRows
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.auditing.transactions.words import CAUSE
+from kafkalog.findings import Finding
 from kafkalog.txn.placed import among, distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MANY_NAMES", "NEWEST_ABORTED", "Crowd", "ShownFindings", "by_hand", "shown"]
+__all__ = ["MANY_NAMES", "NEWEST_ABORTED", "Crowd", "ShownFindings", "by_hand", "shown", "torn"]
 
 FEW: Final = 1000  # findings that are alike and shown one by one
 MANY_NAMES: Final = 100  # whose transactions an incident is about; more of one cause become one incident
@@ -94,8 +95,50 @@ def by_hand(verdicts: Verdicts, broken: NDArray[np.int64]) -> tuple[Crowds, NDAr
     return crowds, places[~chosen]
 
 
+def torn(
+    verdicts: Verdicts, findings: Sequence[Finding]
+) -> tuple[list[Finding], Crowds, NDArray[np.intp]]:  # fmt: skip
+    """Return the findings of a log without those about transactions that ended wrongly and are only counted.
+
+    Also the crowds, and the numbers of these transactions.
+    """
+    kinds: dict[tuple[object, ...], list[int]] = {}
+    for number, one in enumerate(findings):
+        if one.code == "atomicity-broken" and one.position is not None:  # with a marker
+            kinds.setdefault((one.severity, one.certainty, one.needed, one.found), []).append(number)
+    many = [numbers for numbers in kinds.values() if len(numbers) > FEW]
+    if not many:
+        return list(findings), {}, np.empty(0, np.intp)
+    marker = verdicts.rows["marker_offset"]
+    order = np.argsort(marker, kind="stable")
+    newest = int(marker[order[-NEWEST_ABORTED:]][0])
+    crowds: Crowds = {}
+    hidden = [np.empty(0, np.intp)]
+    gone: set[int] = set()
+    for numbers in many:
+        ends = np.array([findings[number].last_offset for number in numbers], np.int64)
+        places = order[np.minimum(np.searchsorted(marker[order], ends), len(order) - 1)]
+        some = (marker[places] == ends) & (ends < newest)
+        places = places[some]
+        chosen, rows = np.ones(len(places), bool), verdicts.rows.take(places, "first_offset", "producer_id")
+        parts = _parted(np.zeros(len(places), np.int64), rows["first_offset"], rows["producer_id"])
+        crowds |= _counted(verdicts, places, parts, chosen)
+        hidden.append(places[~chosen])
+        gone.update(np.array(numbers)[some][~chosen].tolist())
+    kept = [one for number, one in enumerate(findings) if number not in gone]
+    return kept, crowds, np.sort(np.concatenate(hidden))
+
+
 def _judged(verdicts: Verdicts, places: NDArray[np.intp]) -> JudgedRows:
     return verdicts.judged.take(np.searchsorted(verdicts.judged.places, places))
+
+
+def _names(verdicts: Verdicts, places: NDArray[np.intp], producers: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the transactional ids of transactions, by the verdicts on those that have one."""
+    names = verdicts.coordinator.names_of(producers)
+    own = among(places, verdicts.judged.places)
+    names[own] = _judged(verdicts, places[own]).name
+    return names
 
 
 def _counted(
@@ -122,7 +165,7 @@ def _crowd(verdicts: Verdicts, places: NDArray[np.intp]) -> Crowd:
         times = rows["marker_timestamp"]
         parts.append(
             Crowd(
-                rows["producer_id"], rows["last_epoch"].astype(np.int32), _judged(verdicts, some).name,
+                rows["producer_id"], rows["last_epoch"].astype(np.int32), _names(verdicts, some, rows["producer_id"]),
                 int(rows["records"].sum()), int(rows["first_offset"].min()), int(rows["last_offset"].max()),
                 int(times.min()), int(times.max()),
             )
