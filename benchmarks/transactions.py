@@ -30,7 +30,8 @@ from templates import HEADER_SIZE, MARKERS, field, varint
 
 __all__ = ["OUTCOMES", "Transactions", "write_transactions"]
 
-OUTCOMES = ("committed", "aborted", "ongoing", "hanging")
+OUTCOMES = ("committed", "aborted", "ongoing", "hanging", "late")
+DECISIONS = OUTCOMES[:3]
 _ENDED = OUTCOMES[:2]  # in the order of the templates' markers
 EVERY_MS = 100  # a transaction begins
 TIMEOUT_MS = 60_000
@@ -49,8 +50,9 @@ _BODY = {
 class Transactions:
     """How many transactions there are, and where.
 
-    With the outcome ``ongoing`` no transaction is decided, with ``hanging`` none has a marker. `version` is that of the
-    state records' values.
+    With the outcome ``ongoing`` no transaction is decided, with ``hanging`` none has a marker, with ``late`` each has
+    data of two epochs before its marker, and there is no coordinator. `decided` is what the coordinator decided, if
+    that was something else. `version` is that of the state records' values.
     """
 
     transactions: int
@@ -60,6 +62,7 @@ class Transactions:
     state_partitions: int = 1
     version: int = 0
     outcome: str = "committed"
+    decided: str | None = None
 
 
 def write_transactions(directory: Path, what: Transactions) -> None:
@@ -71,6 +74,8 @@ def write_transactions(directory: Path, what: Transactions) -> None:
         first = np.arange(what.transactions, dtype=np.int64)
         begins = first * what.each % what.partitions
         _write_data(directory, what, partition, first[(partition - begins) % what.partitions < what.each])
+    if what.outcome == "late":
+        return
     of_id = np.array([partition_of(_name(number), what.state_partitions) for number in range(what.ids)])
     for partition in range(what.state_partitions):
         numbers = np.arange(what.transactions, dtype=np.int64)
@@ -85,6 +90,9 @@ def _write_data(directory: Path, what: Transactions, partition: int, numbers: In
     """Write a partition's log: each transaction's batch and its marker."""
     record = _record(b"k", b"v")
     kinds = [_Piece(record, TRANSACTIONAL)]
+    if what.outcome == "late":
+        kinds += [_Piece(record, TRANSACTIONAL, {}, 10, epoch=1),
+                  _Piece(MARKERS[0].section, TRANSACTIONAL | CONTROL, {}, 20, epoch=1)]  # fmt: skip
     if what.outcome in _ENDED:
         kinds.append(_Piece(MARKERS[_ENDED.index(what.outcome)].section, TRANSACTIONAL | CONTROL, {}, 20))
     ids = numbers % what.ids
@@ -92,7 +100,13 @@ def _write_data(directory: Path, what: Transactions, partition: int, numbers: In
     runs = np.searchsorted(ids[order], ids[order])
     sequences = np.empty(len(ids), np.int64)
     sequences[order] = np.arange(len(ids)) - runs
-    _write(directory / f"t-{partition}", kinds, numbers, FIRST_PRODUCER_ID + ids, [sequences, sequences * 0 - 1])
+    _write(
+        directory / f"t-{partition}",
+        kinds,
+        numbers,
+        FIRST_PRODUCER_ID + ids,
+        [sequences, *[sequences * 0 - 1] * (len(kinds) - 1)],
+    )
 
 
 def _write_states(directory: Path, what: Transactions, partition: int, numbers: Integers) -> None:
@@ -101,7 +115,7 @@ def _write_states(directory: Path, what: Transactions, partition: int, numbers: 
     names = np.char.add("tx-", np.char.zfill(ids.astype(str), 9)).astype("S12")
     listed = np.sort((numbers[:, np.newaxis] * what.each + np.arange(what.each)) % what.partitions, axis=1)
     kinds = []
-    states = _BODY.get(what.outcome, _BODY["committed"])
+    states = _BODY.get(what.decided or what.outcome, _BODY["committed"])
     for at, state in enumerate(states):
         count = what.each if state in (_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT) else 0
         value, places = _value(what.version, state, count)
@@ -149,12 +163,13 @@ class _Piece:
 
     def __init__(
         self, section: bytes, attributes: int, cells: Mapping[int, npt.NDArray[np.generic]] | None = None,
-        later: int = 0,
+        later: int = 0, epoch: int = 0,
     ) -> None:  # fmt: skip
         self.section = section
         self.attributes = attributes
         self.cells = cells or {}
         self.later = later  # ms after the transaction's begin
+        self.epoch = epoch
         self.size = HEADER_SIZE + len(section)
 
     def fill(self, octets: npt.NDArray[np.uint8], rows: slice) -> None:
@@ -185,7 +200,7 @@ def _write(
                 times = FIRST_TIMESTAMP + numbers[rows] * EVERY_MS + kind.later
                 headers["base_timestamp"] = headers["max_timestamp"] = times
                 headers["producer_id"], headers["base_sequence"] = producers[rows], sequences[at][rows]
-                headers["producer_epoch"] = np.where(producers[rows] < 0, -1, 0)
+                headers["producer_epoch"] = np.where(producers[rows] < 0, -1, kind.epoch)
                 mine = octets[:, end - kind.size : end]
                 mine[:, :HEADER_SIZE] = headers.view(np.uint8).reshape(count, HEADER_SIZE)
                 kind.fill(mine, rows)
@@ -205,6 +220,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--state-partitions", type=int, default=1, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--version", type=int, choices=(0, 1), default=0, help="of the state records (%(default)s)")
     parser.add_argument("--outcome", choices=OUTCOMES, default=OUTCOMES[0])
+    parser.add_argument("--decided", choices=DECISIONS, help="what the coordinator decided, if that was something else")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     arguments = parser.parse_args()
     if min(arguments.transactions, arguments.ids, arguments.partitions, arguments.state_partitions) < 1:

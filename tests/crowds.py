@@ -24,11 +24,11 @@ def _directory(root: Path, topic: str = "t") -> Path:
     return folder / f"{0:020}.log"
 
 
-def _renumbered(batch: bytes, count: int) -> bytearray:
-    """Repeat a batch, each time with the next base offset, which its checksum does not cover."""
+def _renumbered(batch: bytes, count: int, step: int = 1) -> bytearray:
+    """Repeat a batch, each time with another base offset, which its checksum does not cover."""
     data = bytearray(batch * count)
     for number in range(count):
-        struct.pack_into(">q", data, number * len(batch), number)
+        struct.pack_into(">q", data, number * len(batch), number * step)
     return data
 
 
@@ -53,6 +53,25 @@ def _damaged(root: Path, part: float) -> None:
 def _all_damaged(root: Path, part: float) -> None:
     """Write 64 MiB of the smallest batches, all damaged."""
     _directory(root).write_bytes(_small(part, 1))
+
+
+def _steps(step: int) -> Callable[[Path, float], None]:
+    """Write 64 MiB of the smallest batches, each `step` offsets after the one before."""
+
+    def write(root: Path, part: float) -> None:
+        batch = build.batch(build.record(b""))
+        _directory(root).write_bytes(_renumbered(batch, int(64 * MIB * part) // len(batch), step))
+
+    return write
+
+
+def _epochs(root: Path, part: float) -> None:
+    """Write 64 MiB of the smallest batches, each in another leader epoch, every second one in an older one."""
+    data = _small(part, 0)
+    size = len(build.batch(build.record(b"")))
+    for number in range(len(data) // size):
+        struct.pack_into(">i", data, number * size + 12, number ^ 1)
+    _directory(root).write_bytes(data)
 
 
 def _producers(attributes: int) -> Callable[[Path, float], None]:
@@ -104,6 +123,9 @@ CROWDS: Final[dict[str, Callable[[Path, float], None]]] = {
     "a million batches": _whole,
     "half a million damaged batches": _damaged,
     "a million damaged batches": _all_damaged,
+    "a million gaps": _steps(2),
+    "a million batches of one offset": _steps(0),
+    "a million leader epochs": _epochs,
     "a million open transactions": _producers(build.TRANSACTIONAL),
     "a million producers": _producers(0),
     "headers of magic 0 and 1, short": _old_headers((14, 30, 100)),

@@ -1,4 +1,4 @@
-"""The findings about one file: where a code of damage has more than a thousand, one finding counts them.
+"""The findings about one file or log: where a code has more than a thousand, one finding counts them.
 
 A report of a million damaged places helps nobody. Below that every finding stays as it is.
 """
@@ -6,15 +6,15 @@ A report of a million damaged places helps nobody. Below that every finding stay
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from kafkalog.findings import Bytes, Finding
 from kafkalog.log.chunk import CROWDED, Chunk
 
-__all__ = ["MOST", "Extents", "FileFindings", "is_extent"]
+__all__ = ["MOST", "Extents", "FileFindings", "counted", "is_extent"]
 
-MOST: Final = 1000  # findings of one damage code in one file
+MOST: Final = 1000  # findings of one code in one file, or in one log
 
 
 class Extents:
@@ -54,30 +54,77 @@ class Extents:
         return first._replace(message=message, position=start, length=end - start, needed=None, found=len(self))
 
 
+class _Places:
+    """How many findings of one code are about no bytes, and between which offsets."""
+
+    __slots__ = ("count", "first", "high", "low")
+
+    def __init__(self, first: Finding) -> None:
+        self.first = first
+        self.count = 0
+        self.low: int | None = None
+        self.high: int | None = None
+
+    def __len__(self) -> int:
+        return self.count
+
+    def add(self, finding: Finding) -> None:
+        """Take in the next finding."""
+        self.count += 1
+        if finding.offset is not None:
+            last = finding.offset if finding.last_offset is None else finding.last_offset
+            self.low = finding.offset if self.low is None else min(self.low, finding.offset)
+            self.high = last if self.high is None else max(self.high, last)
+
+    def finding(self, _table: str) -> Finding:
+        """Return the one finding that stands for all, at the first one's place."""
+        between = "" if self.low is None else f", between offsets {self.low} and {self.high}"
+        message = f"{self.count} places{between}. The first: {self.first.message}"
+        return self.first._replace(
+            message=message, length=None, offset=self.low, last_offset=self.high, producer_id=None, needed=None,
+            found=self.count,
+        )  # fmt: skip
+
+
+def counted(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings about a log, those of a code as one if they are many; damaged bytes were counted file by file."""
+    kept = FileFindings(table=None)
+    for finding in findings:
+        kept.add(finding)
+    return kept.all()
+
+
 def is_extent(finding: Finding) -> bool:
     """Say whether a finding is about bytes that are damaged."""
     return finding.length is not None and finding.position is not None and finding.bytes in (Bytes.LOST, Bytes.SUSPECT)
 
 
 class FileFindings:
-    """Collects the findings about one file; those that `is_counted` are counted, and `table` lists their places."""
+    """Collects the findings about one file, and counts them; `table` lists the places of those that `is_counted`.
+
+    Without a table these are not counted, but kept.
+    """
 
     def __init__(
-        self, is_counted: Callable[[Finding], bool] = is_extent, table: str = "extents of kafkalog verify"
+        self, is_counted: Callable[[Finding], bool] = is_extent, table: str | None = "extents of kafkalog verify"
     ) -> None:
         self._is_counted = is_counted
         self._table = table
         self._kept: list[Finding] = []
         self._extents: dict[str, Extents] = {}
+        self._places: dict[str, _Places] = {}
 
     def add(self, finding: Finding) -> None:
         """Take in the next finding."""
-        if self._is_counted(finding):
-            extents = self._extents.get(finding.code)
-            if extents is None:
-                extents = self._extents[finding.code] = Extents(finding)
-            extents.add(finding)
-            if len(extents) > MOST:
+        is_counted, code = self._is_counted(finding), finding.code
+        if not is_counted or self._table is not None:
+            many: Extents | _Places
+            if is_counted:
+                many = self._extents.get(code) or self._extents.setdefault(code, Extents(finding))
+            else:
+                many = self._places.get(code) or self._places.setdefault(code, _Places(finding))
+            many.add(finding)
+            if len(many) > MOST:
                 return
         self._kept.append(finding)
 
@@ -97,13 +144,17 @@ class FileFindings:
 
     def all(self) -> list[Finding]:
         """Return all findings in order; the one that counts many is where the first of them was."""
-        many = {code: extents for code, extents in self._extents.items() if len(extents) > MOST}
-        if not many:
+        extents, places = (
+            {code: many for code, many in counted.items() if len(many) > MOST}
+            for counted in (self._extents, self._places)
+        )
+        if not extents and not places:
             return self._kept
         found = []
         for finding in self._kept:
-            if finding.code not in many or not self._is_counted(finding):
+            one = (extents if self._is_counted(finding) else places).get(finding.code)
+            if one is None:
                 found.append(finding)
-            elif finding is many[finding.code].first:
-                found.append(many[finding.code].finding(self._table))
+            elif finding is one.first:
+                found.append(one.finding(self._table or ""))
         return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.auditing.transactions import MANY_NAMES
 from kafkalog.format.records.transaction_state import TransactionState
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MANY_IDS", "AbortCrowd", "AbortDecisions", "Reason"]
 
-MANY_IDS: Final = 100  # transactional ids of one reason; more become one incident
+MANY_IDS: Final = MANY_NAMES  # transactional ids of one reason; more become one incident
 _AT_ONCE_MS: Final = 2_000  # a client asks again for its epoch within a second
 _FIRST: Final = 20  # decisions of an incident that are shown: those that its events name,
 _NEWEST: Final = 980  # and the newest: their data is shown, too

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.abort_decisions import MANY_IDS, AbortCrowd
+from kafkalog.auditing.incidents.counting import add
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.words import many, offsets
@@ -114,13 +115,21 @@ def _incident(known: Known, some: list[_Abort], crowd: AbortCrowd | None) -> Inc
         incident.last_offset = max(row["last_offset"] for row in rows)
     if rows:
         incident.records = sum(row["records"] for row in {_row_key(row): row for row in rows}.values())
+    crowds = [
+        known.crowds[at]
+        for row in rows
+        if (at := (row["log"], row["producer_id"], row["first_offset"])) in known.crowds
+    ]
+    if cause == "administrator":
+        add(known, incident, crowds, findings=False)
+        number = incident.transactions or 0
     for abort in some[:_EVENTS]:
         incident.events += _events(abort)
     who = f"{first.name} (producer {first.producer_id})" if first.name is not None else f"producer {first.producer_id}"
     if len(names) > 1:
-        who = f"{len(names)} transactional ids"
+        who = f"{max(len(names), len(incident.transactional_ids) + incident.more.transactional_ids)} transactional ids"
     began = iso(first.time)
-    when = f"at {began}" if number == 1 else f"from {began} to {iso(some[-1].time)}"
+    when = f"at {began}" if number == 1 else f"from {began} to {iso(incident.until.time)}"
     said = _SAID[cause] if number > 1 else _SAID[cause].replace("they were", "it was").replace("their", "its")
     may = "probably " if certainty == "possible" else ""
     said = said.replace("by the producer itself", f"{may}by the producer itself")

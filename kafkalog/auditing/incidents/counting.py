@@ -1,4 +1,4 @@
-"""How many open transactions an incident is about: some are shown, those like them only counted."""
+"""How many transactions an incident is about: some are shown, those like them only counted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkalog.auditing.incidents.incident import LISTED, Incident, More
+from kafkalog.auditing.incidents.incident import LISTED, Incident, More, Since
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.opened import Open
 from kafkalog.auditing.transactions import Crowd
@@ -16,7 +16,7 @@ from kafkalog.txn.placed import distinct
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["count", "producers_of"]
+__all__ = ["add", "count", "producers_of"]
 
 
 def count(known: Known, incident: Incident, every: Sequence[Open]) -> None:
@@ -26,18 +26,49 @@ def count(known: Known, incident: Incident, every: Sequence[Open]) -> None:
     producers = producers_of(every)
     incident.producer_ids |= set(producers[:LISTED].tolist())
     incident.transactions = _pairs(every, crowds)
-    more = max(len(names) - LISTED, 0)
-    if crowds:
-        numbers = distinct(np.concatenate([crowd.ids for crowd in crowds]))
-        others = known.ids.take(numbers[numbers >= 0])
-        more = len(names) + len(others) - int((others.find(names) >= 0).sum()) - LISTED
-        names |= set(others.take(np.argsort(others.ranks())[:LISTED]))
-    incident.transactional_ids |= set(sorted(names)[:LISTED])
-    incident.more = More(max(more, 0), max(len(producers) - LISTED, 0), incident.more.findings + sum(map(len, crowds)))
+    found = sum(map(len, crowds))
+    incident.more = More(
+        _names(known, incident, names, crowds), max(len(producers) - LISTED, 0), incident.more.findings + found
+    )
     if len(incident.partitions) == 1:
         incident.first_offset = min([one.row["first_offset"] for one in every] + [one.first_offset for one in crowds])
         incident.last_offset = max([one.row["last_offset"] for one in every] + [one.last_offset for one in crowds])
     incident.records = sum(one.row["records"] or 0 for one in every) + sum(one.records for one in crowds)
+
+
+def add(known: Known, incident: Incident, crowds: Sequence[Crowd], *, findings: bool) -> None:
+    """Add ended transactions that are only counted to an incident that has those that are shown."""
+    if not crowds:
+        return
+    number = sum(map(len, crowds))
+    shown = np.array(sorted(incident.producer_ids), np.int64)
+    producers = distinct(np.concatenate([shown, *(crowd.producers for crowd in crowds)]))
+    names, incident.transactional_ids = incident.transactional_ids, set()
+    incident.producer_ids = set(producers[:LISTED].tolist())
+    more = incident.more.findings + (number if findings else 0)
+    incident.more = More(_names(known, incident, names, crowds), max(len(producers) - LISTED, 0), more)
+    incident.transactions = (incident.transactions or 0) + number
+    if incident.records is not None:
+        incident.records += sum(one.records for one in crowds)
+    if incident.since is not None:
+        incident.since = min(incident.since, Since(min(one.since for one in crowds), "broker"))
+    if incident.until is not None:
+        incident.until = max(incident.until, Since(max(one.until for one in crowds), "broker"))
+    if incident.first_offset is not None and incident.last_offset is not None:
+        incident.first_offset = min(incident.first_offset, *(one.first_offset for one in crowds))
+        incident.last_offset = max(incident.last_offset, *(one.last_offset for one in crowds))
+
+
+def _names(known: Known, incident: Incident, names: set[str], crowds: Sequence[Crowd]) -> int:
+    """Fill in the first transactional ids; return how many more there are."""
+    more = len(names) - LISTED
+    if crowds:
+        numbers = distinct(np.concatenate([crowd.ids for crowd in crowds]))
+        others = known.ids.take(numbers[numbers >= 0])
+        more = len(names) + len(others) - int((others.find(names) >= 0).sum()) - LISTED
+        names = names | set(others.take(np.argsort(others.ranks())[:LISTED]))
+    incident.transactional_ids |= set(sorted(names)[:LISTED])
+    return max(more, 0)
 
 
 def producers_of(every: Iterable[Open]) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from shlex import quote
 
+from kafkalog.auditing.incidents.counting import add
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.leaders import leaderless_at
@@ -97,6 +98,8 @@ def _begin(known: Known, kind: str, cause: str, some: list[tuple[Row, Row | None
     if len(incident.partitions) == 1:
         incident.first_offset = min(row["offset"] for row in findings)
         incident.last_offset = max(_last(finding, row) for finding, row in some)
+    places = ((row["log"], row["producer_id"], row["offset"]) for row in findings)
+    add(known, incident, [known.crowds[place] for place in places if place in known.crowds], findings=True)
     return incident
 
 

@@ -23,6 +23,7 @@ from kafkalog.auditing.transactions import (
     ClusterAudit,
     Crowd,
     LogSummary,
+    by_hand,
     coordinator_rows,
     notable_rows,
     partition_row,
@@ -79,7 +80,7 @@ class Known:
     gaps: dict[Place, LostRanges] = field(default_factory=dict)
     leadership: Mapping[Place, list[Row]] = field(default_factory=dict)
     replicas: dict[Place, list[Row]] = field(default_factory=dict)
-    # Open transactions that are only counted, by the log, producer id and offset of the finding that is like theirs.
+    # Transactions that are only counted, by the log, producer id and first offset of the shown one that is like them.
     crowds: dict[tuple[str, int, int], Crowd] = field(default_factory=dict)
     ids: PackedTexts = field(default_factory=PackedTexts)  # transactional ids by the numbers in `crowds`
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
@@ -93,9 +94,11 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
     notable: list[tuple[Any, ...]] = []
     crowds: dict[tuple[str, int, int], Crowd] = {}
     for log in cluster.logs:
-        shown, of_log, hidden = log.findings.shown()
+        shown, of_log, hidden = log.findings.shown(log.verdicts)
         findings += finding_rows(shown, log.node.node_id)
-        crowds |= {(log.partition.directory.log, *of): crowd for of, crowd in of_log.items()}
+        by_hands, aborted = by_hand(log.verdicts, log.judged.broken)
+        name, hidden = log.partition.directory.log, np.union1d(hidden, aborted)
+        crowds |= {(name, *of): crowd for of, crowd in (*of_log.items(), *by_hands.items())}
         logs.append(partition_row(LogSummary.of(log)))
         notable += notable_rows(log, hidden)
     known = known_of_tables(

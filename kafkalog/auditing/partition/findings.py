@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from kafkalog.auditing.partition.facts import PartitionAudit
@@ -20,10 +21,10 @@ _WHY: Final = {
 }
 
 
-def log_findings(audit: PartitionAudit) -> list[Finding]:
-    """Return the findings about a log as a whole, not about single producers."""
-    found = [*audit.findings, *left_over(audit.directory), *_gaps(audit), *_remote_part(audit.directory)]
-    return [located(finding, audit.directory) for finding in found]
+def log_findings(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield the findings about a log as a whole, not about single producers."""
+    found = chain(audit.findings, left_over(audit.directory), _gaps(audit), _remote_part(audit.directory))
+    return (located(finding, audit.directory) for finding in found)
 
 
 def located(finding: Finding, directory: PartitionDirectory) -> Finding:

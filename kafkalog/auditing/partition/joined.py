@@ -16,6 +16,7 @@ from kafkalog.auditing.partition.sequences import broken_sequences
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format.index import AbortedTransaction
+from kafkalog.log.folded import counted
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.readers import read_aborted_transactions
 from kafkalog.txn.columns import Columns
@@ -82,7 +83,7 @@ def join(
         others=Columns.concat([scan.stretch.others for scan in scans], MARKER_COLUMNS),
         cuts=cuts,
     )
-    return replace(facts, of_producers=tuple(broken_sequences(facts))) if facts.breaks else facts
+    return replace(facts, of_producers=tuple(counted(broken_sequences(facts)))) if facts.breaks else facts
 
 
 def _joined(seed: Columns, scans: Sequence[SegmentScan]) -> tuple[FoldedLog, tuple[Cut, ...]]:

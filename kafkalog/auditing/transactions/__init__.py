@@ -16,7 +16,7 @@ from kafkalog.auditing.transactions.atomicity import (
 )
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.batches import audit_batches, coordinator_batches, log_batches, together
-from kafkalog.auditing.transactions.crowds import Crowd
+from kafkalog.auditing.transactions.crowds import MANY_NAMES, NEWEST_ABORTED, Crowd, by_hand
 from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
@@ -29,7 +29,7 @@ from kafkalog.auditing.transactions.many_rows import (
     transaction_columns,
 )
 from kafkalog.auditing.transactions.narrow import narrowed
-from kafkalog.auditing.transactions.notable import NEWEST_ABORTED, notable_columns, notable_rows
+from kafkalog.auditing.transactions.notable import notable_columns, notable_rows
 from kafkalog.auditing.transactions.pieces import RowKeeper, transaction_parts
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.reused import Reused
@@ -47,6 +47,7 @@ from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, 
 __all__ = [
     "COLUMN_TABLES",
     "KEY_COLUMNS",
+    "MANY_NAMES",
     "MANY_ROWS",
     "NEWEST_ABORTED",
     "OF_VERDICTS",
@@ -74,6 +75,7 @@ __all__ = [
     "audit_batches",
     "audit_columns",
     "audit_rows",
+    "by_hand",
     "conflict_finding",
     "conflicts",
     "coordinator_batches",

@@ -113,28 +113,30 @@ class TransactionFindings:
         found._severities = self._severities[numbers]
         return found
 
-    def judged_at(self, numbers: NDArray[np.intp] | NDArray[np.bool_]) -> JudgedRows:
-        """Return the verdicts that some findings are about."""
-        return self._verdicts.judged.take(self._numbers[numbers])
-
     def open_places(self) -> NDArray[np.intp]:
         """Return the numbers of all open transactions of the log, whether a finding is about them or not."""
         judged = self._verdicts.judged
         places: NDArray[np.intp] = judged.places[~np.isin(judged.state, (STATE["committed"], STATE["aborted"]))]
         return places
 
-    def rows_at(self, numbers: NDArray[np.intp], *names: str) -> Columns:
-        """Return columns of the transactions that some findings are about."""
-        return self._verdicts.rows.take(self.judged_at(numbers).places, *names)
-
     def kinds(self) -> NDArray[np.int64]:
-        """Return a number for each finding, equal for those that say the same of open transactions; -1 for others."""
+        """Return a number for each finding, equal for those that say the same of transactions."""
         judged = self._verdicts.judged
         parts = (self._codes, self._severities, judged.cause[self._numbers], judged.certainty[self._numbers])
         kinds = np.zeros(len(self), np.int64)
         for part in parts:
             kinds = kinds << 8 | part.astype(np.int64) & 0xFF
-        return np.where(self._codes == _ADOPTED, -1, kinds)
+        return kinds
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """Return the verdicts on the log's transactions."""
+        return self._verdicts
+
+    def places(self) -> NDArray[np.intp]:
+        """Return the numbers of the transactions that findings are about."""
+        places: NDArray[np.intp] = self._verdicts.judged.places[self._numbers]
+        return places
 
     def facts(self) -> NDArray[np.int64]:
         """Return what a finding is about, a column each: the number of its code, its producer, its offset."""

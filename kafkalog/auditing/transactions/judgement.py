@@ -21,6 +21,7 @@ from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.findings import Finding
+from kafkalog.log.folded import counted
 from kafkalog.log.logdir import LogDirectory
 from kafkalog.log.names import OFFSETS_TOPIC
 from kafkalog.txn.columns import Packed
@@ -98,10 +99,10 @@ def _judge(
     verdicts = Verdicts.of(partition, context)
     copy_ms = 0 if context.one_moment else options.copy_ms
     deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
-    findings = [*log_findings(whole), *check_partition(whole)] if share.of_log else []
-    of_producers = [
+    findings = counted(chain(log_findings(whole), check_partition(whole))) if share.of_log else []
+    of_producers = counted(
         located(finding, directory) for finding in chain(marker_findings(partition), partition.of_producers)
-    ]
+    )
 
     leaders_at = None if metadata is None else LeadersAt(partition, metadata)
 

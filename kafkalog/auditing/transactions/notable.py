@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kafkalog.auditing.transactions.crowds import NEWEST_ABORTED
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.many_rows import ColumnsByName, rows_of, transactions_at
 from kafkalog.auditing.transactions.moments import NEVER, Moments
@@ -19,9 +20,7 @@ from kafkalog.txn.tally import tally
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NEWEST_ABORTED", "notable_columns", "notable_rows"]
-
-NEWEST_ABORTED: Final = 20  # of each log
+__all__ = ["notable_columns", "notable_rows"]
 
 
 def notable_rows(log: LogAudit, without: NDArray[np.intp] | None = None) -> Iterator[tuple[Any, ...]]:
@@ -57,14 +56,16 @@ def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]
     judged, counts = log.verdicts.judged.places, tally(log.verdicts.rows)
     if not (len(judged) or counts.aborted or len(log.judged.broken) or log.fork is not None):
         return judged
-    chosen = [judged if without is None else judged[~among(judged, without)]]
+    hidden = np.empty(0, np.intp) if without is None else without
+    chosen = [judged[~among(judged, hidden)]]
     aborted = np.empty((2, 0), np.int64)  # numbers, markers
     start = 0
     for rows in log.verdicts.rows.blocks("first_offset", "last_offset", "marker_offset", "marker_type"):
         marker = rows["marker_offset"]
         ended = np.flatnonzero((rows["first_offset"] != NONE) & (rows["marker_type"] == extents.ABORT))
         if len(log.judged.broken):
-            chosen.append(start + np.flatnonzero(among(marker, log.judged.broken)))
+            broken = start + np.flatnonzero(among(marker, log.judged.broken))
+            chosen.append(broken[~among(broken, hidden)])
         if len(ended):
             aborted = np.concatenate([aborted, [start + ended, marker[ended]]], axis=1)
             aborted = aborted[:, np.argsort(aborted[1], kind="stable")[-NEWEST_ABORTED:]]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkalog.auditing.transactions.crowds import Crowd, shown
+from kafkalog.auditing.transactions.crowds import Crowd, shown, torn
 from kafkalog.auditing.transactions.findings import TransactionFindings
+from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class Reported:
                 counts.update((finding.code, finding.severity) for finding in part)
         return counts
 
-    def shown(self) -> tuple[Reported, dict[tuple[int, int], Crowd], NDArray[np.intp]]:
-        """Return the findings that are shown one by one, the crowds like them, and the open rows that are hidden.
+    def shown(self, verdicts: Verdicts) -> tuple[Reported, dict[tuple[int, int], Crowd], NDArray[np.intp]]:
+        """Return the findings that are shown one by one, the crowds like them, and the rows that are hidden.
 
         Crowds are by producer id and offset of the last finding shown that is like them.
         """
@@ -53,13 +54,11 @@ class Reported:
         crowds: dict[tuple[int, int], Crowd] = {}
         hidden = [np.empty(0, np.intp)]
         for part in self._parts:
-            if isinstance(part, list):
-                parts.append(part)
-                continue
-            chosen = shown(part)
-            parts.append(chosen.findings)
-            crowds.update(chosen.crowds)
-            hidden.append(chosen.hidden)
+            found: list[Finding] | TransactionFindings
+            found, of_part, rows = torn(verdicts, part) if isinstance(part, list) else shown(part)
+            parts.append(found)
+            crowds.update(of_part)
+            hidden.append(rows)
         return Reported(*parts), crowds, np.sort(np.concatenate(hidden))
 
     def kept(self, test: Callable[[Finding], bool], producers: NDArray[np.int64] | None) -> Reported:

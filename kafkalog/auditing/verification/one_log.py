@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
+from itertools import chain
 
 from kafkalog.auditing.partition import (
     join,
@@ -23,6 +24,7 @@ from kafkalog.auditing.topics import Metadata, policies
 from kafkalog.auditing.verification.result import LogFacts
 from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_segment
 from kafkalog.auditing.verification.segment_tasks import segment_tasks
+from kafkalog.log.folded import counted
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, list_again
 from kafkalog.log.moving import PAUSES, READINGS, Movement, is_same_file, is_unsettled, movement, stays
 from kafkalog.log.names import is_remote
@@ -76,12 +78,14 @@ def log_of(
         directory = replace(directory, running=True)
     partition = join(directory, [check.scan for check in found], policies(metadata, directory.topic))
     partition = with_note(partition, movements)
-    findings = [
-        *log_findings(partition),
-        *(located(finding, directory) for finding in marker_findings(partition)),
-        *(located(finding, directory) for check in found for finding in check.findings),
-        *compare_partition(partition, [check.side for check in found]),
-    ]
+    of_files = chain(marker_findings(partition), (finding for check in found for finding in check.findings))
+    findings = counted(
+        chain(
+            log_findings(partition),
+            (located(finding, directory) for finding in of_files),
+            compare_partition(partition, [check.side for check in found]),
+        )
+    )
     return LogFacts(partition, [check.content for check in found], findings, node, [check.facts for check in found])
 
 
