@@ -27,7 +27,7 @@ from kafkalog.txn.coordinator import Coordinator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SAID", "LostMarkers", "MarkersElsewhere", "messages", "remedies"]
+__all__ = ["SAID", "LostMarkers", "ReplicaMarkers", "messages", "remedies"]
 
 SAID: Final = (
     "producer_id", "first_offset", "last_offset", "first_epoch", "last_epoch", "marker_type", "marker_offset",
@@ -72,7 +72,7 @@ class _Alike(NamedTuple):
     rows: Columns
     judged: JudgedRows
     decisions: Columns
-    kept: MarkersElsewhere
+    kept: ReplicaMarkers
 
     @property
     def code(self) -> str:
@@ -87,7 +87,7 @@ class _Alike(NamedTuple):
         return _CAUSES[self.kind.cause]
 
 
-class MarkersElsewhere(NamedTuple):
+class ReplicaMarkers(NamedTuple):
     """The replicas that still have lost markers: of each marker the number of its replica, -1 for none, and where."""
 
     replicas: Sequence[PartitionAudit]
@@ -120,19 +120,19 @@ class LostMarkers:
         found, replica, offset = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return found, replica, offset
 
-    def at(self, numbers: NDArray[np.intp]) -> MarkersElsewhere:
+    def at(self, numbers: NDArray[np.intp]) -> ReplicaMarkers:
         """Return what replicas have of some verdicts' markers."""
         found, replica, offset = self._found
         if not len(found):
-            return MarkersElsewhere(self._replicas, np.full(len(numbers), -1), np.full(len(numbers), -1))
+            return ReplicaMarkers(self._replicas, np.full(len(numbers), -1), np.full(len(numbers), -1))
         at = np.minimum(np.searchsorted(found, numbers), len(found) - 1)
-        return MarkersElsewhere(
+        return ReplicaMarkers(
             self._replicas, np.where(found[at] == numbers, replica[at], -1).astype(np.int64), offset[at]
         )
 
 
 def messages(
-    audit: PartitionAudit, coordinator: Coordinator, kept: MarkersElsewhere, codes: Sequence[str], of_code: NDArray[np.int8],
+    audit: PartitionAudit, coordinator: Coordinator, kept: ReplicaMarkers, codes: Sequence[str], of_code: NDArray[np.int8],
     judged: JudgedRows, rows: Columns,
 ) -> TextColumn:  # fmt: skip
     """Return the messages of findings: of each the number of its code, the verdict, and the transaction."""
