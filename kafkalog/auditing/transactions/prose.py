@@ -132,8 +132,8 @@ class LostMarkers:
 
 
 def messages(
-    audit: PartitionAudit, coordinator: Coordinator, kept: ReplicaMarkers, codes: Sequence[str], of_code: NDArray[np.int8],
-    judged: JudgedRows, rows: Columns,
+    audit: PartitionAudit, coordinator: Coordinator, kept: ReplicaMarkers, codes: Sequence[str],
+    of_code: NDArray[np.int8], judged: JudgedRows, rows: Columns,
 ) -> TextColumn:  # fmt: skip
     """Return the messages of findings: of each the number of its code, the verdict, and the transaction."""
     is_decided = judged.decision >= 0
