@@ -73,6 +73,10 @@ def test_a_command_does_what_is_shown(document: str, command: str, output: str |
     script = SHELL + command.replace(" /copy/", " copy/")
     if "before/" in command and not (folder / "before").exists():  # what the command shown above it makes
         subprocess.run(["bash", "-c", SHELL + MAKE_BEFORE], cwd=folder, capture_output=True, timeout=60, check=False)
+    if "last-night/" in command and not (folder / "last-night").exists():  # an audit of the night before
+        subprocess.run(
+            ["bash", "-c", f"{SHELL}kafkalog txn-audit DIR -o last-night"], cwd=folder, timeout=60, check=False
+        )
     ended = subprocess.run(
         ["bash", "-c", script], cwd=folder, capture_output=True, encoding="utf-8", timeout=60, check=False
     )

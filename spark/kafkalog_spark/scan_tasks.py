@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,14 @@ from kafkalog.log.logdir import Segment
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.log.tree import FileIdentity
+from kafkalog.txn.fold import FoldedLog
+from kafkalog.txn.placed import among
 from kafkalog.txn.shares import shares_of
 from kafkalog_spark.reuse import spare_modules
 from kafkalog_spark.rows import Row, rows_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["KEPT", "PLACES", "SCANNED", "place_row", "routed", "scan"]
 
@@ -94,7 +99,7 @@ def _scanned(place: SegmentPlace, found: PlaceScan) -> Iterator[Row]:
     stretch = whole.stretch
     if place.topic != STATE_TOPIC:
         assert not len(whole.states)  # only the state topic's are read
-    producers = np.union1d(stretch.extents["producer_id"], stretch.producers["producer_id"]).tobytes()
+    producers = _producers(stretch).tobytes()
     first = (place.segment.size, stretch.newest, stretch.newest_broker, len(whole.findings))
     for share in shares_of(place.shares):
         about: Row = (*first, found.scanned_ms, found.sha256, producers) if share.number == 0 else _NOTHING
@@ -105,6 +110,16 @@ def _scanned(place: SegmentPlace, found: PlaceScan) -> Iterator[Row]:
         messages = found.messages() if place.shares == 1 else scan_messages(whole.share(share), MESSAGE_ROWS)
         for number, message in enumerate(messages):
             yield (*where, number, "rows" if number else "scan", *(_NOTHING if number else about), message)
+
+
+def _producers(stretch: FoldedLog) -> NDArray[np.int64]:
+    """Return the producers of a segment's batches and markers; of few producers, most rows are of those that wrote."""
+    wrote = np.unique(stretch.producers["producer_id"])
+    parts = [wrote]
+    for rows in stretch.extents.blocks("producer_id"):
+        ids = rows["producer_id"]
+        parts.append(ids[~among(ids, wrote)])
+    return np.unique(np.concatenate(parts))
 
 
 def _goes_by_name(place: SegmentPlace, found: PlaceScan) -> bool:

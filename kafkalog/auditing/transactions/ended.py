@@ -15,7 +15,7 @@ from kafkalog.txn.placed import Placed, among, distinct, running_max
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LATEST", "EndedRows", "bounds", "is_sole", "kinds"]
+__all__ = ["LATEST", "EndedRows", "SentMarkers", "bounds", "is_sole", "kinds"]
 
 LATEST: Final = 2**62  # ms
 _ROWS: Final = (
@@ -90,6 +90,30 @@ class EndedRows:
         at = self.placed.first(group, begin)
         there = self.placed.holds(at, group) & (self.placed.time(at) <= end)
         return np.where(there, self.placed.order[np.where(there, at, 0)], -1)
+
+
+class SentMarkers:
+    """What markers some producers were sent, of a log that has many rows from before all times that are asked for."""
+
+    def __init__(self, audit: PartitionAudit, producers: NDArray[np.int64]) -> None:
+        self._audit = audit
+        self._producers = producers
+        self._ended: tuple[int, EndedRows] | None = None  # since a time
+
+    def since(
+        self, producers: NDArray[np.int64], epochs: NDArray[np.int64], times: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Say whether there is a marker of each epoch not from before a time (ms), and whether the last is a COMMIT."""
+        if not len(times):
+            return np.zeros(0, bool), np.zeros(0, bool)
+        since = int(np.clip(times.min(), -LATEST, LATEST))
+        if self._ended is None or since < self._ended[0]:
+            since = since if self._ended is None else -LATEST  # at most twice
+            self._ended = since, EndedRows(self._audit, self._producers, since)
+        ended = self._ended[1]
+        last = ended.last_since(producers, epochs, times)
+        there, kind = last >= 0, ended.rows["marker_type"]
+        return there, there & (kind[np.where(there, last, 0)] == extents.COMMIT) if len(kind) else there
 
 
 def kinds(epoch: NDArray[np.int64], committed: NDArray[np.int64] | NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import leaderless
 from kafkalog.auditing.transactions.context import Context
-from kafkalog.auditing.transactions.ended import LATEST, EndedRows
+from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers
 from kafkalog.auditing.transactions.moments import KnownTimes, Moments, Read
 from kafkalog.auditing.transactions.unread import UnreadBytes
@@ -79,8 +79,6 @@ class _Judge:
         self.context = context
         self.coordinator = context.coordinator
         self.moments, self.unread = Moments(audit), UnreadBytes(audit)
-        self.open_producers = np.empty(0, np.int64)
-        self._ended: tuple[int, EndedRows] | None = None  # since a time
 
     def all(self) -> JudgedRows:
         transactions, start, chosen = self.audit.transactions, 0, [np.empty(0, np.int64)]
@@ -94,7 +92,7 @@ class _Judge:
         if not len(places):
             return _NO_ROWS
         who = transactions.take(places, "producer_id", "marker_type")
-        self.open_producers = who["producer_id"][who["marker_type"] == extents.OPEN]
+        self.sent = SentMarkers(self.audit, who["producer_id"][who["marker_type"] == extents.OPEN])
         parts: list[list[NDArray[Any]]] = [[np.empty(0, kind)] for kind in _TYPES]
         for first in range(0, len(places), _AT_ONCE):
             some = places[first : first + _AT_ONCE]
@@ -166,7 +164,7 @@ class _Judge:
         decision = self.context.own_markers.newest(producers)
         decided = self.coordinator.decisions(decision[decision >= 0])
         sent, committed = np.zeros((2, len(rows)), bool)
-        sent[decision >= 0], committed[decision >= 0] = self._sent_since(
+        sent[decision >= 0], committed[decision >= 0] = self.sent.since(
             producers[decision >= 0], decided["epoch"], decided["decided"]
         )
         known = self._known(rows, name, entry, decision, sent)
@@ -205,7 +203,7 @@ class _Judge:
         )
         newer = ongoing & (epochs > rows["last_epoch"])
         pending = (commits | aborts) & listed
-        pending[pending] = ~self._sent_since(rows["producer_id"][pending], epochs[pending], updated[pending])[0]
+        pending[pending] = ~self.sent.since(rows["producer_id"][pending], epochs[pending], updated[pending])[0]
         unknown = (last < 0) & ~is_named
         is_whole = self.coordinator.complete
         unregistered = (ongoing | commits | aborts) & ~listed & ~newer
@@ -226,23 +224,6 @@ class _Judge:
             CAUSE[None],
         )  # fmt: skip
         return state, cause, entry
-
-    def _sent_since(
-        self, producers: NDArray[np.int64], epochs: NDArray[np.int64], times: NDArray[np.int64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Say of producers with open transactions whether a marker of an epoch is not from before a time (ms).
-
-        And whether the last such marker is a COMMIT. A log has many rows that are older than all of these times.
-        """
-        if not len(times):
-            return np.zeros(0, bool), np.zeros(0, bool)
-        since = int(np.clip(times.min(), -LATEST, LATEST))
-        if self._ended is None or since < self._ended[0]:
-            since = since if self._ended is None else -LATEST  # at most twice
-            self._ended = since, EndedRows(self.audit, self.open_producers, since)
-        ended = self._ended[1]
-        last = ended.last_since(producers, epochs, times)
-        return last >= 0, (last >= 0) & (_cells(ended.rows["marker_type"], last) == extents.COMMIT)
 
     def _known(
         self, rows: Columns, names: NDArray[np.int64], entry: NDArray[np.int64], decision: NDArray[np.int64],
