@@ -34,6 +34,7 @@ from kafkalog.tables.internal import INTERNAL
 from official import FIXTURES
 from test_internal_block import Pair, drawn
 
+OTHERS = {"groups": "committed", "transactions": "step", "metadata": "rack"}  # columns of another table
 NAMES = {internal: name for name, internal in TOPICS.items()}
 CASES = {
     "groups": "k4-m-metadata-groups-44",
@@ -102,6 +103,9 @@ def test_all_formats_have_the_same_rows(tmp_path: Path, command: str) -> None:
 
     lines = kafkalog(command, "--table", "internal", "--format", "csv", "--columns", "offset", case).text.splitlines()
     assert lines == ["offset", *(str(row["offset"]) for row in rows)]
+
+    none = kafkalog(command, "--table", "internal", "--format", "csv", "--columns", OTHERS[command], case).text
+    assert none.splitlines() == ['""'] * (len(rows) + 1)
 
     shown_to_people = kafkalog(
         command, "--table", "internal", "--format", "table", "--columns", "kind,offset", case
