@@ -34,6 +34,7 @@ from kafkalog.tables.internal import INTERNAL
 from official import FIXTURES
 from test_internal_block import Pair, drawn
 
+OTHERS = {"groups": "committed", "transactions": "step", "metadata": "rack"}  # columns of another table
 NAMES = {internal: name for name, internal in TOPICS.items()}
 CASES = {
     "groups": "k4-m-metadata-groups-44",
@@ -102,6 +103,16 @@ def test_all_formats_have_the_same_rows(tmp_path: Path, command: str) -> None:
 
     lines = kafkalog(command, "--table", "internal", "--format", "csv", "--columns", "offset", case).text.splitlines()
     assert lines == ["offset", *(str(row["offset"]) for row in rows)]
+
+    none = kafkalog(command, "--table", "internal", "--format", "csv", "--columns", OTHERS[command], case).text
+    assert none.splitlines() == ['""'] * (len(rows) + 1)
+
+    shown_to_people = kafkalog(
+        command, "--table", "internal", "--format", "table", "--columns", "kind,offset", case
+    ).text
+    assert shown_to_people.startswith(f"internal: {len(rows)} rows")
+    assert all(f" {row['offset']}" in shown_to_people for row in rows)
+    assert '"' not in shown_to_people
 
     kafkalog(command, "--table", "internal", "--format", "parquet", "-o", tmp_path / "out", case)
     assert pq.read_table(tmp_path / "out" / "internal").column("offset").to_pylist() == [row["offset"] for row in rows]

@@ -66,6 +66,8 @@ class ViewOutput:
         from kafkalog.auditing.topics import RowForm
         from kafkalog_cli.render.rows import ChosenColumns
 
+        if self.form == "table":  # it leaves columns out itself
+            return RowForm()
         return RowForm(ChosenColumns(self.columns).names_of, self.form in ("arrow", "parquet"))
 
     def write(

@@ -54,9 +54,9 @@ def json_template(block: Block, *, is_first: bool = False) -> RowTemplate:
 
 
 def csv_template(block: Block) -> RowTemplate:
-    """Return the line of a CSV; a row of one null is a quoted field, as an empty line would be no row."""
+    """Return the line of a CSV; a row of one null, or of nothing, is a quoted field: an empty line would be no row."""
     parts: list[tuple[str, BlockColumn | None]] = []
-    pending = ""
+    pending = "" if block.columns else '""'
     for number, column in enumerate(block.columns):
         pending += "," if number else ""
         if column.kind is Kind.FILE:
