@@ -72,3 +72,20 @@ def test_few_and_many_states_make_the_same_rows(count: int) -> None:
     assert tables == again
     with pytest.raises(IndexError):
         loops.told_apart(states, count, tables[0], tables[1], order[1:])
+
+
+@pytest.mark.parametrize("count", [99, 100, 101, 300])
+def test_ended_transactions_stay_when_the_buffer_is_filled_again(count: int) -> None:
+    """Rows that were packed are copies, however many they are."""
+    made = Fold()
+    starts = np.arange(count)
+    cells = {name: np.zeros(count, np.int64) for name in EXTENT_COLUMNS}
+    cells |= {"producer_id": starts % 3, "first_offset": 2 * starts, "last_offset": 2 * starts}
+    cells |= {"marker_type": np.ones(count, np.int64), "marker_offset": 2 * starts + 1}
+    made.extents(Columns(cells))
+    first = made.result().finished
+    cells["first_offset"] = cells["first_offset"] + 10_000
+    made.extents(Columns(cells))
+
+    assert made.result().finished["first_offset"].tolist() == [*(2 * starts), *(2 * starts + 10_000)]
+    assert first["first_offset"].tolist()[:count] == (2 * starts).tolist()

@@ -15,9 +15,10 @@ from kafkalog.format.narrow import narrowed, widened
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NONE", "Columns", "Packed"]
+__all__ = ["FEW", "NONE", "Columns", "Packed"]
 
 _T = TypeVar("_T")
+FEW: Final = 100  # fewer rows are not worth packing: they are kept as they are given
 _NO_CELLS: Final = np.empty(0, np.int64)
 _places: dict[tuple[str, ...], dict[str, int]] = {}  # of columns in a table
 _names: dict[tuple[str, ...], tuple[str, ...]] = {}  # so that equal names are one object, which crosses once
@@ -99,7 +100,7 @@ class Columns:
         names, rows = self.names, len(self)
         if not rows:
             return _without_rows, (names,)
-        if rows >= _FEW:
+        if rows >= FEW:
             return _of_narrow, ({name: narrowed(self[name]) for name in names}, rows)
         table = np.stack([self[name] for name in names]) if self._table is None else self._table
         return _of_cells, (names, table.tobytes())
@@ -307,7 +308,7 @@ class _Block:
 
     def __init__(self, rows: Columns, names: tuple[str, ...]) -> None:
         self._length = len(rows)
-        self._few = rows if len(rows) < _FEW else None
+        self._few = rows if len(rows) < FEW else None
         self._columns = {} if self._few is not None else {name: narrowed(rows[name]) for name in names}
 
     def __len__(self) -> int:
@@ -318,7 +319,7 @@ class _Block:
         """Make a block of its columns as they are packed."""
         block = cls.__new__(cls)
         block._length, block._columns, block._few = length, columns, None
-        if length < _FEW:
+        if length < FEW:
             block._few = block.rows(tuple(columns))
             block._columns = {}
         return block
@@ -336,7 +337,6 @@ class _Block:
         return Columns({name: widened(*self._columns[name], self._length) for name in names})
 
 
-_FEW: Final = 100  # fewer rows are not worth packing
 _MOST_ROWS: Final = 1 << 24  # of a block that is read; folds make blocks of some thousand rows
 _WIRE: Final = np.dtype("<i8")
 _WIDTHS: Final[dict[int, np.dtype[Any]]] = {

@@ -18,7 +18,7 @@ from kafkalog.format import kernel
 from kafkalog.format.narrow import one_cell
 from kafkalog.format.secret import secret_bits
 from kafkalog.txn import loops
-from kafkalog.txn.columns import NONE, Columns, Packed
+from kafkalog.txn.columns import FEW, NONE, Columns, Packed
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS, STATE_SIZE
 from kafkalog.txn.shares import Share, entangled
 from kafkalog.txn.slots import lengthen
@@ -35,7 +35,6 @@ MARKER_COLUMNS: Final = ("marker_offset", "marker_timestamp")
 
 _ROOM: Final = 264  # finished rows until they are packed, at first
 _MOST_ROOM: Final = 4104
-_FEW: Final = 100  # rows whose columns need not be kept small
 _EVENT_ROOM: Final = 256
 _FIRST_BITS: Final = 7  # half as many states as slots
 _MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
@@ -238,7 +237,7 @@ class Fold:
     def result(self) -> FoldedLog:
         """Return what is known so far."""
         self._pack()
-        opened, producers = self._few() if self._value("used") < _FEW else self._many()
+        opened, producers = self._few() if self._value("used") < FEW else self._many()
         cells = self._stretch
         return FoldedLog(
             self._packed,
@@ -316,7 +315,9 @@ class Fold:
         if not self._finished:
             return
         table = np.frombuffer(self._out, np.int64).reshape(len(EXTENT_COLUMNS), self._room)
-        self._packed.append(_columns(EXTENT_COLUMNS, table[:, : self._finished]))
+        rows = table[:, : self._finished]
+        # Few rows stay as they are given, many are copied when they are packed.
+        self._packed.append(Columns.of_table(EXTENT_COLUMNS, rows.copy() if self._finished < FEW else rows))
         self._finished = 0
 
     def _take_events(self, told: int) -> None:
@@ -349,11 +350,11 @@ def _of_states(
     found = Packed(names)
     for start in range(0, len(rows), _MOST_ROOM):
         some = states[rows[start : start + _MOST_ROOM]].T
-        found.append(_columns(names, some[[*cells]]))
+        found.append(Columns.of_table(names, some[[*cells]]))
     return found
 
 
 def _columns(names: tuple[str, ...], rows: NDArray[np.int64]) -> Columns:
-    if rows.shape[1] < _FEW:
+    if rows.shape[1] < FEW:
         return Columns.of_table(names, rows.copy())
     return Columns({name: one_cell(column.copy()) for name, column in zip(names, rows, strict=True)})

@@ -16,7 +16,7 @@ from kafkalog.format.index import AbortedTransaction
 from kafkalog.txn.columns import NONE, Packed
 from kafkalog.txn.extents import ABORT
 
-__all__ = ["Aborts", "EntryFault", "Reach"]
+__all__ = ["Aborts", "EntryFault", "EntryFaults", "Reach"]
 
 _NEEDED = ("producer_id", "first_offset", "marker_type", "marker_offset")
 
@@ -30,6 +30,14 @@ class EntryFault(NamedTuple):
     needed: int | None
     found: int | None
     message: str
+
+
+class EntryFaults(NamedTuple):
+    """What is wrong with the entries of one file: the first fault, how many there are, and whether none is an entry."""
+
+    first: EntryFault
+    number: int
+    all_missing: bool
 
 
 class Reach(NamedTuple):
@@ -65,11 +73,11 @@ class Aborts:
         oldest = np.append(np.minimum.accumulate(firsts[::-1])[::-1], 2**63 - 1)
         self.stable = np.minimum(oldest[np.searchsorted(ends, self.marker, "right")], self.marker + 1)
 
-    def faults(self, entries: list[AbortedTransaction], low: int, high: int, reach: Reach) -> list[EntryFault]:
+    def faults(self, entries: list[AbortedTransaction], low: int, high: int, reach: Reach) -> EntryFaults | None:
         """Compare a segment's entries with its markers, at offsets from `low` up to below `high`."""
         found: list[EntryFault] = []
         here = slice(*np.searchsorted(self.marker, [low, high]).tolist())
-        markers = dict(zip(self.marker[here].tolist(), range(here.start, here.stop), strict=True))
+        markers = dict(zip(self.marker[here].tolist(), range(here.start, here.stop), strict=True)) if entries else {}
         before = low - 1
         listed = set()
         for number, entry in enumerate(entries):
@@ -89,15 +97,21 @@ class Aborts:
                 message = f"there is no ABORT marker of producer {entry.producer_id} at offset {entry.last_offset}"
                 fault = EntryFault(number, entry.last_offset, entry.producer_id, None, entry.last_offset, message)
             found += [fault] if fault is not None else []
-        for row in range(here.start, here.stop):
-            first, marker = int(self.first[row]), int(self.marker[row])
-            if row not in listed and first != NONE:
-                message = (
-                    f"the transaction of producer {self.producer[row]} at {offset_range(first, marker)} was aborted,"
-                    " but has no entry"
-                )
-                found.append(EntryFault(None, marker, int(self.producer[row]), marker, None, message))
-        return found
+        unlisted = self.first[here] != NONE
+        unlisted[[row - here.start for row in listed]] = False
+        missing = np.flatnonzero(unlisted) + here.start  # of a log without the file all of them: they are only counted
+        if not len(found) + len(missing):
+            return None
+        return EntryFaults(
+            found[0] if found else self._missing(int(missing[0])), len(found) + len(missing), all_missing=not found
+        )
+
+    def _missing(self, row: int) -> EntryFault:
+        first, marker, producer = int(self.first[row]), int(self.marker[row]), int(self.producer[row])
+        message = (
+            f"the transaction of producer {producer} at {offset_range(first, marker)} was aborted, but has no entry"
+        )
+        return EntryFault(None, marker, producer, marker, None, message)
 
     def _fault(self, number: int, entry: AbortedTransaction, row: int, reach: Reach) -> EntryFault | None:
         producer, first, stable = int(self.producer[row]), int(self.first[row]), int(self.stable[row])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kafkalog.auditing.partition import LostOffsets, PartitionAudit
 from kafkalog.auditing.side_files.place import SegmentFiles
-from kafkalog.auditing.side_files.txn_index_witness import Aborts, EntryFault, Reach
+from kafkalog.auditing.side_files.txn_index_witness import Aborts, EntryFaults, Reach
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.index import AbortedTransaction
 from kafkalog.format.layout import ABORTED_TXN
@@ -23,7 +23,7 @@ class TxnIndexFaults:
     """What is wrong with a segment's ``.txnindex``; there is at least one fault."""
 
     place: SegmentFiles
-    faults: list[EntryFault]
+    faults: EntryFaults
 
     @property
     def is_gone(self) -> bool:
@@ -42,12 +42,12 @@ class TxnIndexFaults:
         """Make one finding of the faults, a note where another one explains them."""
         # A broker that ran may have written entries after the copy was taken.
         copied = self.place.is_last and not self.place.directory.clean_shutdown
-        late = copied and all(fault.entry is None for fault in self.faults)
-        fault = self.faults[0]
+        late = copied and self.faults.all_missing
+        fault = self.faults.first
         gone = "the file is missing; " if self.is_gone else ""
         if self.is_rebuilt:
             gone = "the file is missing, and so is the .index: a starting broker makes both anew; "
-        more = len(self.faults) - 1
+        more = self.faults.number - 1
         others = f"; {more} more {'entry is' if more == 1 else 'entries are'} wrong or missing" if more else ""
         finding = self.place.finding(
             "txn-index-mismatch",
@@ -82,7 +82,7 @@ def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnInd
         if entries is None:
             continue
         faults = aborts.faults(entries, segment.base_offset, high, _reach(audit, high, lost, damaged))
-        if faults:
+        if faults is not None:
             yield TxnIndexFaults(SegmentFiles(audit.directory, segment), faults)
 
 

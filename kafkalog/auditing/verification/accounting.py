@@ -112,14 +112,15 @@ class FileFacts:
     def chunk(self, chunk: Chunk, survey: Survey) -> None:
         """Count a segment's next batches, and the bytes that are no batch."""
         heads = chunk.heads
-        self.batches = (self.batches or 0) + survey.batches
-        self.records = (self.records or 0) + survey.records
-        self.good += survey.size
-        if survey.batches:
+        batches, records, size, first, last = survey.sums
+        self.batches = (self.batches or 0) + batches
+        self.records = (self.records or 0) + records
+        self.good += size
+        if batches:
             if self.first_offset is None:
-                base = heads.cell(kernel.BASE_OFFSET, survey.first)
-                self.first_offset = heads.cell(kernel.LAST_OFFSET, survey.first) if base == kernel.NONE else base
-            self.last_offset = heads.cell(kernel.LAST_OFFSET, survey.last)
+                base = heads.cell(kernel.BASE_OFFSET, first)
+                self.first_offset = heads.cell(kernel.LAST_OFFSET, first) if base == kernel.NONE else base
+            self.last_offset = heads.cell(kernel.LAST_OFFSET, last)
         if chunk.crowd is not None:
             if CROWDED not in self.extents:
                 self.extents[CROWDED] = Extents(next(chunk.crowd.findings()))

@@ -23,6 +23,7 @@ __all__ = ["HEADER_CODES", "check_headers", "check_records"]
 
 _DECODING: Final = slice(kernel.SECTION_START, kernel.ERROR_POSITION + 1)
 _found: Final = array("q", bytes(8 * record_oddities.FOUND))
+_broken: Final = array("q")  # the rules that each batch of a chunk breaks; used again for the next chunk
 
 
 # The words for each of the kernel's rules.
@@ -63,10 +64,11 @@ def check_headers(chunk: Chunk, topic: str | None, *, records: bool) -> Iterator
     if not chunk.heads.count:
         return
     heads, controls = chunk.heads, topic in (None, METADATA_TOPIC)
-    broken = array("q", bytes(8 * heads.count))
-    if not header_oddities.find(heads.cells, heads.capacity, heads.count, records, controls, broken):
+    if len(_broken) < heads.count:
+        _broken.frombytes(bytes(8 * (heads.count - len(_broken))))
+    if not header_oddities.find(heads.cells, heads.capacity, heads.count, records, controls, _broken):
         return
-    rules = np.frombuffer(broken, np.int64)
+    rules = np.array(_broken[: heads.count], np.int64)
     for number, code in enumerate(header_oddities.RULES):
         for row in np.flatnonzero(rules >> number & 1).tolist():
             batch = Batch.of(heads, row)

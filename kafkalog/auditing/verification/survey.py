@@ -9,7 +9,7 @@ from kafkalog.log.chunk import Chunk
 
 __all__ = ["Survey"]
 
-_BATCHES, _RECORDS, _SIZE, _FIRST, _LAST, _SHORT, _STANDS_FOR, _PLAIN = range(header_sums.SUMS)
+_SHORT, _STANDS_FOR, _PLAIN = range(5, header_sums.SUMS)
 
 
 class Survey:
@@ -38,29 +38,9 @@ class Survey:
         self.known = min(2, self.known + heads.count)
 
     @property
-    def batches(self) -> int:
-        """Return how many whole batches the chunk has."""
-        return self.found[_BATCHES]
-
-    @property
-    def records(self) -> int:
-        """Return how many records they have."""
-        return self.found[_RECORDS]
-
-    @property
-    def size(self) -> int:
-        """Return how many bytes they have."""
-        return self.found[_SIZE]
-
-    @property
-    def first(self) -> int:
-        """Return the row of the first whole batch, -1 for none."""
-        return self.found[_FIRST]
-
-    @property
-    def last(self) -> int:
-        """Return the row of the last whole batch, -1 for none."""
-        return self.found[_LAST]
+    def sums(self) -> array[int]:
+        """Return how many whole batches the chunk has, their records and bytes, the rows of the first and the last."""
+        return self.found[:_SHORT]
 
     @property
     def short(self) -> int:
