@@ -37,16 +37,30 @@ _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look 
 
 
 class _Part:
-    """Rows of a table that wait to be drawn, and the approximate size of their texts."""
+    """The columns of rows that wait to be drawn, and the approximate size of their texts."""
 
     def __init__(self, table: Table) -> None:
-        self.rows: list[Sequence[Any]] = []
+        self.columns: list[list[Any]] = [[] for _ in table.columns]
+        self.count = 0
         self.size = 0
-        self.texts = [i for i, one in enumerate(table.columns) if one.type in _TEXTS]
+        self._texts = [i for i, one in enumerate(table.columns) if one.type in _TEXTS and not one.words]
 
-    def size_of(self, row: Sequence[Any]) -> int:
-        """Return the approximate size of a row's texts."""
-        return sum([_size(row[i]) for i in self.texts if row[i]])
+    def add(self, columns: Sequence[Sequence[Any]], count: int, size: int) -> None:
+        """Add rows, whose texts have this size."""
+        for column, more in zip(self.columns, columns, strict=True):
+            column.extend(more)
+        self.count += count
+        self.size += size
+
+    def clear(self) -> None:
+        """Forget the rows."""
+        for column in self.columns:
+            column.clear()
+        self.count = self.size = 0
+
+    def size_of(self, columns: Sequence[Sequence[Any]]) -> int:
+        """Return the approximate size of the texts of rows."""
+        return sum([_size(cell) for i in self._texts for cell in columns[i] if cell])
 
 
 def _size(cell: Any) -> int:
@@ -83,51 +97,57 @@ class TableSink:
         return table.names
 
     def block(self, rows: Rows) -> None:
-        table, made = rows.block.table, list(rows.block.rows(rows.start, rows.stop, _LONG + 1))
-        part = self._parts.get(table.name)
-        size = 0 if part is None else part.size + sum(map(part.size_of, made))
-        if part is None or len(part.rows) + len(made) > self._ROWS or size > _BYTES:
-            for row in made:
-                self.row(table, row)
+        block, table = rows.block, rows.block.table
+        part = self._part(table)
+        if part is None:
+            return
+        made = [list(block.column(column, rows.start, rows.stop, _LONG + 1)) for column in block.columns]
+        size = part.size_of(made)
+        if part.count + len(rows) <= self._ROWS and part.size + size <= _BYTES:
+            part.add(made, len(rows), size)
         else:
-            part.rows += made
-            part.size = size
+            for row in zip(*made, strict=True):
+                self.row(table, row)
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
-        part = self._parts.get(table.name)
+        part = self._part(table)
         if part is None:
-            if not self._columns.of(table):  # none of the requested columns
-                return
+            return
+        if part.count == self._ROWS or part.size > _BYTES:
+            self._draw_part(table, part)
+            part.clear()
+        cells = [(cell,) for cell in row]
+        part.add(cells, 1, part.size_of(cells))
+
+    def _part(self, table: Table) -> _Part | None:
+        """Return the rows of a table that wait, None if none of its columns is wanted."""
+        part = self._parts.get(table.name)
+        if part is None and self._columns.of(table):
             part = self._parts[table.name] = _Part(table)
-        elif len(part.rows) == self._ROWS or part.size > _BYTES:
-            self._draw_part(table, part.rows)
-            part.rows.clear()
-            part.size = 0
-        part.rows.append(row)
-        part.size += part.size_of(row)
+        return part
 
     def flush(self) -> None: ...
 
     def close(self) -> None:
-        for name, rows in ((name, part.rows) for name, part in self._parts.items()):
+        for name, part in self._parts.items():
             if name not in self._drawn:
-                self._draw(TABLES[name], rows, _total(name, len(rows)))
+                self._draw(TABLES[name], part, _total(name, part.count))
             else:
-                self._draw_part(TABLES[name], rows)
+                self._draw_part(TABLES[name], part)
                 self._write([self._strong(_total(name, self._drawn[name]))])
 
-    def _draw_part(self, table: Table, rows: list[Sequence[Any]]) -> None:
+    def _draw_part(self, table: Table, part: _Part) -> None:
         first = self._drawn.get(table.name, 0)
-        self._drawn[table.name] = first + len(rows)
-        self._draw(table, rows, f"{table.name}, in parts: rows {first + 1} to {first + len(rows)}")
+        self._drawn[table.name] = first + part.count
+        self._draw(table, part, f"{table.name}, in parts: rows {first + 1} to {first + part.count}")
 
-    def _draw(self, table: Table, rows: list[Sequence[Any]], heading: str) -> None:
+    def _draw(self, table: Table, part: _Part, heading: str) -> None:
         lines = [self._strong(heading)]
         same, columns = [], []
         for i in self._columns.of(table):
-            column, cells = table.columns[i], [row[i] for row in rows]
+            column, cells = table.columns[i], part.columns[i]
             answers = column.name in table.answers  # it is where people look for it, whatever the rows are
-            if len(rows) > 1 and not answers and cells.count(cells[0]) == len(cells):
+            if part.count > 1 and not answers and cells.count(cells[0]) == len(cells):
                 same.append(f"{column.name} {_time(cells[0], self._zone) if column.is_time else _cell(cells[0])}")
             else:
                 columns.append(_Column(column, cells, self._zone))
@@ -168,13 +188,13 @@ class _Column:
             self.cells = [name, *(_time(value, zone) for value in values)]
             self.widest = self.width = max(map(len, self.cells))
         elif self.is_number:
-            self.cells = [name, *("-" if value is None else value for value in values)]
-            numbers = [value for value in values if value is not None]
+            numbers = [value for value in values if value is not None] if None in values else values
+            self.cells = [name, *(values if numbers is values else ["-" if one is None else one for one in values])]
             ends = (min(numbers), max(numbers)) if numbers else ()
             self.widest = self.width = max([len(name), *(len(str(number)) for number in ends)])
         else:
             texts: dict[str, str] = {}  # most tables repeat a few
-            self.cells = [name, *(_text(value, texts) for value in values)]
+            self.cells = [name, *[_text(value, texts) for value in values]]
             self.widest = self.width = max(map(_width, {*self.cells}))
         self.narrowest = self.widest
         shortest = _CODE if name == "code" else _WORD if column.words else _SHORT
