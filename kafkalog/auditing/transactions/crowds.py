@@ -26,6 +26,7 @@ __all__ = ["MANY_NAMES", "NEWEST_ABORTED", "Crowd", "ShownFindings", "by_hand", 
 FEW: Final = 1000  # findings that are alike and shown one by one
 MANY_NAMES: Final = 100  # whose transactions an incident is about; more of one cause become one incident
 NEWEST_ABORTED: Final = 20  # transactions of each log that are shown, whatever else is
+_HEAD: Final = 4096  # transactions of which it is looked first whose they are
 _AT_ONCE: Final = 1 << 16  # others that are counted together
 
 
@@ -187,7 +188,9 @@ def _parted(
     """
     order = np.lexsort((first, kinds))
     for alike in _runs(order, kinds):
-        whom, firsts = np.unique(whose[alike], return_index=True)
+        whom, firsts = np.unique(whose[alike[:_HEAD]], return_index=True)
+        if len(whom) <= MANY_NAMES and len(alike) > _HEAD:  # the first ones do not tell
+            whom, firsts = np.unique(whose[alike], return_index=True)
         if len(whom) > MANY_NAMES:
             few = np.union1d(np.arange(FEW), np.sort(firsts)[: MANY_NAMES + 1])
             yield alike[few], np.delete(alike, few)
