@@ -1,6 +1,7 @@
 """The findings about one file or log: where a code has more than a thousand, one finding counts them.
 
-A report of a million damaged places helps nobody. Below that every finding stays as it is.
+A report of a million damaged places helps nobody. Below that every finding stays as it is. Findings about batches of a
+producer are counted producer by producer: a log's producers may be judged apart.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Extents:
 
 
 class _Places:
-    """How many findings of one code are about no bytes, and between which offsets."""
+    """How many findings of one code and producer are about no bytes, and between which offsets."""
 
     __slots__ = ("count", "first", "high", "low")
 
@@ -81,8 +82,7 @@ class _Places:
         between = "" if self.low is None else f", between offsets {self.low} and {self.high}"
         message = f"{self.count} places{between}. The first: {self.first.message}"
         return self.first._replace(
-            message=message, length=None, offset=self.low, last_offset=self.high, producer_id=None, needed=None,
-            found=self.count,
+            message=message, length=None, offset=self.low, last_offset=self.high, needed=None, found=self.count,
         )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ class FileFindings:
         self._table = table
         self._kept: list[Finding] = []
         self._extents: dict[str, Extents] = {}
-        self._places: dict[str, _Places] = {}
+        self._places: dict[tuple[str, int | None], _Places] = {}
 
     def add(self, finding: Finding) -> None:
         """Take in the next finding."""
@@ -122,7 +122,8 @@ class FileFindings:
             if is_counted:
                 many = self._extents.get(code) or self._extents.setdefault(code, Extents(finding))
             else:
-                many = self._places.get(code) or self._places.setdefault(code, _Places(finding))
+                place = code, finding.producer_id
+                many = self._places.get(place) or self._places.setdefault(place, _Places(finding))
             many.add(finding)
             if len(many) > MOST:
                 return
@@ -144,15 +145,17 @@ class FileFindings:
 
     def all(self) -> list[Finding]:
         """Return all findings in order; the one that counts many is where the first of them was."""
-        extents, places = (
-            {code: many for code, many in counted.items() if len(many) > MOST}
-            for counted in (self._extents, self._places)
-        )
+        extents = {code: many for code, many in self._extents.items() if len(many) > MOST}
+        places = {place: many for place, many in self._places.items() if len(many) > MOST}
         if not extents and not places:
             return self._kept
         found = []
         for finding in self._kept:
-            one = (extents if self._is_counted(finding) else places).get(finding.code)
+            one: Extents | _Places | None
+            if self._is_counted(finding):
+                one = extents.get(finding.code)
+            else:
+                one = places.get((finding.code, finding.producer_id))
             if one is None:
                 found.append(finding)
             elif finding is one.first:
