@@ -265,6 +265,7 @@ def test_each_decision_has_the_marker_that_its_coordinator_wrote(ended: list[End
         decisions.append((0, 1, 0, 0, one.committed, started, taken, now + 1, number, 10**6, taken))
     log = mock.Mock()
     log.transactions.blocks = lambda *_: [_columns(rows)]
+    log.transactions.take = lambda places, *_: _columns(rows).take(places)
     cells = np.array(decisions, np.int64).reshape(-1, len(DECISION_COLUMNS)).T
     coordinator = mock.Mock()
     coordinator.decisions = lambda _: Columns(dict(zip(DECISION_COLUMNS, cells, strict=True)))

@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructType
 from kafkalog_spark.source import KafkalogSource
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrameReader, SparkSession
 
 
 def source(*paths: str | Path, **options: str) -> KafkalogSource:
@@ -80,12 +80,14 @@ def test_errors_are_words(spark: SparkSession, tmp_path: Path) -> None:
     """They say what is wrong and have no trace of Python."""
     from pyspark.errors import PySparkException
 
-    read = spark.read.format("kafkalog")
+    def read(view: str) -> DataFrameReader:  # a reader keeps its options and its schema
+        return spark.read.format("kafkalog").option("view", view)
+
     for make, word in (
-        (lambda: read.option("view", "records").schema("offset string").load(str(PARTITION)).count(), "is bigint"),
-        (lambda: read.option("view", "nonsense").load(str(PARTITION)), "view 'nonsense' does not exist"),
+        (lambda: read("records").schema("offset string").load(str(PARTITION)).count(), "is bigint"),
+        (lambda: read("nonsense").load(str(PARTITION)), "view 'nonsense' does not exist"),
         (
-            lambda: read.option("view", "records").load([str(PARTITION), str(tmp_path / "nope")]).count(),
+            lambda: read("records").load([str(PARTITION), str(tmp_path / "nope")]).count(),
             "ignoreMissing",
         ),
     ):

@@ -37,6 +37,7 @@ from kafkalog.tables.audit import COORDINATOR, FINDINGS, GAPS, PARTITIONS
 from kafkalog.tables.notable import NOTABLE
 from kafkalog.tables.verify import LOGS
 from kafkalog.txn.coordinator import Coordinator
+from kafkalog.txn.placed import distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +98,7 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
         shown, of_log, hidden = log.findings.shown(log.verdicts)
         findings += finding_rows(shown, log.node.node_id)
         by_hands, aborted = by_hand(log.verdicts, log.judged.broken)
-        name, hidden = log.partition.directory.log, np.union1d(hidden, aborted)
+        name, hidden = log.partition.directory.log, distinct(np.concatenate((hidden, aborted)))
         crowds |= {(name, *of): crowd for of, crowd in (*of_log.items(), *by_hands.items())}
         logs.append(partition_row(LogSummary.of(log)))
         notable += notable_rows(log, hidden)
