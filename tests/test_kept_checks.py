@@ -1,4 +1,4 @@
-"""Each of the checks by which a kept scan stands for a segment, alone: whatever else holds, without it there is none."""
+"""A kept scan is taken only if every check passes: each test makes one check fail and leaves the others as they are."""
 
 from __future__ import annotations
 

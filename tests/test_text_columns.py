@@ -35,7 +35,7 @@ def test_moments_are_written_as_one_by_one(times: list[int]) -> None:
 
 @given(st.lists(st.none() | texts, max_size=9), st.data())
 def test_texts_are_taken_and_joined_as_lists_are(some: list[str | None], data: st.DataObject) -> None:
-    """A place that no part has is no text; packed ids are texts by their numbers, -1 is none."""
+    """A row that no part covers has no text; packed ids become texts by their numbers, and -1 becomes no text."""
     column = TextColumn.of(some)
     rows = np.array(data.draw(st.lists(st.integers(0, len(some) - 1), max_size=9) if some else st.just([])), np.intp)
     places = np.arange(len(rows)) * 2

@@ -27,7 +27,7 @@ def faults(of: Aborts) -> tuple[EntryFaults | None, int]:
 
 
 def test_what_is_missing_is_counted() -> None:
-    """The first is told, of the others how many there are; ten thousand take no more calls than ten."""
+    """The finding names the first one and counts the others; ten thousand take no more calls than ten."""
     (few, calls), (many, more_calls) = faults(aborts(10)), faults(aborts(10_000))
 
     assert few is not None

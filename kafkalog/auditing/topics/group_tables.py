@@ -34,7 +34,7 @@ def group_rows(
 
     Only what was written up to the moment counts; `groups` are names or patterns of those that are wanted. `jobs` is
     as in ``job_count``; tables with a row for each record are made in one process. Rows of ``internal`` and ``offsets``
-    come many at once, in their `form`. Raises NothingMatchesError after the findings if there is none of the groups.
+    come many at once, in their `form`. Raises NothingMatchesError after the findings if no group matches.
     """
     limits = limits or Limits()
     findings: list[Finding] = []

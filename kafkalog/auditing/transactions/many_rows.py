@@ -1,6 +1,6 @@
 """The tables of an audit that have a row for each transaction or producer, as columns: some thousand rows at a time.
 
-A column of numbers is int64 with NONE where there is none, others are texts or JSON.
+A column of numbers is int64, with NONE for a missing value; the other columns are texts or JSON.
 """
 
 from __future__ import annotations
