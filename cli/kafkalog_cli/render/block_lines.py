@@ -92,7 +92,7 @@ class BlockLines:
             return
         mark = b""
         if template.form == row_lines.SAFE_CSV and column.kind is not Kind.JSON and size:
-            mark = b"'" if row_lines.is_marked(block.buf[start], not is_text) else b""
+            mark = b"'" if row_lines.is_marked(block.buf[start], in_base64=not is_text) else b""
         is_quoted = not template.is_csv or (is_text and row_lines.is_quoted(block.buf, start, size))
         if mark and is_quoted and size < _OUT:  # a blank after the mark needs no quotes
             marked = mark + bytes(block.buf[start : start + size])
