@@ -110,7 +110,6 @@ def test_the_metadata_survives_every_flip(step: int) -> None:
     for pair in pairs("__cluster_metadata", 20):
         for record in mutants("__cluster_metadata", pair, step):
             check(internal_row(record, "__cluster_metadata", "d", 0), "internal")
-            check(metadata_view._record_row(record, "d"), "metadata")
             metadata.take(record)
     for moment in (None, Moment(), Moment(5)):
         for table, rows in {

@@ -18,6 +18,7 @@ from kafkalog.auditing.transactions.verdicts import Words
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.format.text_columns import JsonColumn, TextColumn, joined
+from kafkalog.log.column_blocks import ColumnsByName
 from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Column
 from kafkalog.tables.audit import COORDINATOR, FINDINGS, PRODUCERS, TRANSACTIONS
@@ -31,19 +32,16 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMN_TABLES",
     "MANY_ROWS",
-    "ColumnsByName",
     "audit_columns",
     "coordinator_columns",
     "finding_columns",
     "producer_columns",
-    "rows_of",
     "transaction_columns",
     "transactions_at",
 ]
 
 _AT_ONCE: Final = 4096  # findings that become columns together
 _STATES: Final = TextColumn.of(("tombstone", *(state.word for state in TransactionState)))
-ColumnsByName = dict[str, "NDArray[Any] | TextColumn"]
 
 
 def transaction_columns(log: LogAudit, order: NDArray[np.intp] | None = None) -> Iterator[ColumnsByName]:
@@ -214,13 +212,3 @@ def audit_columns(audit: Audit, table: str) -> Iterator[ColumnsByName]:
                 yield from _columns_of(map(DistinctIds(), (finding_row(finding, node) for finding in findings)))
         for log in cluster.logs:
             yield from MANY_ROWS[table](log)
-
-
-def rows_of(columns: ColumnsByName) -> Iterator[tuple[Any, ...]]:
-    """Return columns, which are in the order of their table, as rows."""
-    return zip(*map(_cells, columns.values()), strict=True)
-
-
-def _cells(column: NDArray[Any] | TextColumn) -> list[Any]:
-    cells: list[Any] = column.tolist()
-    return cells if isinstance(column, TextColumn) else [None if cell == NONE else cell for cell in cells]

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kafkalog.auditing.transactions import ColumnsByName, rows_of
 from kafkalog.format.columns import BASE64, bytes_kinds
 from kafkalog.format.kernel import NONE
 from kafkalog.format.text_columns import TextColumn
 from kafkalog.log.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.tables import Table
-from kafkalog_cli.render.rows import BlockSink
 
-__all__ = ["ColumnBlock", "write_columns"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["ColumnBlock", "ColumnsByName", "rows_of"]
 
 ROOM: Final = 8192  # rows, a multiple of 8
 _TEXTS: Final = {"string": Kind.TEXT, "json": Kind.JSON}
 
-
-def write_columns(sink: BlockSink, table: Table, parts: Iterable[ColumnsByName]) -> None:
-    """Write rows that are given as columns, all columns of the table in each part."""
-    names = sink.names(table)
-    block = ColumnBlock(table, names)
-    for columns in parts:
-        for start in range(0, len(columns[table.names[0]]), ROOM):
-            some = {name: column[start : start + ROOM] for name, column in columns.items()}
-            rows = block.of(some) if names else None
-            if rows is not None:
-                sink.block(rows)
-                continue
-            for row in rows_of(some):
-                sink.row(table, row)
+ColumnsByName = dict[str, "NDArray[Any] | TextColumn"]
 
 
 class ColumnBlock:
-    """A block that takes one part of a table's rows after the other: whole numbers, text and JSON."""
+    """A block that takes one part of a table's rows after the other: whole numbers, flags, text and JSON."""
 
     def __init__(self, table: Table, names: Sequence[str]) -> None:
         types = {column.name: column.type for column in table.columns}
@@ -48,16 +36,31 @@ class ColumnBlock:
                 columns.append(BlockColumn(name, _TEXTS[types[name]], runs * ROOM))
                 runs += 3
             else:
-                assert types[name].startswith("int"), f"{table.name}.{name} is {types[name]}"
-                columns.append(BlockColumn(name, Kind.NUMBER, runs * ROOM, bits * ROOM))
+                assert types[name] == "bool" or types[name].startswith("int"), f"{table.name}.{name} is {types[name]}"
+                kind = Kind.BOOL if types[name] == "bool" else Kind.NUMBER
+                columns.append(BlockColumn(name, kind, runs * ROOM, bits * ROOM))
                 runs, bits = runs + 1, bits + 1
         self._block = Block(table, "", columns, ROOM, runs + 2)
         self._block.weight = runs * ROOM
         self._cells = np.frombuffer(self._block.cells, np.int64)
         self._valid = np.frombuffer(self._block.valid, np.uint8)
 
-    def of(self, columns: ColumnsByName) -> Rows | None:
-        """Return the rows of columns; None where a text is not UTF-8, as a path may be."""
+    def items(self, columns: ColumnsByName) -> Iterator[Rows | tuple[Table, tuple[Any, ...]]]:
+        """Yield rows that are given as columns, all columns of the table; the next rows use the same cells.
+
+        Where a text is not UTF-8, as a path may be, rows come one by one.
+        """
+        table = self._block.table
+        for start in range(0, len(columns[table.names[0]]), ROOM):
+            some = {name: column[start : start + ROOM] for name, column in columns.items()}
+            rows = self._of(some) if self._block.columns else None
+            if rows is not None:
+                yield rows
+            else:
+                yield from ((table, row) for row in rows_of(some))
+
+    def _of(self, columns: ColumnsByName) -> Rows | None:
+        """Return the rows of columns; None where a text is not UTF-8."""
         block, cells, count = self._block, self._cells, len(columns[self._block.columns[0].name])
         weight, buffers, before = np.zeros(count, np.int64), [], 0
         for column in block.columns:
@@ -75,9 +78,19 @@ class ColumnBlock:
         cells[block.weight : block.weight + count] = weight
         block.buf, block.count = b"".join(buffers), count
         for column in block.columns:
-            if column.kind is not Kind.NUMBER:
+            if column.kind in (Kind.TEXT, Kind.JSON):
                 at = column.at
                 bytes_kinds(block.buf, block.cells, at, at + ROOM, at + 2 * ROOM, count)
                 if (cells[at + 2 * ROOM : at + 2 * ROOM + count] == BASE64).any():
                     return None
         return Rows(block, 0, count)
+
+
+def rows_of(columns: ColumnsByName) -> Iterator[tuple[Any, ...]]:
+    """Return columns, which are in the order of their table, as rows."""
+    return zip(*map(_cells, columns.values()), strict=True)
+
+
+def _cells(column: NDArray[Any] | TextColumn) -> list[Any]:
+    cells: list[Any] = column.tolist()
+    return cells if isinstance(column, TextColumn) else [None if cell == NONE else cell for cell in cells]
