@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,12 +16,35 @@ from kafkalog.tables import Table
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ColumnBlock", "ColumnsByName", "rows_of"]
+__all__ = ["ColumnBlock", "ColumnsByName", "Marked", "MarkedColumns", "rows_of"]
 
 ROOM: Final = 8192  # rows, a multiple of 8
 _TEXTS: Final = {"string": Kind.TEXT, "json": Kind.JSON}
 
+
+class Marked:
+    """Numbers that may be any int64, and whether each is there; in other columns of numbers NONE is one that is not."""
+
+    __slots__ = ("there", "values")
+
+    def __init__(self, values: NDArray[Any], there: NDArray[np.bool_] | None = None) -> None:
+        self.values = values
+        self.there = np.ones(len(values), np.bool_) if there is None else there
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> Marked:
+        return Marked(self.values[rows], self.there[rows])
+
+    def tolist(self) -> list[int | None]:
+        """Return the numbers, None for those that are not there."""
+        cells = zip(self.values.tolist(), self.there.tolist(), strict=True)
+        return [value if is_there else None for value, is_there in cells]
+
+
 ColumnsByName = dict[str, "NDArray[Any] | TextColumn"]
+MarkedColumns = Mapping[str, "NDArray[Any] | TextColumn | Marked"]
 
 
 class ColumnBlock:
@@ -45,7 +68,7 @@ class ColumnBlock:
         self._cells = np.frombuffer(self._block.cells, np.int64)
         self._valid = np.frombuffer(self._block.valid, np.uint8)
 
-    def items(self, columns: ColumnsByName) -> Iterator[Rows | tuple[Table, tuple[Any, ...]]]:
+    def items(self, columns: MarkedColumns) -> Iterator[Rows | tuple[Table, tuple[Any, ...]]]:
         """Yield rows that are given as columns, all columns of the table; the next rows use the same cells.
 
         Where a text is not UTF-8, as a path may be, rows come one by one.
@@ -59,7 +82,7 @@ class ColumnBlock:
             else:
                 yield from ((table, row) for row in rows_of(some))
 
-    def _of(self, columns: ColumnsByName) -> Rows | None:
+    def _of(self, columns: MarkedColumns) -> Rows | None:
         """Return the rows of columns; None where a text is not UTF-8."""
         block, cells, count = self._block, self._cells, len(columns[self._block.columns[0].name])
         weight, buffers, before = np.zeros(count, np.int64), [], 0
@@ -72,8 +95,9 @@ class ColumnBlock:
                 buffers.append(found.data)
                 before += len(found.data)
             else:
-                cells[at : at + count] = found
-                bits = np.packbits(found != NONE, bitorder="little")
+                cells[at : at + count] = found.values if isinstance(found, Marked) else found
+                there = found.there if isinstance(found, Marked) else found != NONE
+                bits = np.packbits(there, bitorder="little")
                 self._valid[column.bit // 8 : column.bit // 8 + len(bits)] = bits
         cells[block.weight : block.weight + count] = weight
         block.buf, block.count = b"".join(buffers), count
@@ -86,11 +110,11 @@ class ColumnBlock:
         return Rows(block, 0, count)
 
 
-def rows_of(columns: ColumnsByName) -> Iterator[tuple[Any, ...]]:
+def rows_of(columns: MarkedColumns) -> Iterator[tuple[Any, ...]]:
     """Return columns, which are in the order of their table, as rows."""
     return zip(*map(_cells, columns.values()), strict=True)
 
 
-def _cells(column: NDArray[Any] | TextColumn) -> list[Any]:
+def _cells(column: NDArray[Any] | TextColumn | Marked) -> list[Any]:
     cells: list[Any] = column.tolist()
-    return cells if isinstance(column, TextColumn) else [None if cell == NONE else cell for cell in cells]
+    return cells if isinstance(column, TextColumn | Marked) else [None if cell == NONE else cell for cell in cells]
