@@ -86,7 +86,7 @@ class PartitionDirectory:
     @property
     def size(self) -> int:
         """Return the bytes of all segments."""
-        return sum(segment.size for segment in self.segments)
+        return sum([segment.size for segment in self.segments])  # a list, because there is mostly one
 
 
 def list_partition(

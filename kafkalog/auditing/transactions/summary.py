@@ -208,8 +208,13 @@ class Summary:
 
     def totals(self) -> str:
         """Return one line of totals."""
-        states: Counter[str] = sum((log.states for log in self.logs), Counter())
-        gaps: Counter[str] = sum((log.gaps for log in self.logs), Counter())
+        states: Counter[str] = Counter()
+        gaps: Counter[str] = Counter()
+        for log in self.logs:
+            for state, number in log.states.items():
+                states[state] += number
+            for kind, number in log.gaps.items():
+                gaps[kind] += number
         parts = [
             count_of(len(self.logs), "log"),
             count_of(sum(log.batches for log in self.logs), "batch", "batches"),
