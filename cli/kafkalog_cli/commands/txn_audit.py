@@ -203,7 +203,7 @@ def _write(
 ) -> None:  # fmt: skip
     from kafkalog.auditing.incidents import rows_of_audit
     from kafkalog.auditing.transactions import COLUMN_TABLES, audit_columns
-    from kafkalog_cli.render.column_blocks import write_columns
+    from kafkalog_cli.render.column_lines import write_columns
     from kafkalog_cli.render.sinks import sink_of, write_summary
 
     wanted = tables or SHOWN
