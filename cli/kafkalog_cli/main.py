@@ -35,6 +35,7 @@ def main(command: click.Command | None = None) -> NoReturn:
             status = _ended(command, signals)
         except KeyboardInterrupt:  # also while Python loads the command
             status = Exit.INTERRUPTED
+    gc.freeze()  # Python's end looks for cycles, several times: a sixth of a small run, for memory that ends with it
     sys.exit(status)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO, Final, Protocol
@@ -158,6 +157,8 @@ class JsonSink:
 
     def _add_list(self, name: str) -> _JsonList:
         if self._lists:
+            import tempfile
+
             made = _JsonList(tempfile.TemporaryFile())  # noqa: SIM115  # closed by `close`
         else:
             self._begun = name
