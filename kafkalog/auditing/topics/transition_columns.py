@@ -14,7 +14,7 @@ from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.format.text_columns import TextColumn
 from kafkalog.log.column_blocks import AnyColumns, Marked, Worded
 from kafkalog.log.moment import Moment
-from kafkalog.quantities import FIRST_MS, LAST_MS, Ago
+from kafkalog.quantities import FIRST_MS, LAST_MS
 from kafkalog.tables.internal import DECIDED_BY, STEPS, TRANSITION_STATES
 from kafkalog.txn.coordinator import Coordinator
 
@@ -63,13 +63,8 @@ def transition_columns(
 
 def last_steps(coordinator: Coordinator, moment: Moment) -> NDArray[np.bool_]:
     """Say which records are the last of their id at a moment."""
-    assert not isinstance(moment.timestamp, Ago)
     states = coordinator.states
-    held = np.ones(len(states), np.bool_)
-    for limit, column in ((moment.offset, states.offset), (moment.timestamp, states.timestamp)):
-        if limit is not None:
-            held &= column <= limit
-    rows = np.flatnonzero(held)
+    rows = np.flatnonzero(moment.hold(states.offset, states.timestamp))
     ids = states.transactional_id[rows]
     found = np.zeros(len(states), np.bool_)
     found[rows[np.append(ids[1:] != ids[:-1], True)[: len(rows)]]] = True
