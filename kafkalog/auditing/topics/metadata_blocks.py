@@ -17,7 +17,7 @@ from kafkalog.format.kernel import LEADER_EPOCH, NONE
 from kafkalog.format.message_json import JSON_ENCODERS
 from kafkalog.format.text_columns import JsonColumn, TextColumn
 from kafkalog.log.blocks import Rows
-from kafkalog.log.column_blocks import ColumnBlock, ColumnsByName, Marked, MarkedColumns
+from kafkalog.log.column_blocks import AnyColumns, ColumnBlock, ColumnsByName, Marked
 from kafkalog.log.internal_blocks import InternalRecords
 from kafkalog.log.internal_rows import InternalBlocks
 from kafkalog.log.selection import Picks
@@ -54,7 +54,7 @@ class MetadataBlocks:
                 of = np.array(self._decoded.numbers[item.start : item.stop], np.int64)
                 yield from self._block.items(self._columns(records, of, item))
 
-    def _columns(self, records: InternalRecords, rows: NDArray[np.int64], decoded: Rows) -> MarkedColumns:
+    def _columns(self, records: InternalRecords, rows: NDArray[np.int64], decoded: Rows) -> AnyColumns:
         """Return the columns of records; those that are in `decoded`, too, are taken from there."""
         block, places = decoded.block, slice(decoded.start, decoded.stop)
         types, kinds, versions, fields, unknown = block.columns

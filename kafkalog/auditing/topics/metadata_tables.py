@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -16,16 +17,17 @@ from kafkalog.auditing.topics.internal import (
     blocks_of_directory,
     until,
 )
+from kafkalog.auditing.topics.leadership_columns import leadership_columns
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_blocks import MetadataBlocks
 from kafkalog.auditing.topics.metadata_log import metadata_of
-from kafkalog.auditing.topics.partition_history import Partition
 from kafkalog.auditing.topics.spans import Span
 from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.internal_topics import Internal
 from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Limits
+from kafkalog.log.column_blocks import ColumnBlock, rows_of
 from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moment import Moment
@@ -55,8 +57,8 @@ def metadata_view(
     """Yield the rows of the wanted tables, and every finding.
 
     Without a moment they are all values that ever applied, with one those of then; with `topics`, names or patterns,
-    only those about them. Rows of the tables ``metadata`` and ``internal`` come many at once, in their `form`. Raises
-    NothingMatchesError after the findings if there was never one of them.
+    only those about them. Rows of ``leadership``, ``metadata`` and ``internal`` come many at once, in their `form`.
+    Raises NothingMatchesError after the findings if there was never one of them.
     """
     limits = limits or Limits()
     findings: list[Finding] = []
@@ -76,11 +78,12 @@ def metadata_view(
             FEATURES: _features(metadata, directory.log, moment) if not topics else (),
             TOPICS: _topics(metadata, directory.log, moment, topics),
             CONFIGS: _configs(metadata, directory.log, moment, topics),
-            LEADERSHIP: _leadership(metadata, directory.log, moment, topics),
         }
         for table, found in rows.items():
             if table.name in tables:
                 yield from ((table, row) for row in found)
+        if LEADERSHIP.name in tables:
+            yield from _leadership(metadata, directory.log, moment, topics, form)
         if METADATA.name in tables:
             yield from _records(directory, limits, moment, about, form)
         if INTERNAL.name in tables:
@@ -204,42 +207,23 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: Collect
 
 def leadership_rows(metadata: Metadata, log: str, topic: str, partition: int) -> Iterator[Row]:
     """Yield the table ``leadership`` of a partition of all topics of a name, over all time."""
-    for topic_id in metadata.ids.get(topic, ()):
-        for span in metadata.partitions.get((topic_id, partition), ()):
-            yield _leadership_row(topic, topic_id, partition, span, log)
+    keys = ((topic_id, partition) for topic_id in metadata.ids.get(topic, ()))
+    places = [(topic, key) for key in keys if key in metadata.partitions]
+    return chain.from_iterable(map(rows_of, leadership_columns(metadata.partitions, places, log)))
 
 
-def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: Collection[str]) -> Iterator[Row]:
-    def place(key: tuple[str, int]) -> tuple[str, str, int]:
+def _leadership(
+    metadata: Metadata, log: str, moment: Moment | None, wanted: Collection[str], form: RowForm = WHOLE
+) -> Iterator[tuple[Table, Row] | Rows]:
+    def named(key: tuple[str, int]) -> tuple[str | None, tuple[str, int]]:
         topic = metadata.topic_of(key[0])
-        return ("" if topic is None else topic.name, *key)
+        return None if topic is None else topic.name, key
 
-    for key in sorted(metadata.partitions, key=place):
-        topic = metadata.topic_of(key[0])
-        if not matches(None if topic is None else topic.name, wanted):
-            continue
-        for span in _held(metadata.partitions[key], moment):
-            yield _leadership_row(None if topic is None else topic.name, *key, span, log)
-
-
-def _leadership_row(topic: str | None, topic_id: str, number: int, span: Span, log: str) -> Row:
-    now: Partition = span.value
-    return LEADERSHIP.of(
-        **_since(span, log),
-        topic=topic,
-        topic_id=topic_id,
-        partition=number,
-        leader=None if now.leader == -1 else now.leader,
-        leader_epoch=now.leader_epoch,
-        partition_epoch=now.partition_epoch,
-        isr=list(now.isr),
-        replicas=list(now.replicas),
-        adding=list(now.adding),
-        removing=list(now.removing),
-        eligible=list(now.eligible),
-        recovering=now.recovering,
-        change=now.change,
-    )
+    places = sorted(map(named, metadata.partitions), key=lambda place: (place[0] or "", place[1]))
+    places = [place for place in places if matches(place[0], wanted)]
+    block = ColumnBlock(LEADERSHIP, form.names_of(LEADERSHIP))
+    for columns in leadership_columns(metadata.partitions, places, log, moment, spaced=form.spaced):
+        yield from block.items(columns)
 
 
 def _records(

@@ -12,10 +12,10 @@ from kafkalog.format.listed_partitions import listed_partitions
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.format.text_columns import TextColumn
-from kafkalog.log.column_blocks import Marked, MarkedColumns
+from kafkalog.log.column_blocks import AnyColumns, Marked, Worded
 from kafkalog.log.moment import Moment
-from kafkalog.quantities import FIRST_MS, LAST_MS, Ago
-from kafkalog.tables.internal import DECIDED_BY, STEPS
+from kafkalog.quantities import FIRST_MS, LAST_MS
+from kafkalog.tables.internal import DECIDED_BY, STEPS, TRANSITION_STATES
 from kafkalog.txn.coordinator import Coordinator
 
 if TYPE_CHECKING:
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["last_steps", "state_number", "transition_columns"]
 
 _S: Final = TransactionState
-_STATES: Final = TextColumn.of(("tombstone", *(state.word for state in _S)))
-_STEPS: Final = TextColumn.of(STEPS)
-_DECIDED_BY: Final = TextColumn.of((*DECIDED_BY, None))
+_STATES: Final = np.array([TRANSITION_STATES.index("tombstone"), *(TRANSITION_STATES.index(one.word) for one in _S)])
 _STEP: Final = {word: number for number, word in enumerate(STEPS)}
 _BY: Final = {word: number for number, word in enumerate(DECIDED_BY)}
-_NOBODY: Final = len(DECIDED_BY)
+_NOBODY: Final = -1
 _NAMED: Final = {
     _S.PREPARE_COMMIT: "commit-decided",
     _S.PREPARE_ABORT: "abort-decided",
@@ -47,7 +45,7 @@ def state_number(word: str) -> int:
 
 def transition_columns(
     coordinator: Coordinator, wanted: NDArray[np.bool_], until: int | None, *, spaced: bool
-) -> Iterator[MarkedColumns]:
+) -> Iterator[AnyColumns]:
     """Yield the steps of the `wanted` records, ids in order.
 
     With a time, `until`, a step took that long, not to the next one. JSON is as of ``listed_partitions``.
@@ -65,13 +63,8 @@ def transition_columns(
 
 def last_steps(coordinator: Coordinator, moment: Moment) -> NDArray[np.bool_]:
     """Say which records are the last of their id at a moment."""
-    assert not isinstance(moment.timestamp, Ago)
     states = coordinator.states
-    held = np.ones(len(states), np.bool_)
-    for limit, column in ((moment.offset, states.offset), (moment.timestamp, states.timestamp)):
-        if limit is not None:
-            held &= column <= limit
-    rows = np.flatnonzero(held)
+    rows = np.flatnonzero(moment.hold(states.offset, states.timestamp))
     ids = states.transactional_id[rows]
     found = np.zeros(len(states), np.bool_)
     found[rows[np.append(ids[1:] != ids[:-1], True)[: len(rows)]]] = True
@@ -81,7 +74,7 @@ def last_steps(coordinator: Coordinator, moment: Moment) -> NDArray[np.bool_]:
 def _columns(
     coordinator: Coordinator, rows: NDArray[np.int64], states: StateColumns, until: int | None,
     where: tuple[TextColumn, NDArray[np.int64]], *, spaced: bool,
-) -> MarkedColumns:  # fmt: skip
+) -> AnyColumns:  # fmt: skip
     is_there = states.state != TOMBSTONE
     around = _Around(coordinator.states, rows)
     decided_by = around.decided_by()
@@ -98,14 +91,14 @@ def _columns(
     return {
         "transactional_id": TextColumn.packed(states.ids, states.transactional_id),
         "timestamp_ms": Marked(times),
-        "state": _STATES.take(states.state.astype(np.intp) - TOMBSTONE),
-        "step": _STEPS.take(around.steps()),
+        "state": Worded(_STATES[states.state.astype(np.intp) - TOMBSTONE], TRANSITION_STATES),
+        "step": Worded(around.steps(), STEPS),
         "duration_ms": np.subtract(ends, times, out=np.full(len(rows), NONE), where=is_known),
         "producer_id": there(states.producer_id),
         "producer_epoch": there(states.producer_epoch),
         "previous_producer_id": Marked(*around.replaced()),
         "next_producer_id": Marked(states.next_producer_id, states.next_producer_id != -1),
-        "decided_by": _DECIDED_BY.take(decided_by),
+        "decided_by": Worded(decided_by, DECIDED_BY),
         "fenced_epoch": np.where(fenced, around.before("producer_epoch"), NONE),
         "transaction_version": there(states.client_transaction_version),
         "partitions": listed_partitions(states, spaced=spaced),
