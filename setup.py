@@ -15,6 +15,7 @@ _COMPILED = (
     "format.checksums",
     "format.columns",
     "format.compaction",
+    "format.crowds",
     "format.frames",
     "format.gathering",
     "format.header_oddities",

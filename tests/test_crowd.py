@@ -9,13 +9,18 @@ from unittest import mock
 import pytest
 
 import build
-from kafkalog.format import candidates, interpreted, kernel
+from kafkalog.format import candidates, crowds, interpreted, kernel
+from kafkalog.format.batch import CellTable
+from kafkalog.log import crowd
 from kafkalog.log.files import BytesSource
 from kafkalog.log.segment import scan_source
 from kafkalog.log.stretches import Stretches, stretches
 from scanned import in_small_steps, scanned
 
 _PLAIN = interpreted("format.candidates", "tests_interpreted_crowd")
+_PLAIN_CROWDS = interpreted("format.crowds", "tests_interpreted_crowds")
+_BLIND = interpreted("format.crowds", "tests_blind_crowds")
+_BLIND.pass_over = lambda *_: False  # what ``crowds.gather`` can't see is decided place by place
 
 
 def _damaged(random: Random) -> bytes:
@@ -48,8 +53,8 @@ def test_the_window_shows_what_is_decided_place_by_place(seed: int, monkeypatch:
     if seed % 2:
         in_small_steps(monkeypatch)
     answers = []
-    for gathers in (True, False):
-        with mock.patch.object(candidates, "pass_over", candidates.pass_over if gathers else lambda *_: False):
+    for form, passed in ((crowds, crowd._passed), (_BLIND, crowd._passed), (_BLIND, mock.Mock(return_value=False))):
+        with mock.patch.object(crowd, "crowds", form), mock.patch.object(crowd, "_passed", passed):
             chunks = scan_source(BytesSource(data), hints=lambda: hints)
             parts = [
                 part.at(row)
@@ -58,7 +63,7 @@ def test_the_window_shows_what_is_decided_place_by_place(seed: int, monkeypatch:
                 for row in range(len(part.positions))
             ]
             answers.append((scanned(data), parts))
-    assert answers[0] == answers[1]
+    assert answers[0] == answers[1] == answers[2]
 
 
 def test_both_forms_pass_over_the_same() -> None:
@@ -80,6 +85,32 @@ def test_both_forms_pass_over_the_same() -> None:
         assert said[0] == said[1]
         answers.add((said[0][0], said[0][2]))
     assert answers == {(False, 0), (True, 0), (True, 1)}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_both_forms_gather_the_same(seed: int) -> None:
+    """Rows, places, where each stops and why, with room for few of both and batches that may not be read yet."""
+    random = Random(seed)
+    data = _damaged(random)
+    rows, most, doubted = random.choice((3, 40, 400)), random.choice((1, 5, 100)), random.choice((70, 200, 1 << 16))
+    is_growing, room = random.random() < 0.5, len(data) + random.choice((0, 1 << 20))
+    said = []
+    for form in (crowds, _PLAIN_CROWDS):
+        heads, places = CellTable(len(kernel.BATCH_COLUMNS), rows), array("q", bytes(8 * crowds.PLACE * most))
+        state, found = array("q", [0, -1, 1, 0]), array("q", [0, 0, 0])
+        start, reach, row, answers = 0, len(data), 0, []
+        for _ in range(50):
+            answer = form.gather(
+                data, start, reach, 1000, room, 1 << 27, doubted, is_growing, True, kernel.NONE, heads.cells, rows, row,
+                array("Q", [0]), state, found, places,
+            )  # fmt: skip
+            answers.append((answer, heads.cells.tolist(), places.tolist()))
+            why, row, _, start, _, _ = answer
+            if why not in (crowds.LARGE, crowds.NO_ROOM):
+                break
+            reach = len(data) if start % 2 else start  # a large batch may be read, or it may not
+        said.append(answers)
+    assert said[0] == said[1]
 
 
 def test_many_damaged_places_leave_in_one_chunk() -> None:

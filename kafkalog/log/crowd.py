@@ -1,19 +1,20 @@
 """Files with so much damage that each place must cost as little as possible: neighbouring damage becomes one.
 
-Whole batches and the damaged bytes between them leave in one chunk, as far as the window shows both. What it does not
-show is decided by `crowded`, one place at a time; both follow the same rule.
+Whole batches and the damaged bytes between them leave in one chunk, as far as the window shows both: so decides the
+kernel (``format.crowds``). What it does not show is decided by `crowded`, one place at a time; both follow one rule.
 """
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from typing import Final, NamedTuple
 
-from kafkalog.format import batch_headers, candidates, kernel
+from kafkalog.format import crowds, kernel
 from kafkalog.format.batch_start import SIZE_UP_TO_MAGIC
 from kafkalog.format.layout import RECORD_BATCH
 from kafkalog.log.chunk import Chunk, CrowdedPlaces, Resumed
-from kafkalog.log.cursor import Cursor
+from kafkalog.log.cursor import DOUBTED, Cursor
 from kafkalog.log.ends import declared_size, end_is_believed, end_of_file, next_offset, next_whole
 from kafkalog.log.window import WINDOW
 
@@ -34,57 +35,67 @@ class Gathered(NamedTuple):
 
 def gather(cursor: Cursor) -> Gathered:
     """Read whole batches and pass over the damage between them, as far as the window and the table reach."""
-    window, heads, order = cursor.window, cursor.heads, cursor.order
-    heads.count = rows = 0
+    window, heads, source = cursor.window, cursor.heads, cursor.source
+    heads.count = 0
     chunk = cursor.chunk()
     view, room = memoryview(window.buffer)[: window.stop], _ENDLESS
-    if cursor.source.size is not None:
-        room = cursor.source.size - window.position
+    if source.size is not None:
+        room = source.size - window.position
     state, found = array("q", [0, -1, 1, 0]), array("q", [0, 0, 0])
+    places = array("q", bytes(8 * crowds.PLACE * (heads.capacity + 1)))
     crowd = CrowdedPlaces(chunk.file)
-    positions, lengths, proved = crowd.positions, crowd.lengths, crowd.proved
-    expected, after = crowd.expected, crowd.after
-    while True:
-        start, stop = window.start, cursor.reach()
-        more, at, why = batch_headers.read(
-            window.buffer, start, stop, window.position, heads.cells, heads.capacity, rows
-        )
-        if more > rows:
-            window.start, heads.count = at, more
-            cursor.legacy = heads.cell(kernel.MAGIC, more - 1) < 2 or heads.cell(kernel.MAGIC, rows) < 2
-            chunk.examined += order.broken(cursor.source.name, heads, rows)
-            rows = more
-            if why == batch_headers.END and stop < window.stop:
-                continue
-        waits = why == batch_headers.END and stop > start and not window.at_end and cursor.next_fits()
-        if why == batch_headers.FULL or waits or window.start >= window.stop:
-            break
-        here, last = window.start, order.last_offset
-        if not candidates.pass_over(
-            view, here, room, cursor.limits.max_batch_bytes, cursor.legacy, kernel.NONE if last is None else last,
-            _NO_SUMS, state, found,
-        ):  # fmt: skip
-            break
-        cursor.damages += 1
-        positions.append(window.position + here)
-        lengths.append(found[0] - here)
-        proved.append(found[1])
-        expected.append(found[2])
-        after.append(len(chunk.examined))
-        window.start = found[0]
-    if positions:
+    why = crowds.LARGE
+    while why in (crowds.LARGE, crowds.NO_ROOM):
+        rows, last = heads.count, cursor.order.last_offset
+        why, heads.count, count, window.start, cursor.legacy, read = crowds.gather(
+            view, window.start, cursor.reach(), window.position, room, cursor.limits.max_batch_bytes, DOUBTED,
+            not window.at_end, cursor.legacy, kernel.NONE if last is None else last, heads.cells, heads.capacity, rows,
+            _NO_SUMS, state, found, places,
+        )  # fmt: skip
+        chunk.examined += cursor.order.broken(source.name, heads, rows)
+        cursor.damages += count
+        _add(crowd, places[: count * crowds.PLACE])
+        if why == crowds.UNSEEN and _passed(cursor, crowd):
+            why = crowds.LARGE
+    if crowd:
+        positions = [finding.position or 0 for finding in chunk.examined]
+        crowd.after.extend(bisect_left(positions, place) for place in crowd.positions)
         chunk.crowd = crowd
-    return Gathered(chunk, why, start, stop)
+    return Gathered(chunk, *read)
+
+
+def _passed(cursor: Cursor, crowd: CrowdedPlaces) -> bool:
+    """Pass over the damage at the cursor whose end the window does not show, unless it is one that ends the chunk."""
+    window = cursor.window
+    here = window.here
+    cursor.resync.forget(here)
+    resumed = crowded(cursor, here)
+    if resumed.position >= window.position + window.stop:
+        return False
+    cursor.damages += 1
+    _add(crowd, _place(here, resumed))
+    window.start = resumed.position - window.position
+    return True
+
+
+def _place(position: int, resumed: Resumed) -> array[int]:
+    expected = kernel.NONE if resumed.expected is None else resumed.expected
+    return array("q", [position, resumed.position - position, resumed.is_proved, expected])
+
+
+def _add(crowd: CrowdedPlaces, places: array[int]) -> None:
+    """Add places as ``crowds.gather`` gives them, but for what comes before each."""
+    crowd.positions.extend(places[0 :: crowds.PLACE])
+    crowd.lengths.extend(places[1 :: crowds.PLACE])
+    crowd.proved.extend(places[2 :: crowds.PLACE].tolist())
+    crowd.expected.extend(places[3 :: crowds.PLACE])
 
 
 def pass_over(chunk: Chunk, position: int, resumed: Resumed) -> None:
     """Make a place the one that a chunk passes over."""
-    chunk.crowd = crowd = CrowdedPlaces(chunk.file)
-    crowd.positions.append(position)
-    crowd.lengths.append(resumed.position - position)
-    crowd.proved.append(resumed.is_proved)
-    crowd.expected.append(kernel.NONE if resumed.expected is None else resumed.expected)
-    crowd.after.append(0)
+    chunk.crowd = CrowdedPlaces(chunk.file)
+    _add(chunk.crowd, _place(position, resumed))
+    chunk.crowd.after.append(0)
 
 
 def crowded(cursor: Cursor, here: int) -> Resumed:

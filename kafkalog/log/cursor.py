@@ -17,13 +17,11 @@ from kafkalog.log.window import Window
 if TYPE_CHECKING:
     from kafkalog.format.resync import Resync
 
-__all__ = ["CHUNK_ROOM", "Cursor"]
+__all__ = ["CHUNK_ROOM", "DOUBTED", "Cursor"]
 
 CHUNK_ROOM: Final = 1048  # rows: they fit in the cache; a power of two would make the columns share cache lines
 _EACH: Final = 1000  # damaged places of a file that are examined closely; after these, adjacent ones are joined
-_DOUBTED: Final = (
-    1 << 16
-)  # bytes; in a file with more damage, the CRC of a larger batch is first computed from prefixes
+DOUBTED: Final = 1 << 16  # bytes; in a file with more damage, the CRC of a larger batch is first computed from prefixes
 
 
 class Cursor:
@@ -82,8 +80,8 @@ class Cursor:
         start, stop = window.start, window.stop
         # As `next_size`, which costs as much as all else for a place of many.
         size = int.from_bytes(window.buffer[start + 8 : start + 12], "big", signed=True) + LOG_OVERHEAD
-        if size <= _DOUBTED or start + SIZE_UP_TO_MAGIC > stop:
-            return min(stop, start + _DOUBTED)
+        if size <= DOUBTED or start + SIZE_UP_TO_MAGIC > stop:
+            return min(stop, start + DOUBTED)
         is_old = magic_of(window.buffer, window.start) < 2
         holds = self.resync.holds_message if is_old else self.resync.holds
         return window.stop if self.next_fits() and holds(window.here, size) else window.start

@@ -102,22 +102,31 @@ class TableSink:
         if part is None:
             return
         made = [list(block.column(column, rows.start, rows.stop, _LONG + 1)) for column in block.columns]
-        size = part.size_of(made)
-        if part.count + len(rows) <= self._ROWS and part.size + size <= _BYTES:
-            part.add(made, len(rows), size)
-        else:
+        if part.size + part.size_of(made) > _BYTES:
             for row in zip(*made, strict=True):
                 self.row(table, row)
+            return
+        at = 0
+        while at < len(rows):
+            self._make_room(table, part)
+            stop = min(at + self._ROWS - part.count, len(rows))
+            piece = made if stop - at == len(rows) else [column[at:stop] for column in made]
+            part.add(piece, stop - at, part.size_of(piece))
+            at = stop
 
     def row(self, table: Table, row: Sequence[Any]) -> None:
         part = self._part(table)
         if part is None:
             return
+        self._make_room(table, part)
+        cells = [(cell,) for cell in row]
+        part.add(cells, 1, part.size_of(cells))
+
+    def _make_room(self, table: Table, part: _Part) -> None:
+        """Draw the rows that wait if they are as many as a part may have."""
         if part.count == self._ROWS or part.size > _BYTES:
             self._draw_part(table, part)
             part.clear()
-        cells = [(cell,) for cell in row]
-        part.add(cells, 1, part.size_of(cells))
 
     def _part(self, table: Table) -> _Part | None:
         """Return the rows of a table that wait, None if none of its columns is wanted."""
