@@ -7,7 +7,9 @@ nobody waits for a reader who is at work. Whoever is free takes the next task.
 
 from __future__ import annotations
 
+import copyreg
 import gc
+import io
 import os
 import pickle
 import select
@@ -18,7 +20,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Final, Generic, NoReturn, TypeVar
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from kafkalog.log.watch import Watch, set_watch, watch
 
@@ -39,14 +41,16 @@ class HelperLostError(RuntimeError):
 
 @contextmanager
 def in_processes(
-    function: Callable[[_Task], _Result], tasks: Sequence[_Task], count: int
+    function: Callable[[_Task], _Result], tasks: Sequence[_Task], count: int, inherited: Sequence[object] = ()
 ) -> Iterator[Iterator[_Result]]:  # fmt: skip
     """Give what `function` returns for each of the tasks, in their order, from `count` processes with this one.
 
-    What crosses should be columns. A task that raises does so here, where its result would be. A terminal's interrupt
-    goes to all processes of a command: this one alone acts on it, and ends the others. Nobody watches single tasks.
+    What crosses should be columns; where a result has one of the objects that are `inherited`, only its number crosses,
+    and the result here has the object itself. A task that raises does so here, where its result would be. A terminal's
+    interrupt goes to all processes of a command: this one alone acts on it, and ends the others. Nobody watches single
+    tasks.
     """
-    crew = _Crew(function, tasks)
+    crew = _Crew(function, tasks, inherited)
     try:
         for _ in range(min(count, len(tasks)) - 1):
             crew.fork()
@@ -58,8 +62,11 @@ def in_processes(
 class _Crew(Generic[_Task, _Result]):
     """This process and its helpers, which take the numbers of tasks from a file whose position they share."""
 
-    def __init__(self, function: Callable[[_Task], _Result], tasks: Sequence[_Task]) -> None:
+    def __init__(
+        self, function: Callable[[_Task], _Result], tasks: Sequence[_Task], inherited: Sequence[object]
+    ) -> None:  # fmt: skip
         self._function = function
+        self._inherited = inherited
         self._tasks = tasks
         self._helpers: list[int] = []
         self._files: list[int] = []
@@ -91,11 +98,12 @@ class _Crew(Generic[_Task, _Result]):
             os.close(self._arrivals)
             set_watch(Watch())
             gc.freeze()  # what was inherited is not looked through, which would copy it
+            packed = _packer(self._inherited)
             mine, file, end = len(self._files) - 1, self._files[-1], _NUMBER.size
             while (number := self._next()) is not None:
                 about, result = number, b""
                 try:
-                    result = pickle.dumps(self._function(self._tasks[number]), pickle.HIGHEST_PROTOCOL)
+                    result = packed(self._function(self._tasks[number]))
                 except Exception as error:  # the first process raises it
                     about, result = ~number, _sent(error)
                 if os.pread(file, _NUMBER.size, 0) == _NUMBER.pack(end):  # all was read: its memory is free
@@ -147,6 +155,8 @@ class _Crew(Generic[_Task, _Result]):
         if wait and not heads:
             time.sleep(_LAST_WORD)
             raise HelperLostError("a process that read for this one was ended by something else")
+        global _inherited  # noqa: PLW0603  # a pickle reaches nothing else
+        _inherited = self._inherited
         for whose, start, size, about in _HEAD.iter_unpack(heads):
             file = self._files[whose]
             result = pickle.loads(_read(file, size, start))  # written by a fork of this process
@@ -163,6 +173,33 @@ class _Crew(Generic[_Task, _Result]):
         for file in (*self._files, self._numbers, self._arrivals, self._announce):
             if file >= 0:
                 os.close(file)
+
+
+_inherited: Sequence[object] = ()  # what both processes had before the fork
+
+
+def _packer(inherited: Sequence[object]) -> Callable[[object], bytes]:
+    """Return what writes an object as bytes, in which each that is inherited is a number."""
+    numbers = {id(one): number for number, one in enumerate(inherited)}
+
+    def reduced(one: Any) -> Any:
+        number = numbers.get(id(one))
+        return one.__reduce_ex__(pickle.HIGHEST_PROTOCOL) if number is None else (_inherited_one, (number,))
+
+    table = copyreg.dispatch_table | dict.fromkeys(map(type, inherited), reduced)
+
+    def packed(result: object) -> bytes:
+        file = io.BytesIO()
+        pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
+        pickler.dispatch_table = table
+        pickler.dump(result)
+        return file.getvalue()
+
+    return packed
+
+
+def _inherited_one(number: int) -> object:
+    return _inherited[number]
 
 
 def _same(result: _Result) -> _Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -218,6 +218,10 @@ class Packed:
                 some = []
         if some:
             yield Packed(self.names, some)
+
+    def holders(self) -> Sequence[object]:
+        """Return the objects that hold the rows: those that are ``followed_by`` others have the same ones."""
+        return self._blocks
 
     def extend(self, other: Packed) -> None:
         """Add all rows of another at the end."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from itertools import groupby, repeat
+from itertools import accumulate, groupby, repeat
+from operator import itemgetter
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from kafkalog.auditing.partition import SegmentScan
 from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace, groups_of, segments_of
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition
-from kafkalog.auditing.transactions import AtomicityCheck, LogAudit, Reused, Surroundings, across_partitions
+from kafkalog.auditing.transactions import AtomicityCheck, Judgement, LogAudit, Reused, Surroundings, across_partitions
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.forked import in_processes
@@ -24,6 +25,9 @@ from kafkalog.log.watch import watch
 __all__ = ["Executor", "InProcess", "JudgedLogs", "ProcessPool", "Scanned", "executor_for"]
 
 _TASK_BYTES: Final = 32 << 20
+_ROWS_OF_WORK: Final = 512  # that are joined while a partition of few is judged
+_WORTH_A_FORK: Final = 64  # such partitions, which take some 10 ms
+_BUNDLES: Final = 8  # that each process judges
 _AT_ONCE: Final = 16  # segments of an object store that are looked at
 
 
@@ -84,6 +88,21 @@ class ScansHere:
     def give(self, logs: Sequence[LogPlace]) -> dict[int, list[SegmentScan]]:
         return {log.number: self._of(self._scans.pop(log.number, {})) for log in logs}
 
+    def work(self, logs: Sequence[LogPlace]) -> int:
+        """Return what judging the logs of one partition costs: 1 stands for some 0.15 ms."""
+        stretches = [scan.stretch for log in logs for scan in self._scans.get(log.number, {}).values()]
+        return 1 + sum(len(stretch.producers) + len(stretch.opened) for stretch in stretches) // _ROWS_OF_WORK
+
+    def holders(self) -> list[object]:
+        """Return the objects that hold the rows of the scans."""
+        stretches = [scan.stretch for scans in self._scans.values() for scan in scans.values()]
+        return [
+            holder
+            for stretch in stretches
+            for rows in (stretch.finished, stretch.opened, stretch.producers)
+            for holder in (rows, *rows.holders())
+        ]
+
     @staticmethod
     def _of(scans: dict[int, SegmentScan]) -> list[SegmentScan]:
         return [scans[split_no] for split_no in sorted(scans)]
@@ -133,9 +152,9 @@ class InProcess:
         self, logs: Sequence[LogPlace], scanned: ScansHere, around: Mapping[int, Surroundings]
     ) -> Iterator[JudgedLogs]:
         judged = JudgedLogs(scanned.about)
-        for of_one in groups_of(logs):
+        groups = list(groups_of(logs))
+        for of_one, found in zip(groups, self._judged(groups, scanned, around), strict=True):
             cluster = of_one[0].cluster
-            found = judge_partition(of_one, scanned.give(of_one), around[cluster])
             judged.findings.setdefault(cluster, []).extend(found.findings)
             judged.logs |= {log.number: audit for log, audit in zip(of_one, found.logs, strict=True)}
         in_cluster: dict[int, list[AtomicityCheck]] = {cluster: [] for cluster in around}
@@ -145,9 +164,14 @@ class InProcess:
             judged.findings.setdefault(cluster, []).extend(across_partitions(checks))
         yield judged
 
+    def _judged(
+        self, groups: Sequence[Sequence[LogPlace]], scanned: ScansHere, around: Mapping[int, Surroundings]
+    ) -> Iterator[Judgement]:  # fmt: skip
+        return (judge_partition(of_one, scanned.give(of_one), around[of_one[0].cluster]) for of_one in groups)
+
 
 class ProcessPool(InProcess):
-    """Scans in a pool of processes, which send back columns; judges in this one."""
+    """Scans and judges in several processes, which send back columns."""
 
     def __init__(self, limits: Limits, kept: KeptScans, jobs: int) -> None:
         super().__init__(limits, kept)
@@ -186,6 +210,30 @@ class ProcessPool(InProcess):
                 for place, found in zip(task, scans, strict=True):
                     watch().done(place.segment.path, place.segment.size)
                     yield place, found
+
+    def _judged(
+        self, groups: Sequence[Sequence[LogPlace]], scanned: ScansHere, around: Mapping[int, Surroundings]
+    ) -> Iterator[Judgement]:  # fmt: skip
+        here = super()._judged
+        sizes = [scanned.work(of_one) for of_one in groups]
+        total = sum(sizes)
+        if total - max(sizes, default=0) < _WORTH_A_FORK:
+            yield from here(groups, scanned, around)
+            return
+        ends = (done * _BUNDLES * self.jobs // total for done in accumulate(sizes))
+        tasks = [[one for _, one in some] for _, some in groupby(zip(ends, groups, strict=True), key=itemgetter(0))]
+
+        def judged(task: list[Sequence[LogPlace]]) -> list[Judgement]:
+            return list(here(task, scanned, around))
+
+        known = scanned.holders()
+        known += (one for some in around.values() for one in (some.coordinator, some.metadata) if one is not None)
+        known += (one for of_one in groups for log in of_one for one in (log.node, log.directory))
+        with in_processes(judged, tasks, self.jobs, known) as results:
+            for task, found in zip(tasks, results, strict=True):
+                for of_one in task:
+                    scanned.give(of_one)  # another process may have been the one that used them
+                yield from found
 
 
 def _scanned(task: list[SegmentPlace], *, limits: Limits, keeping: Keeping) -> list[PlaceScan]:
