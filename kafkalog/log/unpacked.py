@@ -57,12 +57,25 @@ def _unpacked(path: str, max_bytes: int, folders: dict[str, str]) -> str:
         return path
     root = f"{file}!"
     if root not in folders:
-        import tempfile  # most commands get no archive
-
-        folders[root] = folder = tempfile.mkdtemp(prefix="kafkalog")
+        folder = _new_folder(root, folders)
         _unpack(file, kind, folder, max_bytes - sum(map(_size, folders.values())))
         place_unpacked(root, folder)
     return f"{root}/{rest}" if rest else _beginning(root, kind)
+
+
+def _new_folder(root: str, folders: dict[str, str]) -> str:
+    """Make the folder of an archive; it is known before it is made, so that a signal can't leave it there."""
+    import secrets  # most commands get no archive
+    import tempfile
+
+    folder = os.path.join(tempfile.gettempdir(), f"kafkalog{secrets.token_hex(8)}")
+    folders[root] = folder
+    try:
+        os.mkdir(folder, 0o700)
+    except OSError:  # it is not there, or another's
+        del folders[root]
+        raise
+    return folder
 
 
 def _remove(folders: Collection[str]) -> None:
