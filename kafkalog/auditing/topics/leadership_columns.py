@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["leadership_columns"]
 
 _AT_ONCE: Final = 4096  # rows
+_PLACES: Final = 256  # partitions at once, which may have many rows
 _LISTS: Final = ("isr", "replicas", "adding", "removing", "eligible")
 
 
@@ -39,8 +40,8 @@ def leadership_columns(
     def listed(numbers: Numbers) -> str:
         return encode(list(numbers))
 
-    for first in range(0, len(places), _AT_ONCE):
-        some = places[first : first + _AT_ONCE]
+    for first in range(0, len(places), _PLACES):
+        some = places[first : first + _PLACES]
         spans = history.spans_of([key for _, key in some])
         if moment is not None:
             spans = spans.take(np.flatnonzero(spans.held_at(moment)))
