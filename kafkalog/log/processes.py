@@ -21,7 +21,6 @@ __all__ = [
     "Each",
     "bundles",
     "each_of",
-    "in_processes",
     "job_count",
     "packed_tasks",
     "processors",
@@ -29,9 +28,7 @@ __all__ = [
 ]
 
 Each: TypeAlias = Callable[..., Iterator[Any]]  # as `map`
-_Given: TypeAlias = tuple[Callable[[Any], Any], Sequence[Any]]
 _Task = TypeVar("_Task")
-_Result = TypeVar("_Result")
 
 POOL_BYTES: Final = 256 << 20  # below, starting processes costs more than they save
 _TASK_BYTES: Final = 32 << 20  # of small segments, which go to another process together
@@ -73,29 +70,16 @@ def bundles(things: Sequence[_Task], size: Callable[[_Task], int]) -> list[list[
 
 
 @contextmanager
-def in_processes(
-    function: Callable[[_Task], _Result], tasks: Sequence[_Task], count: int
-) -> Iterator[Iterator[_Result]]:  # fmt: skip
-    """Give what `function` returns for each of the tasks, in their order, from `count` processes.
-
-    A forked process has the tasks already: only their numbers are sent. What comes back should be columns.
-    """
-    with worker_pool(max(1, min(count, len(tasks))), (function, tasks)) as pool:
-        yield pool.map(_call, range(len(tasks)))
-
-
-@contextmanager
-def worker_pool(count: int, given: _Given | None = None) -> Iterator[ProcessPoolExecutor]:
+def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
     """Give a pool of `count` processes; an interrupt stops them, and does not wait for them.
 
-    A terminal's interrupt goes to all processes of a command: the first one alone acts on it. `given` is what
-    ``in_processes`` calls, with what.
+    A terminal's interrupt goes to all processes of a command: the first one alone acts on it.
     """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(count, initializer=_begin_work, initargs=(unpacked_places(), given))
+    pool = ProcessPoolExecutor(count, initializer=_begin_work, initargs=(unpacked_places(),))
     wait = True
     try:
         yield pool
@@ -108,21 +92,10 @@ def worker_pool(count: int, given: _Given | None = None) -> Iterator[ProcessPool
         pool.shutdown(wait=wait, cancel_futures=True)
 
 
-_given: _Given | None = None  # to this process, if it is one of a pool
-
-
-def _call(number: int) -> Any:
-    assert _given is not None
-    function, tasks = _given
-    return function(tasks[number])
-
-
-def _begin_work(places: dict[str, str], given: _Given | None) -> None:
-    """Leave signals and the terminal to the first process, and know its archives and the tasks."""
+def _begin_work(places: dict[str, str]) -> None:
+    """Leave signals and the terminal to the first process, and know its archives."""
     import signal
 
-    global _given  # noqa: PLW0603  # a pool has no other way to give a process what it keeps
-    _given = given
     gc.freeze()  # what was inherited is not looked through, which would copy it
     for root, folder in places.items():
         place_unpacked(root, folder)

@@ -15,9 +15,10 @@ from kafkalog.auditing.pipeline.stages import Clock, judge_partition
 from kafkalog.auditing.transactions import AtomicityCheck, LogAudit, Reused, Surroundings, across_partitions
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
+from kafkalog.log.forked import in_processes
 from kafkalog.log.logdir import Segment
 from kafkalog.log.names import STATE_TOPIC, is_remote
-from kafkalog.log.processes import POOL_BYTES, in_processes, job_count
+from kafkalog.log.processes import POOL_BYTES, job_count
 from kafkalog.log.watch import watch
 
 __all__ = ["Executor", "InProcess", "JudgedLogs", "ProcessPool", "Scanned", "executor_for"]

@@ -27,10 +27,11 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.log.clusters import open_clusters
 from kafkalog.log.files import open_source
 from kafkalog.log.folded import FileFindings
+from kafkalog.log.forked import in_processes
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
-from kafkalog.log.processes import bundles, in_processes, job_count
+from kafkalog.log.processes import bundles, job_count
 from kafkalog.log.rows import side_file_rows
 from kafkalog.log.storage import exists, is_directory
 from kafkalog.log.walk import Found, walk

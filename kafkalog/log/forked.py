@@ -1,0 +1,207 @@
+"""Tasks that this process and processes forked from it do together.
+
+This process does tasks, too: it would else wait for the others, each of which costs a fork. What was known before the
+fork is known after it, so only results cross: through files in memory, each announced by a few bytes in a pipe, so that
+nobody waits for a reader who is at work. Whoever is free takes the next task.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import select
+import signal
+import struct
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Final, Generic, NoReturn, TypeVar
+
+from kafkalog.log.watch import Watch, set_watch, watch
+
+__all__ = ["HelperLostError", "in_processes"]
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+
+_HEAD: Final = struct.Struct("=4q")  # of a result: whose file, where in it, its size, and whose task; ~task: it raised
+_HEADS: Final = 4096 // _HEAD.size * _HEAD.size  # bytes of a pipe that come as they were written
+_NUMBER: Final = struct.Struct("=q")
+_LAST_WORD: Final = 0.2  # seconds: the signal that ended a helper may be on its way to this process
+
+
+class HelperLostError(RuntimeError):
+    """A forked process ended in the middle of its work: something killed it."""
+
+
+@contextmanager
+def in_processes(
+    function: Callable[[_Task], _Result], tasks: Sequence[_Task], count: int
+) -> Iterator[Iterator[_Result]]:  # fmt: skip
+    """Give what `function` returns for each of the tasks, in their order, from `count` processes with this one.
+
+    What crosses should be columns. A task that raises does so here, where its result would be. A terminal's interrupt
+    goes to all processes of a command: this one alone acts on it, and ends the others. Nobody watches single tasks.
+    """
+    crew = _Crew(function, tasks)
+    try:
+        for _ in range(min(count, len(tasks)) - 1):
+            crew.fork()
+        yield crew.results()
+    finally:
+        crew.leave()
+
+
+class _Crew(Generic[_Task, _Result]):
+    """This process and its helpers, which take the numbers of tasks from a file whose position they share."""
+
+    def __init__(self, function: Callable[[_Task], _Result], tasks: Sequence[_Task]) -> None:
+        self._function = function
+        self._tasks = tasks
+        self._helpers: list[int] = []
+        self._files: list[int] = []
+        self._numbers = _memory()
+        os.write(self._numbers, b"".join(map(_NUMBER.pack, range(len(tasks)))))
+        os.lseek(self._numbers, 0, os.SEEK_SET)
+        self._arrivals, self._announce = os.pipe()
+        self._is_done = False
+
+    def fork(self) -> None:
+        """Start a helper."""
+        self._files.append(_memory())
+        signals = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        try:
+            helper = os.fork()
+            if not helper:
+                self._help(signals)
+            self._helpers.append(helper)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+
+    def _help(self, signals: set[int | signal.Signals]) -> NoReturn:
+        """Do tasks until none is left, and end, whatever happens."""
+        status = 1
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+            os.close(self._arrivals)
+            set_watch(Watch())
+            gc.freeze()  # what was inherited is not looked through, which would copy it
+            mine, file, end = len(self._files) - 1, self._files[-1], _NUMBER.size
+            while (number := self._next()) is not None:
+                about, result = number, b""
+                try:
+                    result = pickle.dumps(self._function(self._tasks[number]), pickle.HIGHEST_PROTOCOL)
+                except Exception as error:  # the first process raises it
+                    about, result = ~number, _sent(error)
+                if os.pread(file, _NUMBER.size, 0) == _NUMBER.pack(end):  # all was read: its memory is free
+                    end = _NUMBER.size
+                    os.ftruncate(file, 0)  # also that number: the next result may end at the same place
+                _write(file, result, end)
+                os.write(self._announce, _HEAD.pack(mine, end, len(result), about))
+                end += len(result)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _next(self) -> int | None:
+        """Take a task; return its number, None if none is left."""
+        number = os.read(self._numbers, _NUMBER.size)
+        return _NUMBER.unpack(number)[0] if number else None
+
+    def results(self) -> Iterator[_Result]:
+        """Yield the results in the order of the tasks, and do tasks until the next result is there."""
+        os.close(self._announce)
+        self._announce = -1
+        found: dict[int, Callable[[], _Result]] = {}
+        number: int | None = 0
+        for wanted in range(len(self._tasks)):
+            while wanted not in found:
+                found.update(self._arrived(wait=number is None))
+                if wanted not in found and number is not None and (number := self._next()) is not None:
+                    found[number] = self._here(number)
+            yield found.pop(wanted)()
+        self._is_done = True
+
+    def _here(self, number: int) -> Callable[[], _Result]:
+        """Do a task in this process."""
+        shown = watch()
+        set_watch(Watch())
+        try:
+            result = self._function(self._tasks[number])
+        except Exception as error:  # it is raised where the result would be
+            return partial(_raised, error)
+        finally:
+            set_watch(shown)
+        return partial(_same, result)
+
+    def _arrived(self, *, wait: bool) -> Iterator[tuple[int, Callable[[], _Result]]]:
+        """Yield what has come from helpers; if asked, wait for something."""
+        if not self._helpers or not (wait or select.select([self._arrivals], (), (), 0)[0]):
+            return
+        heads = os.read(self._arrivals, _HEADS)
+        if wait and not heads:
+            time.sleep(_LAST_WORD)
+            raise HelperLostError("a process that read for this one was ended by something else")
+        for whose, start, size, about in _HEAD.iter_unpack(heads):
+            file = self._files[whose]
+            result = pickle.loads(_read(file, size, start))  # written by a fork of this process
+            os.pwrite(file, _NUMBER.pack(start + size), 0)
+            yield (about, partial(_same, result)) if about >= 0 else (~about, partial(_raised, result))
+
+    def leave(self) -> None:
+        """End helpers that are still at work, and forget them."""
+        for helper in self._helpers:
+            if not self._is_done:
+                os.kill(helper, signal.SIGKILL)
+        for helper in self._helpers:
+            os.waitpid(helper, 0)
+        for file in (*self._files, self._numbers, self._arrivals, self._announce):
+            if file >= 0:
+                os.close(file)
+
+
+def _same(result: _Result) -> _Result:
+    return result
+
+
+def _raised(error: Exception) -> NoReturn:
+    raise error
+
+
+def _sent(error: Exception) -> bytes:
+    """Return an exception as bytes, with where it was raised; what can't cross becomes its words."""
+    where = "".join(traceback.format_exception(error))
+    try:
+        error.add_note(f"In another process:\n{where}")
+        sent = pickle.dumps(error)
+        pickle.loads(sent)  # written in the line above
+    except Exception:  # whatever an exception's own code does
+        return pickle.dumps(RuntimeError(where))
+    return sent
+
+
+def _memory() -> int:
+    """Open a file in memory, which nobody else can open."""
+    return os.memfd_create("kafkalog")
+
+
+def _write(file: int, data: bytes, start: int) -> None:
+    rest = memoryview(data)
+    while rest:
+        written = os.pwrite(file, rest, start)
+        start, rest = start + written, rest[written:]
+
+
+def _read(file: int, size: int, start: int) -> bytearray:
+    """Read so many bytes: one call gives at most 2 GiB."""
+    data = bytearray(size)
+    rest = memoryview(data)
+    while rest:
+        got = os.preadv(file, [rest], start)
+        start, rest = start + got, rest[got:]
+    return data
