@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kafkalog.auditing.topics.commit_keys import CommitKeys, grown
 from kafkalog.auditing.topics.fates import ABORTED, COMMITTED, PENDING, STATES
-from kafkalog.auditing.topics.offsets import Commits, stated
+from kafkalog.auditing.topics.offsets import Commits
 from kafkalog.format import kernel
 from kafkalog.format.message import escaped_text
 from kafkalog.format.numbered import Numbered
+from kafkalog.format.text_columns import TextColumn
+from kafkalog.log.column_blocks import AnyColumns, Marked, Worded
 from kafkalog.tables import internal as tables
 
 if TYPE_CHECKING:
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Committed", "newest", "ranks"]
 
 _COMMITTED, _ABORTED, _PENDING = map(STATES.index, (COMMITTED, ABORTED, PENDING))
-_AT_ONCE: Final = 4096  # rows that are Python values at the same time
+_AT_ONCE: Final = 4096  # rows
+_STATES: Final = next(column.words for column in tables.COMMITTED.columns if column.name == "state")
 _ROOM_OF_METADATA: Final = 1 << 20  # bytes before what is no longer in force is forgotten
 
 
@@ -93,8 +96,8 @@ class Committed:
     def _is_waiting(self) -> NDArray[np.bool_]:
         return self._columns["waiting"] > self._columns["deleted"]
 
-    def rows(self, log: str) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of the table ``committed``, by group, topic and partition."""
+    def columns(self, log: str) -> Iterator[AnyColumns]:
+        """Yield the table ``committed``, by group, topic and partition."""
         keys = self.keys
         group, topic = (ranks(names.texts) for names in (keys.groups, keys.topics))
         order = np.lexsort((keys.partition, topic[keys.topic], group[keys.group]))
@@ -102,36 +105,37 @@ class Committed:
         waiting = self._is_waiting
         for start in range(0, len(order), _AT_ONCE):
             at = order[start : start + _AT_ONCE]
-            about = (column[at].tolist() for column in (keys.group, keys.topic, keys.partition, waiting))
-            lists = {name: column[at].tolist() for name, column in self._columns.items()}
-            for of_group, of_topic, partition, is_waiting, *row in zip(*about, *lists.values(), strict=True):
-                found = dict(zip(lists, row, strict=True))
-                yield self._row(
-                    keys.groups.texts[of_group], keys.topics.texts[of_topic], partition, log, is_waiting, found
-                )
+            found = {name: column[at] for name, column in self._columns.items()}
+            yield {
+                "group": _texts(keys.group[at], keys.groups.texts.__getitem__),
+                "topic": _texts(keys.topic[at], keys.topics.texts.__getitem__),
+                "partition": Marked(keys.partition[at]),
+                **self._state(found, waiting[at]),
+                "log": TextColumn.same(log, len(at)),
+            }
 
-    def _row(
-        self, group: str, topic: str, partition: int, log: str, is_waiting: bool, found: dict[str, int]
-    ) -> tuple[Any, ...]:
+    def _state(self, found: dict[str, NDArray[np.int64]], is_waiting: NDArray[np.bool_]) -> AnyColumns:
         is_here = found["order"] >= 0
-        there = is_here and not found["is_tombstone"]
-        state = "committed" if there else "deleted" if is_here else "pending" if is_waiting else "aborted"
-        return tables.COMMITTED.of(
-            group=group,
-            topic=topic,
-            partition=partition,
-            offset=found["offset"] if there else None,
-            leader_epoch=stated(found["leader_epoch"]),
-            metadata=escaped_text(self._metadata[found["metadata"]]) if found["metadata"] >= 0 else None,
-            commit_timestamp_ms=found["commit_timestamp"] if there else None,
-            transactional=bool(found["is_transactional"]),
-            record_offset=found["record_offset"] if is_here else None,
-            state=state,
-            pending_offset=_given(found["waiting_offset"]) if is_waiting else None,
-            pending_producer_id=found["waiting_producer_id"] if is_waiting else None,
-            aborted=found["aborted"],
-            log=log,
-        )
+        there = is_here & (found["is_tombstone"] == 0)
+        states = [_STATES.index(word) for word in ("committed", "deleted", "pending", "aborted")]
+        return {
+            "offset": Marked(found["offset"], there),
+            "leader_epoch": Marked(found["leader_epoch"], found["leader_epoch"] != -1),
+            "metadata": _texts(found["metadata"], lambda number: escaped_text(self._metadata[number])),
+            "commit_timestamp_ms": Marked(found["commit_timestamp"], there),
+            "transactional": found["is_transactional"] != 0,
+            "record_offset": Marked(found["record_offset"], is_here),
+            "state": Worded(np.select([there, is_here, is_waiting], states[:3], states[3]), _STATES),
+            "pending_offset": Marked(found["waiting_offset"], is_waiting & (found["waiting_offset"] != kernel.NONE)),
+            "pending_producer_id": Marked(found["waiting_producer_id"], is_waiting),
+            "aborted": found["aborted"],
+        }
+
+
+def _texts(numbers: NDArray[Any], text_of: Callable[[int], str]) -> TextColumn:
+    """Return the texts of these numbers, none for those below 0; equal ones are made once."""
+    different, of = np.unique(numbers, return_inverse=True)
+    return TextColumn.of([None if number < 0 else text_of(number) for number in different.tolist()]).take(of)
 
 
 # What is kept of each partition of a group, and what it has before its first record.
@@ -151,10 +155,6 @@ _KEPT: Final = {
     "waiting_producer_id": -1,
     "aborted": 0,
 }
-
-
-def _given(number: int) -> int | None:
-    return None if number == kernel.NONE else number
 
 
 def newest(keys: NDArray[Any], is_one: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[Any]]:

@@ -27,6 +27,7 @@ from kafkalog.auditing.topics.topic_logs import TopicLog
 from kafkalog.findings import Finding
 from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Limits
+from kafkalog.log.column_blocks import ColumnBlock
 from kafkalog.log.internal_blocks import InternalRecords
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moment import Moment
@@ -145,8 +146,8 @@ class GroupLog:
             if matches(group_of(record), self._chosen.groups):
                 self.topics.update(_topics_of(record))
 
-    def rows(self) -> Iterator[Item]:
-        """Yield the rows of the groups and of what they have committed."""
+    def rows(self, form: RowForm) -> Iterator[Item]:
+        """Yield the rows of the groups and of what they have committed, the second many at once."""
         log = self._directory.log
         if GROUPS.name in self._chosen.tables:
             names = self._names.texts
@@ -157,7 +158,9 @@ class GroupLog:
                 counts = committed[group], pending[group]
                 yield GROUPS, state.row(names[group], log, counts, self._newest.of(group))
         if COMMITTED.name in self._chosen.tables:
-            yield from ((COMMITTED, row) for row in self._committed.rows(log))
+            block = ColumnBlock(COMMITTED, form.names_of(COMMITTED))
+            for columns in self._committed.columns(log):
+                yield from block.items(columns)
 
 
 def read_groups(log: TopicLog, chosen: ChosenGroups, limits: Limits) -> tuple[GroupLog, list[Finding]]:

@@ -33,8 +33,9 @@ def group_rows(
     """Yield the rows of the wanted tables of `GROUP_TABLES`, and every finding.
 
     Only what was written up to the moment counts; `groups` are names or patterns of those that are wanted. `jobs` is
-    as in ``job_count``; tables with a row for each record are made in one process. Rows of ``internal`` and ``offsets``
-    come many at once, in their `form`. Raises NothingMatchesError after the findings if no group matches.
+    as in ``job_count``; tables with a row for each record are made in one process. Rows of ``internal``, ``offsets``
+    and ``committed`` come many at once, in their `form`. Raises NothingMatchesError after the findings if no
+    group matches.
     """
     limits = limits or Limits()
     findings: list[Finding] = []
@@ -54,13 +55,13 @@ def group_rows(
                 yield from of_log.read(log.partition.transactions, limits)
                 topics |= of_log.topics
                 seen.update(of_log.names)
-                yield from of_log.rows()
+                yield from of_log.rows(form)
         else:
             for of_log, found in each(partial(read_groups, chosen=chosen, limits=limits), offsets_logs):
                 yield from found
                 topics |= of_log.topics
                 seen.update(of_log.names)
-                yield from of_log.rows()
+                yield from of_log.rows(form)
     for log in share_logs:
         yield from _share_log(log, chosen, limits, topics, seen, form)
     if groups and (offsets_logs or share_logs) and not any(matches(name, groups) for name in seen):

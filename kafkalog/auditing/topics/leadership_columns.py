@@ -17,11 +17,12 @@ from kafkalog.log.moment import Moment
 from kafkalog.tables.metadata import CHANGES
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 __all__ = ["leadership_columns"]
 
 _AT_ONCE: Final = 4096  # rows
+_PLACES: Final = 256  # partitions at once, which may have many rows
 _LISTS: Final = ("isr", "replicas", "adding", "removing", "eligible")
 
 
@@ -39,11 +40,11 @@ def leadership_columns(
     def listed(numbers: Numbers) -> str:
         return encode(list(numbers))
 
-    for first in range(0, len(places), _AT_ONCE):
-        some = places[first : first + _AT_ONCE]
+    for first in range(0, len(places), _PLACES):
+        some = places[first : first + _PLACES]
         spans = history.spans_of([key for _, key in some])
         if moment is not None:
-            spans = spans.take(np.flatnonzero(_held(spans, moment)))
+            spans = spans.take(np.flatnonzero(spans.held_at(moment)))
         names = TextColumn.of([name for name, _ in some])
         ids = TextColumn.of([topic_id for _, (topic_id, _) in some])
         numbers = np.array([number for _, (_, number) in some], np.int64)
@@ -59,13 +60,6 @@ def leadership_columns(
                 "offset": Marked(part.offset),
                 "log": TextColumn.same(log, len(part.of)),
             }
-
-
-def _held(spans: PartitionSpans, moment: Moment) -> NDArray[np.bool_]:
-    """Say which values were in force at a moment."""
-    is_over = spans.has_ended & moment.hold(spans.until_offset, spans.until)
-    found: NDArray[np.bool_] = moment.hold(spans.offset, spans.since) & ~is_over
-    return found
 
 
 def _state(history: PartitionHistory, spans: PartitionSpans, listed: Callable[[Numbers], str]) -> AnyColumns:

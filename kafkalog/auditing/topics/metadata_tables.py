@@ -21,7 +21,7 @@ from kafkalog.auditing.topics.leadership_columns import leadership_columns
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_blocks import MetadataBlocks
 from kafkalog.auditing.topics.metadata_log import metadata_of
-from kafkalog.auditing.topics.spans import Span
+from kafkalog.auditing.topics.spans import Span, SpanTimes
 from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.format.internal_topics import Internal
@@ -178,29 +178,33 @@ def _configs(metadata: Metadata, log: str, moment: Moment | None, topics: Collec
 
 
 def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: Collection[str]) -> Iterator[Row]:
+    history, known, named = metadata.partitions, None, None
     for span in sorted((span for spans in metadata.topics.values() for span in spans), key=lambda span: span.value):
         topic = span.value
         if not matches(topic.name, wanted) or (moment is not None and not span.held_at(moment)):
             continue
         # Its state at the moment, or when it last existed.
         then = moment or Moment(span.until_offset - 1 if span.until_offset is not None else None)
-        partitions = {
-            number: held.value
-            for number, spans in metadata.partitions.of_topic(topic.topic_id)
-            for held in _held(spans, then)
-        }
+        if known != topic.topic_id:
+            known, numbers = topic.topic_id, np.array(history.numbers(topic.topic_id), np.int64)
+            of_topic = history.spans_of([(known, number) for number in numbers.tolist()])
+        if named != topic.name:
+            named = topic.name
+            every = sorted(metadata.settings_of(_TOPIC, named))
+            settings = [(name, spans, SpanTimes.of(spans)) for name, spans in every]
+        there = of_topic.take(np.flatnonzero(of_topic.held_at(then)))
+        first = there.state[numbers[there.of] == 0]
         configs = {
-            name: held.value
-            for name, spans in sorted(metadata.settings_of(_TOPIC, topic.name))
-            for held in _held(spans, then)
+            name: spans[held[-1]].value
+            for name, spans, times in settings
+            if len(held := np.flatnonzero(times.held_at(then)))
         }
-        replicas = len(partitions[0].replicas) if 0 in partitions else None
         yield TOPICS.of(
             **_since(span, log),
             topic=topic.name,
             topic_id=topic.topic_id,
-            partitions=len(partitions),
-            replicas=replicas,
+            partitions=len(np.unique(there.of)),
+            replicas=len(history.state(int(first[-1])).replicas) if len(first) else None,
             configs=configs,
         )
 

@@ -15,7 +15,7 @@ from kafkalog.log.moment import Moment
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Commits", "stated"]
+__all__ = ["Commits"]
 
 _COMMITTED: Final = STATES.index(COMMITTED)
 
@@ -74,8 +74,3 @@ _FIELDS: Final = {
     "expire_timestamp": ("expireTimestamp", 0),
     "topic_id": ("topicId", 0),
 }
-
-
-def stated(number: int) -> int | None:
-    """Return a number, None for -1."""
-    return None if number == -1 else number

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.topics.spans import Span
+from kafkalog.auditing.topics.spans import Span, SpanTimes
+from kafkalog.log.moment import Moment
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,6 +126,10 @@ class PartitionSpans(NamedTuple):
         columns: Any = (column[rows] for column in self)
         return PartitionSpans(*columns)
 
+    def held_at(self, moment: Moment) -> NDArray[np.bool_]:
+        """Say which were in force at a moment."""
+        return SpanTimes(self.since, self.offset, self.has_ended, self.until, self.until_offset).held_at(moment)
+
 
 class PartitionHistory(Mapping[Key, list[Span]]):
     """The spans of each partition by topic id and number, in the order in which they were created.
@@ -190,10 +195,6 @@ class PartitionHistory(Mapping[Key, list[Span]]):
             if is_there:
                 self._add(number, _ENDED, leader_epoch, partition_epoch, since, offset, 0)
                 self._now[number] = (state, leader_epoch, partition_epoch, False)
-
-    def of_topic(self, topic_id: str) -> Iterator[tuple[int, list[Span]]]:
-        """Yield the number and the spans of each partition that a topic ever had."""
-        return ((number, self[topic_id, number]) for number in self._of_topic.get(topic_id, ()))
 
     def numbers(self, topic_id: str) -> list[int]:
         """Return the numbers of the partitions that a topic ever had."""
