@@ -19,7 +19,9 @@ __version__ = VERSION
 _HOMES: Final = {
     "api": ("Judged", "Result", "audit", "groups", "metadata", "space", "transactions", "verify"),
     "errors": ("KafkaLogError", "UnreadableError", "UnsupportedError"),
-    "findings": ("CATALOGUE", "Code", "Finding", "Severity"),
+    "catalogue": ("CATALOGUE",),
+    "catalogue.code": ("Code",),
+    "findings": ("Finding",),
     "format.batch": ("Batch", "Record"),
     "format.checkpoint": ("Checkpoint", "LeaderEpoch", "PartitionOffset"),
     "format.compression": ("CODECS",),
@@ -55,6 +57,7 @@ _HOMES: Final = {
     "log.show": ("Shown", "show"),
     "log.stream": ("StreamSource",),
     "log.stretches": ("Stretch",),
+    "severity": ("Severity",),
 }
 _HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -1,8 +1,10 @@
 # The package for type checkers and editors; __init__.py says at run time where each name lives.
 
 from kafkalog.api import Judged, Result, audit, groups, metadata, space, transactions, verify
+from kafkalog.catalogue import CATALOGUE
+from kafkalog.catalogue.code import Code
 from kafkalog.errors import KafkaLogError, UnreadableError, UnsupportedError
-from kafkalog.findings import CATALOGUE, Code, Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.format.batch import Batch, Record
 from kafkalog.format.checkpoint import Checkpoint, LeaderEpoch, PartitionOffset
 from kafkalog.format.compression import CODECS
@@ -44,6 +46,7 @@ from kafkalog.log.segment import scan, scan_source, segment_chunks
 from kafkalog.log.show import Shown, show
 from kafkalog.log.stream import StreamSource
 from kafkalog.log.stretches import Stretch
+from kafkalog.severity import Severity
 
 __version__: str
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
-from kafkalog.catalogue import CATALOGUE
-from kafkalog.catalogue.code import Bytes, Code, Severity
+from kafkalog.severity import Bytes, Severity
 
-__all__ = ["CATALOGUE", "Bytes", "Code", "Finding", "Severity", "Where", "numbered_id"]
+__all__ = ["Bytes", "Finding", "Severity", "Where", "numbered_id"]
 
 
 _DIGITS: Final = 20  # of an offset in a file's name
@@ -63,12 +62,16 @@ class Finding(NamedTuple):
     @classmethod
     def of(cls, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
         """Make a finding with the severity that the catalogue gives its code."""
+        from kafkalog.catalogue import CATALOGUE  # which most runs do without
+
         fields: dict[str, Any] = {**_NOWHERE, **where}
         return cls(code, CATALOGUE[code].severity, file, **fields, message=message)
 
     @property
     def bytes(self) -> Bytes:
         """Return what the finding says about the bytes from `position` on."""
+        from kafkalog.catalogue import CATALOGUE
+
         return CATALOGUE[self.code].bytes
 
     def id_in(self, node: str | None) -> str:

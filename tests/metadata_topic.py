@@ -11,7 +11,7 @@ from kafkalog.format.internal import record_types
 from kafkalog.format.internal_topics import Internal
 from kafkalog.format.message_writer import encode, encode_uvarint
 
-__all__ = ["write_changes", "write_leader", "write_policy", "write_topics"]
+__all__ = ["add_settings", "write_changes", "write_leader", "write_policy", "write_topics"]
 
 _ID: Final = "topicidAAAAAAAAAAAAAAA"
 _TOPIC: Final = 2  # the resource type of a ConfigRecord
@@ -40,6 +40,15 @@ def write_topics(root: Path, count: int) -> None:
         records += [_value("PartitionRecord", {**partition, "partitionId": one}) for one in range(2)]
     records += [_value("RemoveTopicRecord", {"topicId": f"{number:020}AA"}) for number in range(count)]
     _write(root, records)
+
+
+def add_settings(root: Path, kinds: list[int], base: int) -> None:
+    """Add a segment with a setting of a resource of each of these types."""
+    records = [
+        _value("ConfigRecord", {"resourceType": kind, "resourceName": "r", "name": "n", "value": "v"}) for kind in kinds
+    ]
+    batches = [build.batch(build.record(value), base_offset=at) for at, value in enumerate(records, base)]
+    (root / "__cluster_metadata-0" / f"{base:020}.log").write_bytes(b"".join(batches))
 
 
 def write_leader(root: Path, topic: str, replicas: list[int], leader: int) -> None:

@@ -31,7 +31,7 @@ MANY = b"".join(
 
 
 def batches(data: bytes, table: Table, selection: Selection, names: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    schema = chosen_schema(table, names or table.names, coded=True)
+    schema = chosen_schema(table, names or table.names, coded=True, files=True)
     return segment_as_arrow("f", library.scan(data), table, schema, selection, lambda _: None)
 
 

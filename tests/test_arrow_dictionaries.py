@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
+import pytest
+from pyarrow import feather
 
 from invoke import kafkalog
+from kafkalog.auditing.topics.metadata_tables import METADATA_TABLES
 from kafkalog.tables.arrow import arrow_batches, chosen_schema
-from kafkalog.tables.metadata import CONFIGS
+from kafkalog.tables.metadata import BROKERS
+from kafkalog_cli.render import arrow as render
+from metadata_topic import add_settings, write_topics
+from state_topic import value, write_state
 
 ROWS = 20_000  # more than a batch has
 
@@ -35,11 +44,48 @@ def test_a_file_may_come_after_many_rows_of_another(tmp_path: Path) -> None:
 
 def test_a_dictionary_begins_with_the_one_before() -> None:
     """Words are numbered in the order in which they come, over all calls with the same words."""
-    schema = chosen_schema(CONFIGS, ["resource_type", "name"], coded=True)
+    schema = chosen_schema(BROKERS, ["state", "rack"], coded=True)
     words: dict[str, dict[str, int]] = {}
-    first = list(arrow_batches([("topic", "a"), (None, "b"), ("7", "c"), ("topic", "d")], schema, words))
-    second = list(arrow_batches([("7", "e"), ("broker", "f")], schema, words))
+    first = list(arrow_batches([("fenced", "a"), (None, "b"), ("7", "c"), ("fenced", "d")], schema, words))
+    second = list(arrow_batches([("7", "e"), ("active", "f")], schema, words))
     found = [batch.column(0) for batch in (*first, *second)]
 
-    assert [one.dictionary.to_pylist() for one in found] == [["topic", "7"], ["topic", "7", "broker"]]
-    assert [one.to_pylist() for one in found] == [["topic", None, "7", "topic"], ["7", "broker"]]
+    assert [one.dictionary.to_pylist() for one in found] == [["fenced", "7"], ["fenced", "7", "active"]]
+    assert [one.to_pylist() for one in found] == [["fenced", None, "7", "fenced"], ["7", "active"]]
+
+
+def _polars(path: Path) -> Any:
+    return pytest.importorskip("polars", reason="polars is not installed").read_ipc(path)
+
+
+@pytest.mark.parametrize("read", [_polars, pd.read_feather, feather.read_table], ids=["polars", "pandas", "arrow"])
+@pytest.mark.parametrize("table", [one for one in METADATA_TABLES if one not in ("brokers", "features")])
+def test_no_dictionary_of_a_view_grows(
+    read: Callable[[Path], Any], table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files and words that nobody knows before: other readers have every row, whatever came in which batch."""
+    root = tmp_path / "node"
+    root.mkdir()
+    write_topics(root, 40)
+    add_settings(root, [2, 77, 4, 1] * 20, base=1000)
+    monkeypatch.setattr(render, "_KEPT_ROWS", 16)
+    out = tmp_path / "out.arrow"
+    assert kafkalog("metadata", "--table", table, "-o", out, root).status == 0
+
+    found = read(out)
+    assert len(found) == len(kafkalog("metadata", "--format", "ndjson", "--table", table, root).table(table))
+
+
+@pytest.mark.parametrize("read", [_polars, pd.read_feather, feather.read_table], ids=["polars", "pandas", "arrow"])
+def test_words_that_are_missing_are_null_for_every_reader(read: Callable[[Path], Any], tmp_path: Path) -> None:
+    """Also for those that look at the number of a word that is not there."""
+    steps = [("id", value(0)), ("id", value(1, partitions=[("t", [0])])), ("id", value(2, partitions=[("t", [0])]))]
+    log, out = write_state(tmp_path / "node", *steps), tmp_path / "out.arrow"
+    assert kafkalog("transactions", "-o", out, log).status == 0
+
+    found = read(out)["decided_by"]
+    assert [None if isinstance(one, float) else one for one in map(_plain, found)] == [None, None, "producer"]
+
+
+def _plain(cell: Any) -> Any:
+    return cell.as_py() if isinstance(cell, pa.Scalar) else cell

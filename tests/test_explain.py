@@ -7,9 +7,9 @@ from typing import Final
 import pytest
 
 from invoke import kafkalog
+from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incidents import INCIDENT_KINDS
 from kafkalog.catalogue.words import CAUSES, CERTAINTIES, GAP_CAUSES, GAP_KINDS, INCIDENT_CAUSES, STATES, WORDS
-from kafkalog.findings import CATALOGUE
 from kafkalog.tables import TABLES, audit, incidents
 from kafkalog_cli.commands.explain import _ASKED
 

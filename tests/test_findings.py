@@ -11,8 +11,9 @@ from typing import Final
 import pytest
 
 from invoke import kafkalog
+from kafkalog.catalogue import CATALOGUE
+from kafkalog.catalogue.code import Code
 from kafkalog.catalogue.incidents import INCIDENT_KINDS
-from kafkalog.findings import CATALOGUE, Code
 
 ROOT: Final = Path(__file__).parent.parent
 PARTS: Final = tuple(field.name for field in fields(Code) if field.type == "str")

@@ -12,7 +12,8 @@ import kafkalog
 from build import much_damaged
 from counted import counted
 from kafkalog.auditing.verification import Verification, verify
-from kafkalog.findings import CATALOGUE, Bytes
+from kafkalog.catalogue import CATALOGUE
+from kafkalog.findings import Bytes
 from kafkalog.log.folded import MOST
 
 _EXAMINED = 1000  # damaged places that are examined closely, each with its own finding

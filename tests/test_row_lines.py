@@ -66,7 +66,7 @@ def _forms(form: dict[str, ModuleType]) -> Any:
     return mock.patch.multiple(blocks, fill=form["columns"].fill, bytes_kinds=form["columns"].bytes_kinds)
 
 
-def _written(make: Callable[[Any], Any], data: bytes, table: str, form: dict[str, ModuleType], room: int) -> bytes:
+def written(make: Callable[[Any], Any], data: bytes, table: str, form: dict[str, ModuleType], room: int) -> bytes:
     out = io.BytesIO()
     with _forms(form), mock.patch.multiple(block_lines, row_lines=form["row_lines"], _OUT=room):
         sink = make(out)
@@ -102,9 +102,9 @@ def test_json_is_what_python_writes(form: dict[str, ModuleType], room: int, tabl
     rows = [item[1] for item in dumped("f\udc80", library.scan(data), [table.name], Selection()) if item[0] == table]
     head = {"table": table.name, "schema_version": 2}
     wanted = [as_json({**head, **dict(zip(table.names, row, strict=True))}) for row in rows]
-    text = _written(lambda out: NdjsonSink(out, ()), data, table.name, form, room).decode()
+    text = written(lambda out: NdjsonSink(out, ()), data, table.name, form, room).decode()
     assert text.splitlines() == wanted
-    whole = json.loads(_written(lambda out: JsonSink(out, (), [table.name]), data, table.name, form, room))
+    whole = json.loads(written(lambda out: JsonSink(out, (), [table.name]), data, table.name, form, room))
     assert whole[table.name] == [dict(zip(table.names, row, strict=True)) for row in rows]
 
 
@@ -117,7 +117,7 @@ def test_csv_is_what_the_rows_are(form: dict[str, ModuleType], room: int, data: 
     """Python's own reader finds every value, and the lines are those of the rows one by one."""
     rows = [item[1] for item in dumped("f\udc80", library.scan(data), ["records"], Selection()) if item[0] == RECORDS]
     one_by_one = io.BytesIO()
-    text = _written(lambda out: CsvSink(out, (), RECORDS, escaped=False), data, "records", form, room)
+    text = written(lambda out: CsvSink(out, (), RECORDS, escaped=False), data, "records", form, room)
     sink = CsvSink(one_by_one, (), RECORDS, escaped=False)
     for row in rows:
         sink.row(RECORDS, row)

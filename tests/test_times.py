@@ -108,13 +108,18 @@ def test_a_day_is_its_beginning(tmp_path: Path) -> None:
 def test_a_wrong_clock_is_marked_and_measures_nothing(tmp_path: Path) -> None:
     """Times outside of 2010 to 2040: no duration is made of them, no deadline passes by them, people see it."""
     from kafkalog.auditing.pipeline import Clock
-    from kafkalog.auditing.topics.transaction_steps import _between
+    from kafkalog.auditing.topics import transition_rows
+    from kafkalog.findings import Finding
     from kafkalog.format.times import iso_marked
+    from kafkalog.log.rows import one_by_one
+    from kafkalog.tables.internal import TRANSITIONS
+    from state_topic import value, write_state
 
     wrong = ms_of("2106-02-07T06:28:15Z")
     assert iso_marked(NOON) == iso(NOON)
     assert iso_marked(wrong) == "2106-02-07T06:28:15.000Z (a wrong clock: not between 2010 and 2040)"
     assert "wrong clock" in iso_marked(0)
-    assert _between(NOON, NOON + 5) == 5
-    assert _between(0, NOON) is _between(NOON, wrong) is None
+    log = write_state(tmp_path, *(("id", value(0, update=at)) for at in (NOON, NOON + 5, 0, NOON, wrong)))
+    steps = (item for item in one_by_one(transition_rows([log])) if not isinstance(item, Finding))
+    assert [row[TRANSITIONS.names.index("duration_ms")] for _, row in steps] == [5, None, None, None, None]
     assert Clock().with_scan(NOON, NOON).with_scan(wrong, wrong) == Clock(NOON, NOON)

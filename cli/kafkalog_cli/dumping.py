@@ -10,7 +10,6 @@ from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
 from kafkalog.format import kernel
 from kafkalog.log.selection import Selection
 from kafkalog.log.watch import watch
-from kafkalog.narrowing import nothing_matches
 from kafkalog_cli.exit import Outcome
 from kafkalog_cli.inputs import STDIN, check_segment, known_size, name_of
 from kafkalog_cli.output import say
@@ -89,6 +88,8 @@ class Run:
             pass
         wanted = self.request.selection.producer_id
         if wanted is not None and self.is_segment and wanted not in self.producers:
+            from kafkalog.narrowing import nothing_matches
+
             self.outcome.incomplete = True
             say(f"error: {nothing_matches('producer', [wanted], self.producers)}")
 

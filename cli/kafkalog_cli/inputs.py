@@ -7,7 +7,6 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final
 
 import kafkalog
@@ -31,7 +30,11 @@ _LOOKS: Final = (
 
 def name_of(file: str) -> FileName:
     """Say what a file is by its name; standard input is a segment."""
-    return FileName(FileKind.LOG) if file == STDIN else kafkalog.parse_name(Path(file).name)
+    return FileName(FileKind.LOG) if file == STDIN else kafkalog.parse_name(_base_name(file))
+
+
+def _base_name(file: str) -> str:
+    return os.path.basename(file.rstrip("/"))
 
 
 def known_size(file: str) -> int | None:
@@ -127,7 +130,7 @@ def check_segment(file: str, name: FileName) -> None:
 def _has_company(file: str) -> bool:
     from kafkalog.log.storage import exists
 
-    stem = Path(file).name.partition(".")[0]
+    stem = _base_name(file).partition(".")[0]
     beside = (f"{stem}.index", f"{stem}.timeindex", "leader-epoch-checkpoint", "partition.metadata")
     return any(exists(sibling(file, other)) for other in beside)
 

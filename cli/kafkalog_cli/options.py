@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import click
 
 from kafkalog import Limits, Severity
-from kafkalog.log.names import is_remote, local_path
-from kafkalog.narrowing import Narrowing
+from kafkalog.log.names import FileKind, is_remote, local_path, parse_name
 from kafkalog.tables import Table
 from kafkalog_cli.output import Target
 from kafkalog_cli.params import NumberRanges, Size, TimeZone, form_of, names_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "ROW_FORMS",
@@ -119,7 +120,7 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
         ) -> Any:
             if no_clobber and overwrite:
                 raise click.UsageError("--no-clobber and --overwrite exclude each other.")
-            path = None if output in (None, "-") else Path(output or "")
+            path = None if output in (None, "-") else _path(output or "")
             remote = output if output and is_remote(output) else None
             return command(*arguments, target=Target(path, overwrite, no_clobber, csv_safe, remote), **others)
 
@@ -135,6 +136,12 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
         return options(run)  # type: ignore[return-value]  # takes what click gives, not what the command takes
 
     return decorate
+
+
+def _path(output: str) -> Path:
+    from pathlib import Path  # takes as long as a small dump
+
+    return Path(output)
 
 
 def max_batch_bytes_option(text: str = "Largest batch that is read.") -> Option:
@@ -179,12 +186,17 @@ unpacked_option: Final = click.option(
 
 def unpacked(paths: Sequence[str]) -> tuple[str, ...]:
     """Return the paths of a command, with what is in archives in their place, as long as the command runs."""
-    if not any(os.path.isfile(local_path(path.partition("!/")[0])) for path in paths):
+    if not any(map(_may_be_packed, paths)):
         return tuple(paths)
     from kafkalog.log.unpacked import unpacked as opened
 
     ctx = click.get_current_context()
     return tuple(ctx.with_resource(opened(paths, ctx.meta[_MAX_UNPACKED])))
+
+
+def _may_be_packed(path: str) -> bool:
+    local = local_path(path.partition("!/")[0])
+    return parse_name(os.path.basename(local)).kind is FileKind.UNKNOWN and os.path.isfile(local)
 
 
 jobs_option: Final = click.option(
@@ -222,6 +234,8 @@ def narrowing_options(command: Command) -> Command:
         *arguments: Any, topics: tuple[str, ...], partitions: tuple[range, ...], producer_ids: tuple[int, ...],
         transactional_ids: tuple[str, ...], **others: Any,
     ) -> Any:  # fmt: skip
+        from kafkalog.narrowing import Narrowing  # imports fnmatch
+
         return command(*arguments, narrowing=Narrowing(topics, partitions, producer_ids, transactional_ids), **others)
 
     options = in_order(

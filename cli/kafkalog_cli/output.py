@@ -10,14 +10,16 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.escape import escape
 from kafkalog.log.names import is_remote, local_path, unpacked_places
 from kafkalog.log.watch import watch
 from kafkalog.provenance import PROVENANCE, refusal
 from kafkalog_cli.exit import OutputError, PipeClosedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["STDOUT", "Target", "is_terminal", "say", "say_official", "write_provenance"]
 
@@ -210,6 +212,8 @@ STDOUT: Final = Target()
 
 
 def _places(inputs: Sequence[str]) -> list[Path]:
+    from pathlib import Path
+
     return [Path(local_path(path)) for path in inputs if not is_remote(path)]
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kafkalog.log.moment import Moment
 from kafkalog.quantities import Ago, When, bytes_of, time_of
-from kafkalog_cli.render.zone import Zone
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafkalog.log.moment import Moment
+    from kafkalog_cli.render.zone import Zone
 
 __all__ = [
     "REPORT_FORMS",
@@ -79,6 +82,8 @@ class At(click.ParamType):  # type: ignore[type-arg]  # not generic at run time 
     name = "offset|time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
+        from kafkalog.log.moment import Moment  # which few commands need, like zones
+
         if isinstance(value, Moment):
             return value
         text = str(value).removeprefix("offset:")
@@ -130,6 +135,8 @@ class TimeZone(click.ParamType):  # type: ignore[type-arg]  # not generic at run
     name = "zone"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Zone:
+        from kafkalog_cli.render.zone import Zone
+
         if isinstance(value, Zone):
             return value
         if value.upper() == "UTC":

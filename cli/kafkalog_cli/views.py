@@ -70,13 +70,8 @@ class ViewOutput:
             return RowForm()
         return RowForm(ChosenColumns(self.columns).names_of, self.form in ("arrow", "parquet"))
 
-    def write(
-        self, rows: Iterable[tuple[Table, Row] | Rows | Finding], test: Callable[[Table, Row], bool] = lambda *_: True
-    ) -> int:
-        """Write the rows of the wanted tables that pass `test`, findings as rows or to standard error.
-
-        Rows that come many at once are all written.
-        """
+    def write(self, rows: Iterable[tuple[Table, Row] | Rows | Finding]) -> int:
+        """Write the rows of the wanted tables, findings as rows or to standard error."""
         outcome = Outcome(Severity[self.fail_on.upper()])
         wanted = self.names
         distinct = DistinctIds()
@@ -90,7 +85,7 @@ class ViewOutput:
                         sink.block(item)
                         continue
                     table, row = item
-                    if table.name in wanted and test(table, row):
+                    if table.name in wanted:
                         sink.row(table, row)
             except NothingMatchesError as error:  # the rows before are findings
                 outcome.incomplete = True

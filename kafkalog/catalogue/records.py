@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code, Severity
+from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code
+from kafkalog.severity import Severity
 
 __all__ = ["RECORDS"]
 

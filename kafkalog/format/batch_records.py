@@ -1,7 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The records of batches, and the messages of magic 0 and 1, into a table; see ``kernel.py`` for the rules.
 
-An error's number is its index in ``record_errors.RECORD_ERRORS``.
+An error's number is its index in ``record_errors.RECORD_ERRORS``. Compiled, ``ordinary_records.h`` first reads what it
+can of a batch, so that what is here sees the other records only: malformed ones, those with long numbers, and the last
+of a buffer.
 """
 
 from __future__ import annotations
@@ -193,6 +195,16 @@ def read(
         if count < 0:
             error = 22
         while decoded < count:
+            if cython.compiled and n < room and len(buf):
+                start = n
+                n = kafkalog_ordinary_records(
+                    cython.address(buf[0]), len(buf), cython.address(p), stop, cython.address(recs[0]), room, n,
+                    min(room, n + count - decoded), row, base_offset, base_timestamp, 0 if log_append_time else -1,
+                    base_sequence,
+                )  # fmt: skip
+                decoded += n - start
+                if decoded == count:
+                    break
             if n >= room:
                 heads[at_start + row] = p
                 heads[at_decoded + row] = decoded

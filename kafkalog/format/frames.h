@@ -169,19 +169,32 @@ static inline ptrdiff_t kafkalog_lz4_block(
     size_t fast = size > 32 && left >= 32 ? size - 32 : 0;
     size_t slow = (most < room ? most : room) > 128 ? (most < room ? most : room) - 128 : 0;
     for (;;) {
-        while (i < fast && w < slow) {
-            size_t token = in[i], offset, length = token >> 4;
-            if (length == 15 || (token & 15) == 15) break;
-            memcpy(out + w, in + i + 1, 16);
-            i += 1 + length;
-            w += length;
-            offset = (size_t)in[i] | (size_t)in[i + 1] << 8;
-            if (offset - 1 >= w - begin) return -1;
-            i += 2;
-            match = w;
-            has_match = 1;
-            kafkalog_repeat(out, w, offset, 4 + (token & 15));
-            w += 4 + (token & 15);
+        if (i < fast && w < slow) {
+            const uint8_t *from = in + i;
+            uint8_t *to = out + w;
+            size_t token = *from, last = 0;
+            do {
+                size_t length = token >> 4, offset;
+                if (length == 15 || (token & 15) == 15) break;
+                memcpy(to, from + 1, 16);
+                to += length;
+                offset = (size_t)from[length + 1] | (size_t)from[length + 2] << 8;
+                from += length + 3;
+                length = 4 + (token & 15);
+                token = *from; /* the next one, as soon as it can be */
+                if (offset - 1 >= (size_t)(to - out) - begin) return -1;
+                last = (size_t)(to - out);
+                if (offset >= 16) {
+                    memcpy(to, to - offset, 16); /* one after the other: the second may copy what the first wrote */
+                    memcpy(to + 16, to - offset + 16, 16);
+                } else {
+                    kafkalog_repeat(out, last, offset, length);
+                }
+                to += length;
+            } while (from < in + fast && to < out + slow);
+            i = (size_t)(from - in);
+            w = (size_t)(to - out);
+            if (last) match = last, has_match = 1;
         }
         if (i == size) return -1;
         uint8_t token = in[i++], byte;

@@ -37,10 +37,12 @@ __all__ = [
     "NO_ROOM",
     "QUOTED_JSON",
     "READY",
+    "SAFE_CSV",
     "SLACK",
     "TEXT",
     "WORD",
     "headers_piece",
+    "is_marked",
     "is_quoted",
     "kind_of",
     "row_lines",
@@ -52,8 +54,8 @@ __all__ = [
 # `room` apart: starts, sizes and kinds. Of headers it has starts and counts. JSON that is ready is like bytes.
 LITERAL, INTEGER, WORD, TEXT, BASE64, HEADERS, READY = range(7)
 # How bytes are written: UTF-8 as JSON, as CSV, as JSON inside a quoted field of a CSV; any bytes in base64. The first
-# two are also the forms of a line.
-JSON, CSV, QUOTED_JSON, IN_BASE64 = range(4)
+# two are also the forms of a line, and so is CSV in which a text that a spreadsheet would take for a formula is marked.
+JSON, CSV, QUOTED_JSON, IN_BASE64, SAFE_CSV = range(5)
 # Why ``row_lines`` stopped: all done, no room in `out`, or the row could never fit and must be written in pieces.
 DONE, NO_ROOM, BIG = range(3)
 SLACK = 64  # bytes that must be free after what is written
@@ -140,6 +142,17 @@ def is_quoted(buf: cython.const[cython.uchar][::1], start: cython.Py_ssize_t, si
     return _is_quoted(bytes(buf[start : start + size]).decode())
 
 
+@cython.ccall
+@cython.exceptval(check=False)
+def is_marked(first: cython.int, in_base64: cython.bint) -> cython.bint:
+    """Say whether bytes that begin with `first` are a text that needs a mark: it begins with ``=+-@'``, tab or CR."""
+    if in_base64:
+        return first >> 2 == 62  # the digit that is a plus
+    if first == 61 or first == 43 or first == 45 or first == 64:  # noqa: PLR1714  # a set is slow
+        return True
+    return first == 39 or first == 9 or first == 13  # noqa: PLR1714  # ditto
+
+
 def _is_quoted(text: str) -> bool:
     return not text or any(character in text for character in ',"\r\n') or text != text.strip()
 
@@ -202,7 +215,7 @@ def headers_piece(
 
     `words` has from `at` on the words for: before a key, before its base64, null, end; and the same of a value.
     """
-    return _headers(buf, p, left, started, literals, words, at, form == 1, out, w)
+    return _headers(buf, p, left, started, literals, words, at, form != 0, out, w)
 
 
 @cython.cfunc
@@ -293,7 +306,8 @@ def row_lines(
     count: cython.longlong
     limit: cython.Py_ssize_t = len(out)
     quoted: cython.bint
-    is_csv: cython.bint = form == 1
+    is_safe: cython.bint = form == 4
+    is_csv: cython.bint = form == 1 or is_safe
     while row < stop_row:
         need = line_room
         if weight >= 0:
@@ -354,6 +368,17 @@ def row_lines(
                             start, w = _inside(buf, start, start + size, 0, out, w)
                         out[w] = 34
                         w += 1
+                    elif is_safe and kind == 3 and size > 0 and is_marked(buf[start], False):
+                        out[w] = 39
+                        at = put(out, w + 1, buf, start, size)
+                        if is_quoted(out, w, size + 1):
+                            out[w] = 34
+                            out[w + 1] = 39
+                            start, w = _inside(buf, start, start + size, 1, out, w + 2)
+                            out[w] = 34
+                            w += 1
+                        else:
+                            w = at
                     elif is_quoted(buf, start, size):
                         out[w] = 34
                         w += 1
@@ -365,6 +390,9 @@ def row_lines(
                 elif kind == 4 and what == 3:
                     if not is_csv:
                         out[w] = 34
+                        w += 1
+                    elif is_safe and is_marked(buf[start], True):
+                        out[w] = 39
                         w += 1
                     start, w = _inside(buf, start, start + size, 3, out, w)
                     if not is_csv:

@@ -17,6 +17,7 @@ JSON: int
 CSV: int
 QUOTED_JSON: int
 IN_BASE64: int
+SAFE_CSV: int
 DONE: int
 NO_ROOM: int
 BIG: int
@@ -24,6 +25,7 @@ SLACK: Final = 64
 
 def kind_of(buf: Bytes, start: int, size: int) -> int: ...
 def is_quoted(buf: Bytes, start: int, size: int) -> bool: ...
+def is_marked(first: int, in_base64: bool) -> bool: ...
 def text_piece(buf: Bytes, at: int, stop: int, how: int, out: bytearray | memoryview, w: int) -> tuple[int, int]: ...
 def headers_piece(
     buf: Bytes,

@@ -68,7 +68,7 @@ def _table(
     on_finding: Callable[[Finding], object] | None,
 ) -> ArrowTable:
     file = os.fspath(path)
-    schema = chosen_schema(table, table.names if columns is None else columns, coded=True)
+    schema = chosen_schema(table, table.names if columns is None else columns, coded=True, files=True)
     chunks = segment_chunks(file, limits=limits, room=ARROW_BATCHES)
     return arrow_table(segment_as_arrow(file, chunks, table, schema, Selection(), on_finding or warn), schema)
 

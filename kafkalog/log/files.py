@@ -101,11 +101,15 @@ _KINDS: Final = (
 )
 
 
+_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_ATIME: Final[int] = getattr(os, "O_NOATIME", 0)
+
+
 def open_unnoticed(name: str, flags: int = 0) -> int:
     """Open a local file or directory for reading, and leave its access time unchanged where the system allows that."""
-    path, flags = local_path(name), flags | os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    path, flags = local_path(name), flags | _READ
     try:
-        return os.open(path, flags | getattr(os, "O_NOATIME", 0))
+        return os.open(path, flags | _NO_ATIME)
     except PermissionError:  # only the owner may, and root
         return os.open(path, flags)
 
@@ -227,10 +231,12 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
     descriptor, status = _open(name)
     try:
         left = min(status.st_size, _SMALL)
-        parts = []
-        while left and (part := os.read(descriptor, left)):
+        data = os.read(descriptor, left)
+        if len(data) == left:  # as always, but where the file shrank, or the file system gives less
+            return data
+        parts = [data]
+        while (left := left - len(parts[-1])) and (part := os.read(descriptor, left)):
             parts.append(part)
-            left -= len(part)
         return b"".join(parts)
     except OSError as error:
         raise UnreadableError(f"{name}: cannot read: {error.strerror}") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import Final
 
 from kafkalog.findings import Bytes, Finding
@@ -88,8 +89,12 @@ class _Places:
 
 def counted(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings about a log, those of a code as one if they are many; damaged bytes were counted file by file."""
+    every = iter(findings)
+    first = list(islice(every, MOST + 1))
+    if len(first) <= MOST:  # too few of any code
+        return first
     kept = FileFindings(table=None)
-    for finding in findings:
+    for finding in chain(first, every):
         kept.add(finding)
     return kept.all()
 
@@ -145,6 +150,8 @@ class FileFindings:
 
     def all(self) -> list[Finding]:
         """Return all findings in order; the one that counts many is where the first of them was."""
+        if not self._kept:
+            return self._kept
         extents = {code: many for code, many in self._extents.items() if len(many) > MOST}
         places = {place: many for place, many in self._places.items() if len(many) > MOST}
         if not extents and not places:

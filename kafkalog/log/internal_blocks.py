@@ -16,7 +16,7 @@ from kafkalog.format.internal_block import DOUBT, TYPE, VERSION, InternalBlock
 from kafkalog.format.internal_topics import Internal
 from kafkalog.format.kernel import Bytes
 from kafkalog.format.message import escaped_text
-from kafkalog.format.message_program import Program
+from kafkalog.format.message_program import Program, ReadField
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.internals import Written, read_internal
 from kafkalog.log.records import RecordBlock, record_cells
@@ -142,6 +142,17 @@ class InternalRecords:
                     column = self._reader.tables.column(program.table, one.column + number)
                     found[of] = np.frombuffer(column, np.int64)[rows]
         return found
+
+    def cells(self, part: Part, field: ReadField, number: int = 0) -> NDArray[np.int64]:
+        """Return the `number`-th column of a field for each record of a part."""
+        column = self._reader.tables.column(part.program.table, field.column + number)
+        found: NDArray[np.int64] = np.frombuffer(column, np.int64)[part.rows]
+        return found
+
+    def elements(self, field: ReadField) -> memoryview:
+        """Return the elements of all arrays of a field; its columns say where those of a record begin, and how many."""
+        assert isinstance(field.of, ReadField)
+        return self._reader.tables.column(field.child, field.of.column)
 
     def written(self, rows: NDArray[Any] | None = None) -> Iterator[Written | Finding]:
         """Yield what records say, all or those of these rows, and what is wrong with each."""

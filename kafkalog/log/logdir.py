@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
@@ -167,12 +168,17 @@ def checkpoints_now(node: LogDirectory, directory: PartitionDirectory) -> dict[s
     """
     if is_remote(node.home):
         return directory.checkpoints
-    key, home = (directory.topic, directory.partition), os.path.join(local_path(node.home), "")
+    key = (directory.topic, directory.partition)
     found = {kind: offset for kind, offset in directory.checkpoints.items() if kind not in _MOVING}
-    for kind in _MOVING:
-        if (offset := _checkpoint_now(home + CHECKPOINTS[kind]).get(key)) is not None:
+    for kind, path in _moving_in(local_path(node.home)):
+        if (offset := _checkpoint_now(path).get(key)) is not None:
             found[kind] = offset
     return found
+
+
+@lru_cache(maxsize=16)  # asked for each partition of a few directories
+def _moving_in(home: str) -> tuple[tuple[str, str], ...]:
+    return tuple((kind, os.path.join(home, CHECKPOINTS[kind])) for kind in _MOVING)
 
 
 def list_again(node: LogDirectory, directory: PartitionDirectory) -> PartitionDirectory:
@@ -188,7 +194,7 @@ def list_again(node: LogDirectory, directory: PartitionDirectory) -> PartitionDi
 def _checkpoint_now(path: str) -> dict[tuple[str, int], int]:
     """Read a checkpoint again if it is another file than the one that was read before."""
     try:
-        status = os.stat(local_path(path))
+        status = os.stat(path)
     except OSError:
         return {}
     known = _read_before.get(path)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkalog.errors import UnsupportedError
 from kafkalog.format.times import iso
 from kafkalog.log.watch import watch
 from kafkalog.quantities import Ago, When, at_newest, plausible
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Moment"]
 
@@ -41,3 +45,14 @@ class Moment(NamedTuple):
             return False
         assert not isinstance(self.timestamp, Ago)
         return self.timestamp is None or timestamp <= self.timestamp
+
+    def hold(self, offsets: NDArray[Any], timestamps: NDArray[Any]) -> NDArray[np.bool_]:
+        """Say which records were written by this moment."""
+        import numpy as np  # whoever only names a moment needs none
+
+        assert not isinstance(self.timestamp, Ago)
+        found = np.ones(len(offsets), np.bool_)
+        for limit, column in ((self.offset, offsets), (self.timestamp, timestamps)):
+            if limit is not None:
+                found &= column <= limit
+        return found

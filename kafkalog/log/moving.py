@@ -47,7 +47,8 @@ def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | No
     except UnreadableError:
         return None if exists(directory.log) else Movement(frozenset(), is_gone=True)
     last = os.path.basename(directory.segments[-1].path) if directory.segments else ""
-    moved = {name for name, then in directory.files.items() if _moved(name, then, now.get(name), is_last=name == last)}
+    changed = [name for name, then in directory.files.items() if then is None or now.get(name) != then]
+    moved = {name for name in changed if _moved(name, directory.files[name], now.get(name), is_last=name == last)}
     moved |= {name for name in now.keys() - directory.files.keys() if _is_new_part(name, directory)}
     if not moved and checkpoints_now(node, directory) != directory.checkpoints:
         moved.add("cleaner-offset-checkpoint")

@@ -6,7 +6,6 @@ directory is listed again.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,7 +86,7 @@ class PartitionDirectory:
     @property
     def size(self) -> int:
         """Return the bytes of all segments."""
-        return sum(segment.size for segment in self.segments)
+        return sum([segment.size for segment in self.segments])  # a list, because there is mostly one
 
 
 def list_partition(
@@ -132,17 +131,19 @@ def _listed(
     kind = recognized(tree, name, every)
     if kind is DirectoryKind.LOG_DIRECTORY:
         return None, [nested(path)], True
-    known = suffix or any((topic, partition) in rows for rows in home.checkpoints.values())
-    if every and kind is DirectoryKind.OTHER and not known:
+    known = {kind: rows[topic, partition] for kind, rows in home.checkpoints.items() if (topic, partition) in rows}
+    if every and kind is DirectoryKind.OTHER and not suffix and not known:
         return None, findings, True
-    entries = [entry for entry in every if is_inside(entry, home.path, findings)]
-    findings = [finding._replace(log=path, topic=topic, partition=partition) for finding in findings]
+    entries = [entry for entry in every if not entry.is_link or is_inside(entry, home.path, findings)]
+    if findings:
+        findings = [finding._replace(log=path, topic=topic, partition=partition) for finding in findings]
     files = {entry.name: entry.identity for entry in entries}
     by_name = _by_name(entries, findings)
-    epochs, is_whole = _epochs(path, files, findings)
+    folder = path if path.endswith("/") else f"{path}/"
+    epochs, is_whole = _epochs(folder, files, findings)
     about: dict[str, str] = {}
     if "partition.metadata" in files:
-        read = read_small_file(os.path.join(path, "partition.metadata"), read_properties, findings)
+        read = read_small_file(f"{folder}partition.metadata", read_properties, findings)
         about, is_whole = read or {}, is_whole and read is not None
     found = PartitionDirectory(
         path,
@@ -155,7 +156,7 @@ def _listed(
         by_name.orphans(),
         about.get("topic_id"),
         epochs,
-        {kind: rows[topic, partition] for kind, rows in home.checkpoints.items() if (topic, partition) in rows},
+        known,
         home.running,
         home.clean_shutdown,
         frozenset(offset for offset, kind in by_name.indexed if kind is FileKind.TXN_INDEX),
@@ -235,10 +236,10 @@ def is_inside(entry: DirectoryEntry, root: str, findings: list[Finding]) -> bool
 
 
 def _epochs(
-    path: str, files: Mapping[str, FileIdentity | None], findings: list[Finding]
+    folder: str, files: Mapping[str, FileIdentity | None], findings: list[Finding]
 ) -> tuple[tuple[tuple[int, int], ...], bool]:  # fmt: skip
     if "leader-epoch-checkpoint" not in files:
         return (), True
-    read = read_small_file(os.path.join(path, "leader-epoch-checkpoint"), read_checkpoint, findings)
+    read = read_small_file(f"{folder}leader-epoch-checkpoint", read_checkpoint, findings)
     rows = () if read is None else read.rows
     return tuple((row.epoch, row.start_offset) for row in rows), read is not None

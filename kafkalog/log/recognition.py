@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
@@ -45,6 +46,7 @@ class PartitionName(NamedTuple):
     suffix: str
 
 
+@lru_cache(maxsize=64)  # of one directory it is asked again and again
 def partition_name(name: str) -> PartitionName | None:
     """Read the name of a partition's directory, None if it can't be one."""
     named = _named(name)

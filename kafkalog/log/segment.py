@@ -84,6 +84,9 @@ def _chunks(cursor: Cursor) -> Iterator[Chunk]:
                 yield cursor.ordered(cursor.chunk())
         if rows and why == batch_headers.END and stop < window.stop:
             continue
+        if window.start == window.stop and window.is_whole and why == batch_headers.END:
+            watched.at(file, window.here)
+            break
         if why == batch_headers.END and stop > start and not window.at_end:
             if cursor.next_fits():
                 window.fill(window.next_size())
@@ -154,9 +157,7 @@ def chunks_of_source(
     file = os.fspath(path)
     name = parse_name(os.path.basename(file))
     base_offset = name.offset if name.kind is FileKind.LOG else None
-    yield from scan_source(
-        source, limits=limits, base_offset=base_offset, hints=lambda: batch_positions(file), room=room
-    )
+    return scan_source(source, limits=limits, base_offset=base_offset, hints=lambda: batch_positions(file), room=room)
 
 
 def batch_positions(path: str | os.PathLike[str]) -> list[int]:

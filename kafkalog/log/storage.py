@@ -62,7 +62,7 @@ class _LocalTree:
         try:
             descriptor = open_unnoticed(path, os.O_DIRECTORY)
             try:
-                folder = os.path.join(path, "")
+                folder = path if path.endswith("/") else f"{path}/"
                 place = local_path(folder)
                 with os.scandir(descriptor) as entries:
                     return [_LocalEntry(folder, place, entry) for entry in entries]
@@ -101,7 +101,7 @@ def identity_of(path: str) -> FileIdentity | None:
 
 def identities(folder: str, names: Iterable[str]) -> dict[str, FileIdentity | None]:
     """Say which files are in a local directory under these names."""
-    place = os.path.join(local_path(folder), "")
+    place = f"{local_path(folder)}/"
     return {name: _identity(place + name) for name in names}
 
 

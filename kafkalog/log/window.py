@@ -33,6 +33,11 @@ class Window:
         """Return the next batch's position in the source."""
         return self.position + self.start
 
+    @property
+    def is_whole(self) -> bool:
+        """Say whether the source has no more bytes after those in the window, as far as its size is known."""
+        return self.source.size is not None and self.position + self.stop >= self.source.size
+
     def next_size(self) -> int:
         """Return the size that the next header declares, 0 if too little of it is there."""
         if self.stop - self.start < SIZE_UP_TO_MAGIC:

@@ -70,10 +70,11 @@ def spark_schema(table: Table) -> dict[str, Any]:
 
 
 @cache
-def arrow_schema(table: Table, *, coded: bool = False) -> pa.Schema:
+def arrow_schema(table: Table, *, coded: bool = False, files: bool = False) -> pa.Schema:
     """Return a table's schema; its metadata goes into a Parquet file's footer. Needs pyarrow.
 
-    With `coded`, columns of few different words, and files, are dictionaries: each row has a word's number.
+    With `coded`, columns of few different words are dictionaries: each row has a word's number. So are with `files` the
+    names of files. In a file, all words of a dictionary must be known before: not every reader knows of any that grow.
     """
     import pyarrow as pa
 
@@ -85,21 +86,28 @@ def arrow_schema(table: Table, *, coded: bool = False) -> pa.Schema:
     if coded:
         types["words"] = pa.dictionary(pa.int32(), pa.string())
     fields = [
-        pa.field(column.name, types["words" if coded and (column.words or column.name == "file") else column.type])
+        pa.field(
+            column.name,
+            types[
+                "words"
+                if (coded and column.words and not column.open) or (files and column.name == "file")
+                else column.type
+            ],
+        )
         for column in table.columns
     ]
     said = json.dumps(spark_schema(table), ensure_ascii=False, separators=(",", ":"))
     return pa.schema(fields, metadata={_ROW_METADATA: said})
 
 
-def chosen_schema(table: Table, names: Iterable[str], *, coded: bool = False) -> pa.Schema:
+def chosen_schema(table: Table, names: Iterable[str], *, coded: bool = False, files: bool = False) -> pa.Schema:
     """Return the schema of some of a table's columns, in the order of their names. Needs pyarrow.
 
     Raises KeyError for a column that the table does not have.
     """
     import pyarrow as pa
 
-    whole = arrow_schema(table, coded=coded)
+    whole = arrow_schema(table, coded=coded, files=files)
     return pa.schema([whole.field(name) for name in names], metadata=whole.metadata)
 
 

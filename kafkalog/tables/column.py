@@ -15,7 +15,8 @@ _Cell = TypeVar("_Cell")
 class Column(NamedTuple):
     """A column: its type is ``int64``, ``int32``, ``int16``, ``int8``, ``bool``, ``string``, ``json`` or ``headers``.
 
-    ``headers`` is a list of structures of strings, in JSON a list of objects.
+    ``headers`` is a list of structures of strings, in JSON a list of objects. Cells that are no `words` are only in a
+    column that is `open`.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Column(NamedTuple):
     meaning: str
     unit: str = ""
     words: tuple[str, ...] = ()
+    open: bool = False
 
     @property
     def is_time(self) -> bool:

@@ -119,6 +119,7 @@ CONFIGS: Final = Table(
             "string",
             "what the setting is for; for an unknown type, its number",
             words=tuple(RESOURCES.values()),
+            open=True,
         ),
         Column("resource", "string", "the resource's name; empty: the default for all"),
         Column("name", "string", "the setting's name"),

@@ -138,8 +138,8 @@ def _without_rows(names: tuple[str, ...]) -> Columns:
 
 
 @cache
-def _rows_of(table: tuple[str, ...], names: tuple[str, ...]) -> list[int]:
-    return [table.index(name) for name in names]
+def _rows_of(table: tuple[str, ...], names: tuple[str, ...]) -> NDArray[np.intp]:
+    return np.array([table.index(name) for name in names], np.intp)
 
 
 def _of_cells(names: tuple[str, ...], cells: bytes) -> Columns:
@@ -294,10 +294,9 @@ class Packed:
         return found
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
-        parts = [rows[name] for rows in self.blocks(name)]
-        if len(parts) < 2:
-            return parts[0] if parts else _NO_CELLS
-        return np.concatenate(parts)
+        if len(self._blocks) < 2:
+            return self._blocks[0].rows((name,))[name] if self._blocks else _NO_CELLS
+        return np.concatenate([rows[name] for rows in self.blocks(name)])
 
     def __iter__(self) -> Iterator[dict[str, int]]:
         """Yield the rows as mappings of plain integers."""
@@ -312,7 +311,7 @@ class _Block:
 
     def __init__(self, rows: Columns, names: tuple[str, ...]) -> None:
         self._length = len(rows)
-        self._few = rows if len(rows) < FEW else None
+        self._few = rows if self._length < FEW else None
         self._columns = {} if self._few is not None else {name: narrowed(rows[name]) for name in names}
 
     def __len__(self) -> int:

@@ -38,7 +38,7 @@ _MOST_ROOM: Final = 4104
 _EVENT_ROOM: Final = 256
 _FIRST_BITS: Final = 7  # half as many states as slots
 _MANY_BITS: Final = 16  # from here on a table only doubles: what is not used costs memory
-_IS_OPEN: Final = len(EXTENT_COLUMNS)
+_IS_OPEN: Final = EXTENT_COLUMNS.index("marker_type")  # a state has no marker
 _NO_SLOTS: Final = array("q", [-1]) * (1 << _FIRST_BITS)
 _LEADER_EPOCH: Final = loops.EVENTS.index("leader_epoch")
 _PRODUCER_ID: Final = EXTENT_COLUMNS.index("producer_id")
@@ -232,7 +232,7 @@ class Fold:
     def opened(self) -> Packed:
         """Return the transactions that are open so far."""
         states = self._used()
-        return _of_states(EXTENT_COLUMNS, states, states[:, _IS_OPEN].nonzero()[0], (*range(_IS_OPEN),))
+        return _of_states(EXTENT_COLUMNS, states, states[:, _IS_OPEN].nonzero()[0], (*range(_IS_OPEN),), _NO_MARKER)
 
     def result(self) -> FoldedLog:
         """Return what is known so far."""
@@ -333,6 +333,7 @@ class Fold:
         self._unreadable += [(offset, position, size) for offset, position, size in unreadable[:, :3].tolist()]
 
 
+_NO_MARKER: Final = (loops.OPEN, *[NONE] * (len(EXTENT_COLUMNS) - _IS_OPEN - 1))
 _NEW_STRETCH: Final = array("q", [_NONE_YET.get(name, 0) for name in loops.STRETCH_CELLS])
 _SECRET: Final = secret_bits(62) * 2 + 1  # of this process: nobody can aim at it who does not see it
 _SPARE: Final = 4  # folds' buffers that are kept
@@ -344,13 +345,22 @@ def _zeros(cells: int) -> array[int]:
 
 
 def _of_states(
-    names: tuple[str, ...], states: NDArray[np.int64], rows: NDArray[np.intp], cells: Sequence[int]
+    names: tuple[str, ...],
+    states: NDArray[np.int64],
+    rows: NDArray[np.intp],
+    cells: Sequence[int],
+    same: Sequence[int] = (),
 ) -> Packed:
-    """Return columns of some states, packed some thousand at a time: states are many and wide."""
+    """Return columns of some states, packed some thousand at a time: states are many and wide.
+
+    The first columns are these `cells`, the others have the `same` value in each row.
+    """
     found = Packed(names)
     for start in range(0, len(rows), _MOST_ROOM):
-        some = states[rows[start : start + _MOST_ROOM]].T
-        found.append(Columns.of_table(names, some[[*cells]]))
+        some = states[rows[start : start + _MOST_ROOM]].T[[*cells]]
+        if same:
+            some = np.vstack([some, np.repeat(np.array(same)[:, np.newaxis], some.shape[1], axis=1)])
+        found.append(Columns.of_table(names, some))
     return found
 
 

@@ -19,7 +19,8 @@ cdef enum:
     MARKER_EPOCH
     COORDINATOR_EPOCH
     MARKER_TIMESTAMP
-    IS_OPEN
+    EXTENT_CELLS
+    IS_OPEN = 13
 
 cdef enum:
     P_BATCHES
@@ -60,7 +61,7 @@ cdef enum:
     MARKER_UNREADABLE
 
 cdef enum:
-    WIDTH = 36
+    WIDTH = 31
     EVENT_CELLS = 11
     AT_ONCE = 4
     MASK = 2147483647

@@ -3,10 +3,10 @@
 
 One source that runs compiled and interpreted, under the rules of ``kafkalog.format.kernel``. A table is a flat buffer
 of int64, column by column, as there. *States* are row by row: STATE_SIZE cells for each (log, producer), first its
-transaction that no marker has ended yet, by ``EXTENT_COLUMNS``, then whether there is one, then what the producer
-wrote, by ``PRODUCER_COLUMNS`` without the two keys. *Slots* is the hash table of their numbers, -1 where it is empty;
-its size is a power of two and never less than twice the states. Numbers of columns and cells are C variables where this
-is compiled, by the .pxd: Python sees the tuples of names.
+transaction that no marker has ended yet, by ``EXTENT_COLUMNS`` without the marker's, then whether there is one, then
+what the producer wrote, by ``PRODUCER_COLUMNS`` without the two keys. *Slots* is the hash table of their numbers, -1
+where it is empty; its size is a power of two and never less than twice the states. Numbers of columns and cells are C
+variables where this is compiled, by the .pxd: Python sees the tuples of names.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ if not cython.compiled:  # else they are C's, by the .pxd
         COORDINATOR_EPOCH,
         MARKER_TIMESTAMP,
     ) = range(len(EXTENT_COLUMNS))
-    IS_OPEN: Final = len(EXTENT_COLUMNS)
+    EXTENT_CELLS: Final = len(EXTENT_COLUMNS)
+    IS_OPEN: Final = MARKER_TYPE
 
 TALLY_COLUMNS: Final = (
     "first_offset", "batches", "epoch_changes", "last_epoch", "marker_type", "marker_epoch", "coordinator_epoch",
@@ -135,7 +136,7 @@ if not cython.compiled:
         P_BEHIND_OFFSET,
         P_BEHIND_TIMESTAMP,
     ) = range(len(PRODUCER_COLUMNS) - 2)
-STATE_SIZE: Final = len(EXTENT_COLUMNS) + 1 + len(PRODUCER_COLUMNS) - 2
+STATE_SIZE: Final = EXTENT_COLUMNS.index("marker_type") + 1 + len(PRODUCER_COLUMNS) - 2
 if not cython.compiled:
     WIDTH: Final = STATE_SIZE
 
@@ -253,13 +254,8 @@ def absorb(
     last_epoch: cython.longlong,
     epoch_changes: cython.longlong,
     position: cython.longlong,
-    marker_type: cython.longlong,
-    marker_offset: cython.longlong,
-    marker_epoch: cython.longlong,
-    coordinator_epoch: cython.longlong,
-    marker_timestamp: cython.longlong,
-) -> cython.bint:
-    """Join an extent, given by ``EXTENT_COLUMNS``, to its producer's state; say whether it ends it.
+) -> cython.void:
+    """Join an extent, given by ``EXTENT_COLUMNS`` without the marker's, to its producer's state.
 
     First values of an extent are from its first row that has data, last values from its last row that has data: a
     marker's row has none. Cells are given one by one: a row of them in memory would be read right after it is written,
@@ -292,25 +288,32 @@ def absorb(
         if min_timestamp != none and (states[at + MIN_TIMESTAMP] == none or min_timestamp < states[at + MIN_TIMESTAMP]):
             states[at + MIN_TIMESTAMP] = min_timestamp
         states[at + MAX_TIMESTAMP] = max(states[at + MAX_TIMESTAMP], max_timestamp)
-    states[at + MARKER_TYPE] = marker_type
-    states[at + MARKER_OFFSET] = marker_offset
-    states[at + MARKER_EPOCH] = marker_epoch
-    states[at + COORDINATOR_EPOCH] = coordinator_epoch
-    states[at + MARKER_TIMESTAMP] = marker_timestamp
-    return marker_type >= 0
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
 def finish(
-    states: cython.longlong[::1], at: cython.Py_ssize_t, out: cython.longlong[::1], n: cython.Py_ssize_t,
+    states: cython.longlong[::1],
+    at: cython.Py_ssize_t,
+    marker_type: cython.longlong,
+    marker_offset: cython.longlong,
+    marker_epoch: cython.longlong,
+    coordinator_epoch: cython.longlong,
+    marker_timestamp: cython.longlong,
+    out: cython.longlong[::1],
+    n: cython.Py_ssize_t,
     room: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:  # fmt: skip
-    """Move a producer's extent out of its state."""
+) -> cython.Py_ssize_t:
+    """Move a producer's extent, which this marker ends, out of its state; answer the number of finished rows."""
     cell: cython.Py_ssize_t
     for cell in range(IS_OPEN):
         out[n + cell * room] = states[at + cell]
+    out[n + MARKER_TYPE * room] = marker_type
+    out[n + MARKER_OFFSET * room] = marker_offset
+    out[n + MARKER_EPOCH * room] = marker_epoch
+    out[n + COORDINATOR_EPOCH * room] = coordinator_epoch
+    out[n + MARKER_TIMESTAMP * room] = marker_timestamp
     states[at + IS_OPEN] = 0
     return n + 1
 
@@ -408,7 +411,7 @@ def check(
         or 2 * (len(states) // WIDTH) > len(slots)
         or len(states) % WIDTH
         or len(stretch) < len(STRETCH_CELLS)
-        or len(out) < room * IS_OPEN
+        or len(out) < room * EXTENT_CELLS
     ):
         raise IndexError
 
@@ -590,16 +593,13 @@ def batches(
                 epoch, heads[at_base_sequence + row], first, newest, epoch, ending, last, newest, events, told,
             )  # fmt: skip
         if kind >= 0:
-            absorb(
-                states, at, none, none, 0, 0, 0, none, none, none, none, 0, none,
-                kind, first, epoch, coordinator_epochs[row], newest,
-            )  # fmt: skip
-            n = finish(states, at, out, n, room)
+            if not states[at + IS_OPEN]:
+                absorb(states, at, none, none, 0, 0, 0, none, none, none, none, 0, none)
+            n = finish(states, at, kind, first, epoch, coordinator_epochs[row], newest, out, n, room)
         elif attributes & 16:
             absorb(
-                states, at, first, last, 1, records, heads[at_size + row], earliest, newest, epoch, epoch, 0, position,
-                -1, none, none, none, none,
-            )  # fmt: skip
+                states, at, first, last, 1, records, heads[at_size + row], earliest, newest, epoch, epoch, 0, position
+            )
         row += 1
     stretch[S_LAST_OFFSET] = before
     stretch[S_LEADER_EPOCH] = now
@@ -629,7 +629,7 @@ def extents(
     """
     at: cython.Py_ssize_t
     states_room: cython.longlong = len(states) // WIDTH
-    if len(rows) < count * IS_OPEN:
+    if len(rows) < count * EXTENT_CELLS:
         raise IndexError
     check(slots, bits, states, stretch, out, room)
     while row < count:
@@ -638,7 +638,7 @@ def extents(
         if stretch[S_USED] >= states_room:
             return row, n, NO_STATES
         at = state_of(rows[row], rows[row + count], slots, states, stretch, secret, bits)
-        if absorb(
+        absorb(
             states,
             at,
             rows[row + FIRST_OFFSET * count],
@@ -652,13 +652,20 @@ def extents(
             rows[row + LAST_EPOCH * count],
             rows[row + EPOCH_CHANGES * count],
             rows[row + POSITION * count],
-            rows[row + MARKER_TYPE * count],
-            rows[row + MARKER_OFFSET * count],
-            rows[row + MARKER_EPOCH * count],
-            rows[row + COORDINATOR_EPOCH * count],
-            rows[row + MARKER_TIMESTAMP * count],
-        ):
-            n = finish(states, at, out, n, room)
+        )
+        if rows[row + MARKER_TYPE * count] >= 0:
+            n = finish(
+                states,
+                at,
+                rows[row + MARKER_TYPE * count],
+                rows[row + MARKER_OFFSET * count],
+                rows[row + MARKER_EPOCH * count],
+                rows[row + COORDINATOR_EPOCH * count],
+                rows[row + MARKER_TIMESTAMP * count],
+                out,
+                n,
+                room,
+            )
         row += 1
     return row, n, DONE
 
@@ -739,10 +746,12 @@ def told_apart(
     of_opened: cython.Py_ssize_t = 0
     of_producers: cython.Py_ssize_t = 0
     n: cython.Py_ssize_t = 0
+    none: cython.longlong = NONE
+    is_open: cython.longlong = OPEN
     if (
         used < 0
         or len(states) < used * WIDTH
-        or len(opened) < used * IS_OPEN
+        or len(opened) < used * EXTENT_CELLS
         or len(producers) < used * (WIDTH - IS_OPEN + 1)
         or len(order) < used
     ):
@@ -767,6 +776,9 @@ def told_apart(
         if states[at + IS_OPEN]:
             for cell in range(IS_OPEN):
                 opened[n + cell * of_opened] = states[at + cell]
+            opened[n + MARKER_TYPE * of_opened] = is_open
+            for cell in range(MARKER_OFFSET, EXTENT_CELLS):
+                opened[n + cell * of_opened] = none
             n += 1
     for row in range(of_producers):
         at = order[row]

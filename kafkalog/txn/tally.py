@@ -33,14 +33,13 @@ def tally(rows: Packed) -> Tally:
 
 
 def _counted(rows: Packed) -> Tally:
-    found = Tally(0, 0, 0, is_plain=True, in_order=True)
+    committed = aborted = sole = 0
+    are_plain = are_in_order = True
     epochs = set()
     for some in rows.blocks(*TALLY_COLUMNS):
-        flat = some.flat(TALLY_COLUMNS)
-        committed, aborted, sole, is_plain, in_order = tallied(flat, len(some))
-        epochs.add(flat[_EPOCH * len(some)])
-        found = Tally(
-            found.committed + committed, found.aborted + aborted, found.sole + sole, found.is_plain and is_plain,
-            found.in_order and in_order and len(epochs) == 1,
-        )  # fmt: skip
-    return found
+        number, flat = len(some), some.flat(TALLY_COLUMNS)
+        commits, aborts, alone, is_plain, in_order = tallied(flat, number)
+        committed, aborted, sole = committed + commits, aborted + aborts, sole + alone
+        are_plain, are_in_order = are_plain and is_plain, are_in_order and in_order
+        epochs.add(flat[_EPOCH * number])
+    return Tally(committed, aborted, sole, is_plain=are_plain, in_order=are_in_order and len(epochs) < 2)

@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 
 from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, logs_of, run_stages
 from kafkalog.auditing.transactions import AuditOptions, Summary, Surroundings, coordinator_batches, partition_row
+from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import KafkaLogError
-from kafkalog.findings import CATALOGUE, Bytes, Finding, Severity
+from kafkalog.findings import Bytes, Finding, Severity
 from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options

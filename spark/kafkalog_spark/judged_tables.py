@@ -16,7 +16,6 @@ from kafkalog.auditing.incidents import is_lost, needed
 from kafkalog.auditing.pipeline import KeptRows, write_counts
 from kafkalog.auditing.transactions import (
     MANY_ROWS,
-    ColumnsByName,
     Judgement,
     LogAudit,
     gap_rows,
@@ -26,6 +25,7 @@ from kafkalog.auditing.transactions import (
     transaction_parts,
 )
 from kafkalog.findings import Severity
+from kafkalog.log.column_blocks import ColumnsByName
 from kafkalog.log.rows import finding_rows
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema

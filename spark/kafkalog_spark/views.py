@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kafkalog.auditing.partition import SegmentScan, scan_segment, segment_row
 from kafkalog.auditing.pipeline import Clock, LogPlace, SegmentPlace, judge_partition, segments_of
-from kafkalog.auditing.topics import metadata_rows, offsets_rows
+from kafkalog.auditing.topics import RowForm, metadata_rows, offsets_rows
 from kafkalog.auditing.transactions import Surroundings
 from kafkalog.auditing.transactions import log_batches as audited
 from kafkalog.errors import UnreadableError
@@ -36,6 +36,7 @@ __all__ = ["VIEWS", "View", "log_batches", "schema_of", "segment_batches", "told
 
 Row = tuple[Any, ...]
 SegmentRows = Callable[[SegmentPlace, Request], Iterable[Row]]
+SegmentBlocks = Callable[[SegmentPlace, RowForm, Request], Iterable[tuple[Table, Row] | Rows]]
 LogBatches = Callable[[list[LogPlace], Surroundings, Request], Iterable[pa.RecordBatch]]
 
 
@@ -43,12 +44,13 @@ LogBatches = Callable[[list[LogPlace], Surroundings, Request], Iterable[pa.Recor
 class View:
     """A table with one of the ways to make its rows.
 
-    With `in_columns` only the requested columns of a segment are made. `of_segment` makes whole rows of a segment,
-    `of_logs` whole batches of a partition's logs: columns are left out afterwards.
+    With `in_columns` and by `blocks_of_segment` only the requested columns of a segment are made. `of_segment` makes
+    whole rows of a segment, `of_logs` whole batches of a partition's logs: columns are left out afterwards.
     """
 
     table: Table
     in_columns: bool = False
+    blocks_of_segment: SegmentBlocks | None = None
     of_segment: SegmentRows | None = None
     of_logs: LogBatches | None = None
 
@@ -70,6 +72,9 @@ def segment_batches(view: View, piece: SegmentPlace, schema: pa.Schema, request:
                 path, limits=request.options.limits, max_bytes=piece.segment.size, room=ARROW_BATCHES
             )
             yield from segment_as_arrow(path, chunks, view.table, schema, request.selection, internal=topic)
+        if view.blocks_of_segment is not None:
+            form = RowForm(lambda _: schema.names, spaced=True)
+            yield from _from_blocks(view, view.blocks_of_segment(piece, form, request), schema)
         if view.of_segment is not None:
             yield from _batches(view, view.of_segment(piece, request), schema)
     except UnreadableError:
@@ -97,6 +102,18 @@ def _batches(view: View, rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.
     else:
         chosen = map(itemgetter(*places), rows)
     yield from gathered(arrow_batches(chosen, schema))
+
+
+def _from_blocks(view: View, items: Iterable[tuple[Table, Row] | Rows], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield rows of blocks as batches; where a text is not UTF-8 they come one by one, with all columns."""
+    made = ArrowRows(schema, ())
+    for item in items:
+        if isinstance(item, Rows):
+            yield from made.add(item)
+        else:
+            yield from made.last()
+            yield from _batches(view, (item[1],), schema)
+    yield from made.last()
 
 
 def _segment(piece: SegmentPlace, request: Request) -> Iterator[Row]:
@@ -127,13 +144,11 @@ def _of_logs(table: str) -> LogBatches:
     return batches
 
 
-def _metadata(piece: SegmentPlace, request: Request) -> Iterator[Row]:
-    if piece.topic != METADATA_TOPIC:
-        return
-    segment = piece.segment
-    for item in metadata_rows(segment.path, piece.log, request.options.limits, segment.size):
-        if not isinstance(item, Finding):
-            yield item[1]
+def _metadata(piece: SegmentPlace, form: RowForm, request: Request) -> Iterator[tuple[Table, Row] | Rows]:
+    if piece.topic == METADATA_TOPIC:
+        segment = piece.segment
+        found = metadata_rows(segment.path, piece.log, request.options.limits, segment.size, form)
+        yield from (item for item in found if not isinstance(item, Finding))
 
 
 def _offsets(logs: list[LogPlace], _around: Surroundings, request: Request) -> Iterator[pa.RecordBatch]:
@@ -156,7 +171,7 @@ VIEWS: Final[dict[str, View]] = {
     "segments": View(audit.SEGMENTS, of_segment=_segment),
     "internal": View(internal.INTERNAL, in_columns=True),
     "offsets": View(internal.OFFSETS, of_logs=_offsets),
-    "metadata": View(metadata.METADATA, of_segment=_metadata),
+    "metadata": View(metadata.METADATA, blocks_of_segment=_metadata),
     "gaps": View(audit.GAPS, of_logs=_of_logs("gaps")),
     "producers": View(audit.PRODUCERS, of_logs=_of_logs("producers")),
 }

@@ -67,7 +67,7 @@ def _of_segments(view: str, paths: tuple[str, ...]) -> Iterator[Row]:
                 if view == "metadata":
                     if directory.topic == "__cluster_metadata":
                         found = metadata_rows(segment.path, directory.log)
-                        yield from (item[1] for item in found if not isinstance(item, Finding))
+                        yield from (item[1] for item in one_by_one(found) if not isinstance(item, Finding))
                     continue
                 chunks = segment_chunks(segment.path, max_bytes=segment.size)
                 for item in dumped(segment.path, chunks, {view}, Selection(), TOPICS.get(directory.topic)):

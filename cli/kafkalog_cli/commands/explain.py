@@ -10,9 +10,9 @@ from typing import Final
 
 import click
 
+from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incidents import INCIDENT_KINDS
 from kafkalog.catalogue.words import WORDS
-from kafkalog.findings import CATALOGUE
 from kafkalog.tables import TABLES
 from kafkalog_cli.help import GroupedCommand
 

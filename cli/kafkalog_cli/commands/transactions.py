@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
-
 import click
 
 from kafkalog.log.moment import Moment
-from kafkalog.tables import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITION_STATES, TRANSITIONS
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import jobs_option, transactional_id_option
 from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["transactions"]
-
-_STATE: Final = TRANSITIONS.names.index("state")
 
 
 @click.command("transactions", cls=GroupedCommand)
@@ -44,10 +38,7 @@ def transactions(
     """
     from kafkalog.auditing.topics import transition_rows
 
-    def test(table: Table, row: Sequence[Any]) -> bool:
-        return table is INTERNAL or not state or row[_STATE] in state
-
     rows = transition_rows(
-        paths, at, view.limits, tables=view.names, ids=transactional_ids, jobs=jobs, form=view.row_form
+        paths, at, view.limits, tables=view.names, ids=transactional_ids, jobs=jobs, form=view.row_form, states=state
     )
-    return view.write(rows, test)
+    return view.write(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -40,6 +40,7 @@ from kafkalog_cli.render.zone import Zone
 
 if TYPE_CHECKING:
     from kafkalog.auditing.transactions import Audit, Summary
+    from kafkalog_cli.audit_folder import AuditFolder
 
 __all__ = ["txn_audit"]
 
@@ -135,13 +136,12 @@ def txn_audit(
         return run_bulk(paths, target.remote or str(target.path), overwrite=target.overwrite, master=master)
     from kafkalog.auditing.pipeline import KeptScans, audit, confirmed, provenance, scans_of_audit
     from kafkalog.auditing.transactions import Summary, narrowed
-    from kafkalog_cli.audit_folder import audit_folder
 
     paths, started = unpacked(paths), time.time()
     of_audit = audit_options_of(options, jobs=jobs)
     earlier = () if since_audit is None else (scans_of_audit(since_audit),)
     read = (*paths, *([] if since_audit is None else [since_audit]))
-    with audit_folder(target, read, sys.argv[1:]) if folder else nullcontext() as place:
+    with _audit_folder(target, read) if folder else nullcontext() as place:
         kept = KeptScans(earlier=earlier, begun_ms=round(started * 1000))
         if place is not None:
             kept = place.kept(earlier, hashed=hashed)
@@ -167,11 +167,12 @@ def txn_audit(
             print(summary.verdict())
         elif form in REPORT_FORMS or (form == "table" and not everything and not state and (not tables or told)):
             from kafkalog.reports import source_of
-            from kafkalog_cli.render.parquet import files_of
             from kafkalog_cli.render.reports import write_form
             from kafkalog_cli.render.sinks import style
 
             def origin() -> dict[str, Any]:
+                from kafkalog_cli.render.parquet import files_of
+
                 return provenance(summary, files_of(found, hashed=hashed), sys.argv[1:], started, "local")
 
             with target.stream(paths) as stream:
@@ -190,13 +191,19 @@ def txn_audit(
         return status
 
 
+def _audit_folder(target: Target, read: Sequence[str]) -> AbstractContextManager[AuditFolder]:
+    from kafkalog_cli.audit_folder import audit_folder  # imports shutil, and with it each codec of Python
+
+    return audit_folder(target, read, sys.argv[1:])
+
+
 def _write(
     found: Audit, summary: Summary, form: str, stream: BinaryIO, tables: tuple[str, ...], columns: tuple[str, ...],
     chosen: _Filter, *, target: Target, zone: Zone,
 ) -> None:  # fmt: skip
     from kafkalog.auditing.incidents import rows_of_audit
     from kafkalog.auditing.transactions import COLUMN_TABLES, audit_columns
-    from kafkalog_cli.render.column_blocks import write_columns
+    from kafkalog_cli.render.column_lines import write_columns
     from kafkalog_cli.render.sinks import sink_of, write_summary
 
     wanted = tables or SHOWN

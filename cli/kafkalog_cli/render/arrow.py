@@ -72,7 +72,8 @@ class _IpcWriter:
 
         self._file = _File(stream)
         with self._file.wanted():
-            # Words that nobody knew are written when they come: a file can't have another dictionary.
+            # Words that nobody knew are written when they come: a file can't have another dictionary. Only findings
+            # name files that were not given, and polars reads no dictionary that grows.
             options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
             self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), schema, options=options)
 
@@ -172,7 +173,7 @@ class ArrowSink:
 
     def schema(self, table: Table) -> Any:
         """Return the schema of a table's chosen columns."""
-        return chosen_schema(table, self.names(table), coded=True)
+        return chosen_schema(table, self.names(table), coded=True, files=bool(self._files))
 
     def words(self, table: Table) -> Words:
         """Return what the dictionaries of a table's columns begin with: all words that are known before its rows."""

@@ -58,7 +58,7 @@ class BlockLines:
 
     def _big(self, block: Block, row: int, template: RowTemplate) -> None:
         """Write one row in pieces."""
-        is_csv = template.form == row_lines.CSV
+        is_csv = template.is_csv
         for literal, column in template.parts:
             self.write(literal)
             if column is None:
@@ -74,7 +74,7 @@ class BlockLines:
                 self._bytes(block, column, at, template)
             else:
                 (value,) = block.column(column, row, row + 1)
-                text = as_csv(value) if is_csv else as_json(value)
+                text = as_csv(value, safe=template.form == row_lines.SAFE_CSV) if is_csv else as_json(value)
                 self.write(template.null if value is None else text.encode())
 
     def _ready(self, block: Block, at: int, template: RowTemplate) -> None:
@@ -90,23 +90,29 @@ class BlockLines:
         if is_text is (column.kind is Kind.BASE64) or what == columns.NOTHING:
             self.write(template.null)
             return
-        is_csv = template.form == row_lines.CSV
-        quote = b'"' if not is_csv or (is_text and row_lines.is_quoted(block.buf, start, size)) else b""
-        self._long(block, start, size, quote, row_lines.IN_BASE64 if not is_text else template.form)
+        mark = b""
+        if template.form == row_lines.SAFE_CSV and column.kind is not Kind.JSON and size:
+            mark = b"'" if row_lines.is_marked(block.buf[start], in_base64=not is_text) else b""
+        is_quoted = not template.is_csv or (is_text and row_lines.is_quoted(block.buf, start, size))
+        if mark and is_quoted and size < _OUT:  # a blank after the mark needs no quotes
+            marked = mark + bytes(block.buf[start : start + size])
+            is_quoted = row_lines.is_quoted(marked, 0, len(marked))
+        quote = b'"' if is_quoted else b""
+        how = row_lines.CSV if template.is_csv else row_lines.JSON
+        self._long(block, start, size, (quote + mark, quote), how if is_text else row_lines.IN_BASE64)
 
-    def _long(self, block: Block, start: int, size: int, quote: bytes, how: int) -> None:
-        """Write bytes in pieces, between quotes."""
-        self.write(quote)
+    def _long(self, block: Block, start: int, size: int, around: tuple[bytes, bytes], how: int) -> None:
+        """Write bytes in pieces, with what is before and after them."""
+        self.write(around[0])
         stop = start + size
         while start < stop:
             start, self._used = row_lines.text_piece(block.buf, start, stop, how, self._buffer, self._used)
             if start < stop:
                 self.flush()
-        self.write(quote)
+        self.write(around[1])
 
     def _headers(self, block: Block, position: int, left: int, template: RowTemplate) -> None:
-        is_csv = template.form == row_lines.CSV
-        quote = b'"' if is_csv and left > 0 else b""
+        quote = b'"' if template.is_csv and left > 0 else b""
         self.write(quote + b"[")
         is_started = False
         while left > 0:
@@ -127,7 +133,7 @@ class BlockLines:
     def _header(self, block: Block, position: int, template: RowTemplate, is_started: bool) -> int:
         """Write one big header in pieces; answer where the next one begins."""
         key, key_size, value, value_size, position = header_at(block.buf, position)
-        is_csv = template.form == row_lines.CSV
+        is_csv = template.is_csv
         quote = b'""' if is_csv else b'"'
         self.write(b"," if is_started else b"")
         for at, (start, size) in ((0, (key, key_size)), (6, (value, value_size))):
@@ -139,7 +145,7 @@ class BlockLines:
             ):  # fmt: skip
                 self.write(template.header_word(word))
                 if what in kinds:
-                    self._long(block, start, size, quote, how)
+                    self._long(block, start, size, (quote, quote), how)
                 else:
                     self.write(b"null")
         self.write(template.header_word(12))

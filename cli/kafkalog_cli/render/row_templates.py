@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 from kafkalog.format import row_lines
@@ -37,6 +38,11 @@ class RowTemplate(NamedTuple):
     headers: int  # where the words of headers begin in `steps`
     line_room: int
 
+    @property
+    def is_csv(self) -> bool:
+        """Say whether lines are those of a CSV."""
+        return self.form != row_lines.JSON
+
     def header_word(self, at: int) -> bytes:
         """Return a word of headers; `at` counts the cells of those before."""
         start, size = self.steps[self.headers + at : self.headers + at + 2]
@@ -53,19 +59,24 @@ def json_template(block: Block, *, is_first: bool = False) -> RowTemplate:
     return _json(block, "\n  {" if is_first else ",\n  {", "", "}")
 
 
-def csv_template(block: Block) -> RowTemplate:
-    """Return the line of a CSV; a row of one null, or of nothing, is a quoted field: an empty line would be no row."""
+def csv_template(block: Block, *, safe: bool = False) -> RowTemplate:
+    """Return the line of a CSV; a row of one null, or of nothing, is a quoted field: an empty line would be no row.
+
+    `safe` is that of ``as_csv``.
+    """
+    text_of = partial(as_csv, safe=safe)
     parts: list[tuple[str, BlockColumn | None]] = []
     pending = "" if block.columns else '""'
     for number, column in enumerate(block.columns):
         pending += "," if number else ""
         if column.kind is Kind.FILE:
-            pending += as_csv(block.file)
+            pending += text_of(block.file)
         else:
             parts.append((pending, column))
             pending = ""
     parts.append((pending + "\r\n", None))
-    return _template(row_lines.CSV, parts, "" if len(block.columns) > 1 else '""', as_csv)
+    form = row_lines.SAFE_CSV if safe else row_lines.CSV
+    return _template(form, parts, "" if len(block.columns) > 1 else '""', text_of)
 
 
 def _json(block: Block, begin: str, comma: str, end: str) -> RowTemplate:
@@ -104,7 +115,7 @@ def _template(
         return at
 
     none = listed(null)
-    double = '""' if form == row_lines.CSV else '"'
+    double = '"' if form == row_lines.JSON else '""'
     headers = listed(*(text.replace('"', double) for text in _HEADER))
     steps: list[int] = []
     for text, column in parts:

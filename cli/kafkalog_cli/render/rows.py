@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, BinaryIO, Final, Protocol
 
 from kafkalog.log.blocks import Block, Rows
@@ -157,6 +157,8 @@ class JsonSink:
 
     def _add_list(self, name: str) -> _JsonList:
         if self._lists:
+            import tempfile
+
             made = _JsonList(tempfile.TemporaryFile())  # noqa: SIM115  # closed by `close`
         else:
             self._begun = name
@@ -243,6 +245,7 @@ class CsvSink:
         self._kept = self._chosen.of(table)
         self._table = table
         self._safe = safe
+        self._template = partial(csv_template, safe=safe)
         self._lines = BlockLines(EscapedCsv(stream) if escaped else stream)
         self._templates = _Templates()
         self._write(table.names[i] for i in self._kept)
@@ -257,11 +260,7 @@ class CsvSink:
     def block(self, rows: Rows) -> None:
         if rows.block.table.name != self._table.name:
             return
-        if self._safe:
-            for row in rows.block.rows(rows.start, rows.stop):
-                self._write(row)
-        else:
-            self._lines.rows(rows, self._templates.of(rows.block, csv_template))
+        self._lines.rows(rows, self._templates.of(rows.block, self._template))
 
     def _write(self, cells: Iterable[Any]) -> None:
         line = ",".join(as_csv(cell, safe=self._safe) for cell in cells)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from typing import Any, BinaryIO, TypedDict
 
@@ -26,7 +25,13 @@ class Style(TypedDict):
 def style(terminal: bool) -> Style:
     """Return how tables are drawn on a terminal, or in a file."""
     color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Style(color=color, width=shutil.get_terminal_size().columns if terminal else None)
+    return Style(color=color, width=_width() if terminal else None)
+
+
+def _width() -> int:
+    import shutil  # imports each codec of Python
+
+    return shutil.get_terminal_size().columns
 
 
 def write_summary(sink: BlockSink, row: Sequence[Any]) -> None:

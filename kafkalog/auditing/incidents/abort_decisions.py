@@ -13,11 +13,13 @@ import numpy as np
 
 from kafkalog.auditing.transactions import MANY_NAMES
 from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.txn.placed import distinct
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kafkalog.format.state_columns import StateColumns
+    from kafkalog.format.texts import PackedTexts
     from kafkalog.txn.coordinator import Coordinator
 
 __all__ = ["MANY_IDS", "AbortCrowd", "AbortDecisions", "Reason"]
@@ -41,12 +43,15 @@ class Reason(NamedTuple):
 
 
 class AbortCrowd(NamedTuple):
-    """Decisions to abort of one incident that are not shown: how many, whose (names, producer ids), and where."""
+    """Decisions to abort of one incident that are not shown: how many, whose (names, producer ids), and where.
+
+    Names and producer ids are distinct, and as many as the decisions may be: both are columns.
+    """
 
     number: int
     possible: bool
-    names: frozenset[str]
-    producers: frozenset[int]
+    names: PackedTexts
+    producers: NDArray[np.int64]
     partitions: frozenset[tuple[str, int]]
 
 
@@ -67,14 +72,14 @@ class AbortDecisions:
             by_time = group[np.argsort(states.last_update_timestamp[rows[group]], kind="stable")]
             rest = by_time[_FIRST : len(by_time) - _NEWEST]
             chosen[rest] = False
-            ids = np.unique(states.transactional_id[rows[rest]])
+            ids = distinct(states.transactional_id[rows[rest]])
             _, listed = states.listed(rows[rest])
             places = np.unique(np.stack([states.listed_topic[listed], states.listed_partition[listed]]), axis=1)
             self.crowds[cause, name] = AbortCrowd(
                 len(rest),
                 bool(possible[rest].any()),
-                frozenset(states.ids.take(ids)),
-                frozenset(np.unique(states.producer_id[rows[rest]]).tolist()),
+                states.ids.take(ids),
+                distinct(states.producer_id[rows[rest]]),
                 frozenset((states.topics[topic], number) for topic, number in places.T.tolist()),
             )
         self.shown = rows[chosen]

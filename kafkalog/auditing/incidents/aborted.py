@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.abort_decisions import MANY_IDS, AbortCrowd
-from kafkalog.auditing.incidents.counting import add
+from kafkalog.auditing.incidents.counting import add, add_whose, number_of
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.words import many, offsets
@@ -93,8 +93,9 @@ def _incident(known: Known, some: list[_Abort], crowd: AbortCrowd | None) -> Inc
     some = sorted(some, key=lambda abort: abort.time)
     first, cause = some[0], some[0].cause
     kind = "writer-fenced" if cause == "takeover" else "transactions-aborted"
-    names = {abort.name for abort in some} | (frozenset() if crowd is None else crowd.names)
-    key = (first.name if len(names) == 1 else None, first.producer_id if first.name is None else None)
+    names = {abort.name for abort in some}
+    whose = len(names) if crowd is None else number_of(names, crowd.names)
+    key = (first.name if whose == 1 else None, first.producer_id if first.name is None else None)
     unsure = any(abort.certainty == "possible" for abort in some) or (crowd is not None and crowd.possible)
     certainty = "possible" if unsure else first.certainty
     incident = Incident(kind, cause, key, Severity.NOTE, known.cluster_id, certainty)
@@ -108,7 +109,7 @@ def _incident(known: Known, some: list[_Abort], crowd: AbortCrowd | None) -> Inc
         _place(name) for abort in some if abort.prepared is not None for name in abort.prepared["partitions"] or ()
     }
     if crowd is not None:
-        incident.producer_ids |= crowd.producers
+        add_whose(incident, crowd.names, crowd.producers)
         incident.partitions |= crowd.partitions
     if rows and len(incident.partitions) == 1:
         incident.first_offset = min(row["first_offset"] for row in rows)
@@ -126,8 +127,8 @@ def _incident(known: Known, some: list[_Abort], crowd: AbortCrowd | None) -> Inc
     for abort in some[:_EVENTS]:
         incident.events += _events(abort)
     who = f"{first.name} (producer {first.producer_id})" if first.name is not None else f"producer {first.producer_id}"
-    if len(names) > 1:
-        who = f"{max(len(names), len(incident.transactional_ids) + incident.more.transactional_ids)} transactional ids"
+    if whose > 1:
+        who = f"{max(whose, len(incident.transactional_ids) + incident.more.transactional_ids)} transactional ids"
     began = iso(first.time)
     when = f"at {began}" if number == 1 else f"from {began} to {iso(incident.until.time)}"
     said = _SAID[cause] if number > 1 else _SAID[cause].replace("they were", "it was").replace("their", "its")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,9 @@ from kafkalog.txn.placed import distinct
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["add", "count", "producers_of"]
+    from kafkalog.format.texts import PackedTexts
+
+__all__ = ["add", "add_whose", "count", "number_of", "producers_of"]
 
 
 def count(known: Known, incident: Incident, every: Sequence[Open]) -> None:
@@ -59,15 +61,36 @@ def add(known: Known, incident: Incident, crowds: Sequence[Crowd], *, findings: 
         incident.last_offset = max(incident.last_offset, *(one.last_offset for one in crowds))
 
 
+def add_whose(incident: Incident, names: PackedTexts, producers: NDArray[np.int64]) -> None:
+    """Add the transactional ids and producer ids of others to those that an incident has, of which it has few."""
+    shown = np.array(sorted(incident.producer_ids), np.int64)
+    every = distinct(np.concatenate([shown, producers]))
+    incident.producer_ids = set(every[:LISTED].tolist())
+    of_shown, incident.transactional_ids = incident.transactional_ids, set()
+    more = _first(incident, of_shown, names)
+    incident.more = More(more, max(len(every) - LISTED, 0), incident.more.findings)
+
+
+def number_of(names: Collection[str | None], others: PackedTexts) -> int:
+    """Return how many names there are in all; None is one like the others."""
+    known = [name for name in names if name is not None]
+    return len(names) + len(others) - int((others.find(known) >= 0).sum())
+
+
 def _names(known: Known, incident: Incident, names: set[str], crowds: Sequence[Crowd]) -> int:
     """Fill in the first transactional ids; return how many more there are."""
-    more = len(names) - LISTED
-    if crowds:
-        numbers = distinct(np.concatenate([crowd.ids for crowd in crowds]))
-        others = known.ids.take(numbers[numbers >= 0])
-        more = len(names) + len(others) - int((others.find(names) >= 0).sum()) - LISTED
-        names = names | set(others.take(np.argsort(others.ranks())[:LISTED]))
-    incident.transactional_ids |= set(sorted(names)[:LISTED])
+    if not crowds:
+        incident.transactional_ids |= set(sorted(names)[:LISTED])
+        return max(len(names) - LISTED, 0)
+    numbers = distinct(np.concatenate([crowd.ids for crowd in crowds]))
+    return _first(incident, names, known.ids.take(numbers[numbers >= 0]))
+
+
+def _first(incident: Incident, names: set[str], others: PackedTexts) -> int:
+    """Fill in the first of these and other transactional ids; return how many more there are."""
+    more = number_of(names, others) - LISTED
+    some = names | set(others.take(np.argsort(others.ranks())[:LISTED]))
+    incident.transactional_ids |= set(sorted(some)[:LISTED])
     return max(more, 0)
 
 

@@ -98,7 +98,9 @@ def known_of_audit(cluster: ClusterAudit) -> Known:
         shown, of_log, hidden = log.findings.shown(log.verdicts)
         findings += finding_rows(shown, log.node.node_id)
         by_hands, aborted = by_hand(log.verdicts, log.judged.broken)
-        name, hidden = log.partition.directory.log, distinct(np.concatenate((hidden, aborted)))
+        if len(hidden) or len(aborted):
+            hidden = distinct(np.concatenate((hidden, aborted)))
+        name = log.partition.directory.log
         crowds |= {(name, *of): crowd for of, crowd in (*of_log.items(), *by_hands.items())}
         logs.append(partition_row(LogSummary.of(log)))
         notable += notable_rows(log, hidden)

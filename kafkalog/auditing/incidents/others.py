@@ -10,8 +10,8 @@ from kafkalog.auditing.incidents.kinds import kind_of
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
+from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incidents import INCIDENT_KINDS
-from kafkalog.findings import CATALOGUE
 
 __all__ = ["others"]
 

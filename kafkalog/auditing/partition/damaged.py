@@ -27,14 +27,14 @@ def placed(scans: Sequence[SegmentScan], *, running: bool) -> tuple[list[Finding
     for number, scan in enumerate(scans):
         is_active = number == len(scans) - 1
         torn = {finding.position for finding in _torn(scan)} if is_active and running else set()
-        findings += (
+        findings += [
             found._replace(severity=Severity.NOTE)
             if found.code == "batch-truncated" and found.position in torn
             else found
             for found in scan.findings
-        )
-        of_scan = DamagedExtents.of(scan.damaged)
-        damaged.extend(of_scan.without(torn), last)
+        ]
+        if scan.damaged:
+            damaged.extend(DamagedExtents.of(scan.damaged).without(torn), last)
         if scan.zero_tail is not None:
             if is_active:
                 findings.append(scan.zero_tail)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.auditing.partition.gaps import NO_GAPS, Gaps
 from kafkalog.txn.columns import Columns
@@ -23,10 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["PartitionAudit"]
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionAudit:
-    """What a partition's files say on their own. Offsets are log offsets, times are in ms, -1 where there is none.
+_NO_ENTRIES: Final[Mapping[int, list[AbortedTransaction]]] = {}
 
+
+class PartitionAudit(NamedTuple):
+    """What a partition's files say on their own: a tuple, because a cluster has many.
+
+    Offsets are log offsets, times are in ms, -1 where there is none.
     `transactions` are rows of extents. `newest` is the newest time in the log, `newest_broker` the newest that a broker
     wrote, `oldest` the first time of a producer's batch or a marker. `cleaned_to` is the offset below which the cleaner
     may have been, -1 for nowhere. `epochs` are the batches' leader epochs, each with its first offset. `breaks` are
@@ -56,6 +58,6 @@ class PartitionAudit:
     gaps: Gaps = NO_GAPS
     findings: tuple[Finding, ...] = ()
     of_producers: tuple[Finding, ...] = ()
-    txn_entries: Mapping[int, list[AbortedTransaction]] = field(default_factory=dict)
-    others: Columns = field(default_factory=lambda: Columns.empty(MARKER_COLUMNS))
+    txn_entries: Mapping[int, list[AbortedTransaction]] = _NO_ENTRIES
+    others: Columns = Columns.empty(MARKER_COLUMNS)
     cuts: tuple[Cut, ...] = ()

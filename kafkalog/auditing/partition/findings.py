@@ -46,6 +46,8 @@ def file_of(directory: PartitionDirectory, offset: int) -> str:
 
 def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
     gaps = audit.gaps  # of unreadable bytes the bytes have their own finding
+    if not gaps:
+        return
     for gap in gaps.chosen(~(gaps.of_kind("legal") | gaps.of_cause("unreadable-bytes"))):
         code = "offset-gap-lost" if gap.kind == "damage" else "offset-gap-unexplained"
         missing = offset_range(gap.first_offset, gap.last_offset).capitalize()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from kafkalog.auditing.partition.cuts import Cut, cut_of, is_cut, offsets_rise
@@ -66,24 +65,34 @@ def join(
         last_stable_offset(log_start, log_end, [int(first.min())] if len(first) else []),
         whole.extents,
         whole.producers,
-        batches=sum(scan.stretch.batches for scan in scans),
-        records=sum(scan.stretch.records for scan in scans),
-        control_records=sum(scan.stretch.control_records for scan in scans),
-        newest=max((scan.stretch.newest for scan in scans), default=-1),
-        newest_broker=max((scan.stretch.newest_broker for scan in scans), default=-1),
-        oldest=min((scan.oldest for scan in scans if scan.oldest >= 0), default=-1),
-        damaged=damaged,
+        *_totals(scans),
+        damaged,
         cleaned_to=cleaned_to,
         epochs=tuple(_epochs(scans)),
         has_transactions=has_transactions,
-        breaks=tuple(sorted(whole.breaks, key=lambda found: found.first_offset)),
+        breaks=tuple(sorted(whole.breaks, key=lambda found: found.first_offset)) if whole.breaks else (),
         gaps=gaps,
-        findings=(*of_segments, *reported, *_seams(scans)),
+        findings=(*of_segments, *reported, *(_seams(scans) if len(scans) > 1 else ())),
         txn_entries=entries,
         others=Columns.concat([scan.stretch.others for scan in scans], MARKER_COLUMNS),
         cuts=cuts,
     )
-    return replace(facts, of_producers=tuple(counted(broken_sequences(facts)))) if facts.breaks else facts
+    return facts._replace(of_producers=tuple(counted(broken_sequences(facts)))) if facts.breaks else facts
+
+
+def _totals(scans: Sequence[SegmentScan]) -> tuple[int, int, int, int, int, int]:
+    """Return the numbers of batches, records and control records, the newest times, and the first of a producer's."""
+    batches = records = control_records = 0
+    newest = newest_broker = oldest = -1
+    for scan in scans:
+        stretch = scan.stretch
+        batches, records = batches + stretch.batches, records + stretch.records
+        control_records += stretch.control_records
+        newest = max(newest, stretch.newest)
+        newest_broker = max(newest_broker, stretch.newest_broker)
+        if scan.oldest >= 0:
+            oldest = scan.oldest if oldest < 0 else min(oldest, scan.oldest)
+    return batches, records, control_records, newest, newest_broker, oldest
 
 
 def _joined(seed: Columns, scans: Sequence[SegmentScan]) -> tuple[FoldedLog, tuple[Cut, ...]]:

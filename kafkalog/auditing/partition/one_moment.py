@@ -69,19 +69,21 @@ def settled(
             return Settled(with_note(partition, movements), scans)
         movements += [moved] if moved is not None else []
     unread = tuple(unreadable_while_moving(directory, movements))
-    partition = replace(partition, findings=(*partition.findings, *unread)) if unread else partition
-    earlier = [replace(one, findings=(*one.findings, *unread)) for one in readings[:-1]]
+    partition = partition._replace(findings=(*partition.findings, *unread)) if unread else partition
+    earlier = [one._replace(findings=(*one.findings, *unread)) for one in readings[:-1]]
     return Settled(partition, scans, earlier, moved)
 
 
 def with_note(partition: PartitionAudit, movements: Sequence[Movement]) -> PartitionAudit:
     """Return a partition's newest reading with a note about the segments that went while older ones were made."""
+    if not movements:
+        return partition
     went = frozenset(name for moved in movements for name in moved.files if name.endswith(".log"))
     known = {os.path.basename(segment.path): segment for segment in partition.directory.segments}
     gone = Movement(frozenset(name for name in went if name not in known))
     if not gone.files:
         return partition
-    return replace(partition, findings=(*partition.findings, moving_finding(partition.directory, gone, ())))
+    return partition._replace(findings=(*partition.findings, moving_finding(partition.directory, gone, ())))
 
 
 def _is_odd(partition: PartitionAudit) -> bool:

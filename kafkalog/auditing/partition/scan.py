@@ -118,9 +118,11 @@ _BY_BROKERS: Final = (METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC)  
 
 def _oldest(stretch: FoldedLog) -> int:
     """Return the first time that a producer's batch or a marker has, -1 where there is none."""
-    columns = [stretch.producers["first_timestamp"]]
-    columns += [rows["marker_timestamp"] for rows in stretch.finished.blocks("marker_timestamp")]
-    return min((low for low in map(_least, columns) if low >= 0), default=-1)
+    oldest = _least(stretch.producers["first_timestamp"])
+    for rows in stretch.finished.blocks("marker_timestamp"):
+        low = _least(rows["marker_timestamp"])
+        oldest = low if oldest < 0 else min(oldest, low) if low >= 0 else oldest
+    return oldest
 
 
 def _least(times: NDArray[np.int64]) -> int:
@@ -128,7 +130,7 @@ def _least(times: NDArray[np.int64]) -> int:
     if not len(times):
         return -1
     if len(times) < _FEW:
-        return min((time for time in times.tolist() if time >= 0), default=-1)
+        return min([time for time in times.tolist() if time >= 0], default=-1)
     low = int(times.min())
     if low >= 0:
         return low

@@ -26,7 +26,8 @@ def log_end(audit: PartitionAudit, *, explained: bool) -> Iterator[Finding]:
     beside = [(offset, os.path.basename(path)) for offset, path in directory.snapshots.items()]
     beside += [(start, "leader-epoch-checkpoint") for _, start in directory.leader_epochs]
     beside += [(min(offset, _LAST_OFFSET) + 1, f"{offset:020}.index") for offset in directory.orphans]
-    of_root = [(directory.checkpoints.get(kind, -1), name) for kind, name in _OF_ROOT]
+    known_of_root = directory.checkpoints
+    of_root = [(known_of_root[kind], name) for kind, name in _OF_ROOT if kind in known_of_root]
     beyond = [(offset, name) for offset, name in beside if offset > end]
     ahead = [(offset, name) for offset, name in of_root if offset > end]
     if not beyond and not ahead:

@@ -47,7 +47,7 @@ def check_partition(audit: PartitionAudit) -> Iterator[Finding]:
 def _has_damaged_tail(audit: PartitionAudit) -> bool:
     """Say whether the log ends with bytes that are no batch."""
     segments = audit.directory.segments
-    if not segments:
+    if not segments or not (audit.findings or audit.damaged):
         return False
     extents = [(extent.file, extent.position, extent.length) for extent in audit.damaged]
     extents += [

@@ -19,7 +19,6 @@ from kafkalog.log.internals import TOPICS, Written
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moment import Moment
 from kafkalog.log.selection import Picks
-from kafkalog.quantities import Ago
 from kafkalog.tables import Table
 from kafkalog.tables.internal import INTERNAL
 
@@ -100,13 +99,7 @@ def split(items: Iterable[Written | Finding], findings: list[Finding]) -> Iterat
 
 def until(moment: Moment | None, records: InternalRecords) -> NDArray[np.bool_]:
     """Say which records were written by a moment, all without one."""
-    found = np.ones(records.count, np.bool_)
-    if moment is not None:
-        assert not isinstance(moment.timestamp, Ago)
-        for limit, column in ((moment.offset, records.offset), (moment.timestamp, records.timestamp)):
-            if limit is not None:
-                found &= column <= limit
-    return found
+    return np.ones(records.count, np.bool_) if moment is None else moment.hold(records.offset, records.timestamp)
 
 
 class RowForm(NamedTuple):

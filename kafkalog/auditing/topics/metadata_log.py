@@ -79,17 +79,28 @@ def _reach(log: tuple[LogDirectory, PartitionDirectory]) -> tuple[int, int, int]
     return (max(epochs, default=-1), *((-1, 0) if last is None else (last.base_offset, last.size)))
 
 
-def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, report: Report | None = None) -> Metadata:
-    """Return the metadata over time: from the log's start on, or from the snapshot there."""
+def metadata_of(
+    directory: PartitionDirectory, limits: Limits | None = None, report: Report | None = None, *, checked: bool = False
+) -> Metadata:
+    """Return the metadata over time: from the log's start on, or from the snapshot there.
+
+    Where records are only `checked`, for the report, it is empty.
+    """
     findings: list[Finding] = []
     metadata, changes = Metadata(), PartitionChanges()
     base = _base(directory, findings)
     if base is not None:
         for block in _of_snapshot(base, limits, findings):
-            _take(metadata, changes, block, findings, last=base.offset - 1)
+            if checked:
+                findings += block.findings()
+            else:
+                _take(metadata, changes, block, findings, last=base.offset - 1)
     for block in blocks_of_directory(directory, limits or Limits(), findings.append):
-        _take(metadata, changes, block, findings, first=None if base is None else base.offset)
-    for offset, timestamp, level in _kraft_versions(directory, base):
+        if checked:
+            findings += block.findings()
+        else:
+            _take(metadata, changes, block, findings, first=None if base is None else base.offset)
+    for offset, timestamp, level in () if checked else _kraft_versions(directory, base):
         metadata.take_kraft_version(offset, timestamp, level)
     if report is not None:
         for finding in findings:

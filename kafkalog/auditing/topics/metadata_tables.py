@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,20 +15,20 @@ from kafkalog.auditing.topics.internal import (
     RowForm,
     Written,
     blocks_of_directory,
-    of_directory,
-    split,
     until,
-    written,
 )
+from kafkalog.auditing.topics.leadership_columns import leadership_columns
 from kafkalog.auditing.topics.metadata import Metadata
+from kafkalog.auditing.topics.metadata_blocks import MetadataBlocks
 from kafkalog.auditing.topics.metadata_log import metadata_of
-from kafkalog.auditing.topics.partition_history import Partition
 from kafkalog.auditing.topics.spans import Span
 from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
-from kafkalog.format.message_json import plain
+from kafkalog.format.internal_topics import Internal
 from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Limits
+from kafkalog.log.column_blocks import ColumnBlock, rows_of
+from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import METADATA_TOPIC
@@ -35,6 +36,9 @@ from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal import INTERNAL
 from kafkalog.tables.metadata import BROKERS, CONFIGS, FEATURES, LEADERSHIP, METADATA, RESOURCES, TOPICS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["METADATA_TABLES", "leadership_rows", "metadata_rows", "metadata_view"]
 
@@ -53,17 +57,18 @@ def metadata_view(
     """Yield the rows of the wanted tables, and every finding.
 
     Without a moment they are all values that ever applied, with one those of then; with `topics`, names or patterns,
-    only those about them. Rows of the table ``internal`` come many at once, in their `form`. Raises NothingMatchesError
-    after the findings if there was never one of them.
+    only those about them. Rows of ``leadership``, ``metadata`` and ``internal`` come many at once, in their `form`.
+    Raises NothingMatchesError after the findings if there was never one of them.
     """
     limits = limits or Limits()
     findings: list[Finding] = []
     logs = topic_logs(clusters_of(paths, findings.append), METADATA_TOPIC, limits, findings.append)
     moment = None if moment is None else moment_among(moment, logs)
     seen: set[str] = set()
+    is_joined = bool(topics) or any(table.name in tables for table in (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP))
     for log in logs:
         directory = log.partition.directory
-        metadata = metadata_of(directory, limits, findings.append)
+        metadata = metadata_of(directory, limits, findings.append, checked=not is_joined)
         yield from findings
         findings.clear()
         seen |= {span.value.name for spans in metadata.topics.values() for span in spans}
@@ -73,12 +78,14 @@ def metadata_view(
             FEATURES: _features(metadata, directory.log, moment) if not topics else (),
             TOPICS: _topics(metadata, directory.log, moment, topics),
             CONFIGS: _configs(metadata, directory.log, moment, topics),
-            LEADERSHIP: _leadership(metadata, directory.log, moment, topics),
-            METADATA: _records(directory, limits, moment, about),
         }
         for table, found in rows.items():
             if table.name in tables:
                 yield from ((table, row) for row in found)
+        if LEADERSHIP.name in tables:
+            yield from _leadership(metadata, directory.log, moment, topics, form)
+        if METADATA.name in tables:
+            yield from _records(directory, limits, moment, about, form)
         if INTERNAL.name in tables:
             yield from _internal(directory, limits, moment, about, form)
     yield from findings
@@ -110,14 +117,21 @@ class _About(NamedTuple):
 
 
 def metadata_rows(
-    path: str, log: str, limits: Limits | None = None, max_bytes: int | None = None
-) -> Iterator[tuple[Table, Row] | Finding]:
+    path: str, log: str, limits: Limits | None = None, max_bytes: int | None = None, form: RowForm = WHOLE
+) -> Iterator[tuple[Table, Row] | Rows | Finding]:
     """Yield the rows of the table ``metadata`` of one segment or snapshot, and every finding.
 
     `max_bytes` makes the file end there. Raises UnreadableError where the file can't be opened or read.
     """
-    for item in written(path, METADATA_TOPIC, limits, max_bytes):
-        yield item if isinstance(item, Finding) else (METADATA, _record_row(item, log))
+    blocks: MetadataBlocks | None = None
+    for item in internal_blocks(path, Internal.CLUSTER_METADATA, limits, max_bytes):
+        if isinstance(item, Finding):
+            yield item
+            continue
+        if blocks is None:
+            blocks = MetadataBlocks(log, form, item.block.recs.capacity)
+        yield from blocks.of(item, np.arange(item.count))
+        yield from item.findings()
 
 
 def _held(spans: Iterable[Span], moment: Moment | None) -> Iterator[Span]:
@@ -193,86 +207,49 @@ def _topics(metadata: Metadata, log: str, moment: Moment | None, wanted: Collect
 
 def leadership_rows(metadata: Metadata, log: str, topic: str, partition: int) -> Iterator[Row]:
     """Yield the table ``leadership`` of a partition of all topics of a name, over all time."""
-    for topic_id in metadata.ids.get(topic, ()):
-        for span in metadata.partitions.get((topic_id, partition), ()):
-            yield _leadership_row(topic, topic_id, partition, span, log)
+    keys = ((topic_id, partition) for topic_id in metadata.ids.get(topic, ()))
+    places = [(topic, key) for key in keys if key in metadata.partitions]
+    return chain.from_iterable(map(rows_of, leadership_columns(metadata.partitions, places, log)))
 
 
-def _leadership(metadata: Metadata, log: str, moment: Moment | None, wanted: Collection[str]) -> Iterator[Row]:
-    def place(key: tuple[str, int]) -> tuple[str, str, int]:
+def _leadership(
+    metadata: Metadata, log: str, moment: Moment | None, wanted: Collection[str], form: RowForm = WHOLE
+) -> Iterator[tuple[Table, Row] | Rows]:
+    def named(key: tuple[str, int]) -> tuple[str | None, tuple[str, int]]:
         topic = metadata.topic_of(key[0])
-        return ("" if topic is None else topic.name, *key)
+        return None if topic is None else topic.name, key
 
-    for key in sorted(metadata.partitions, key=place):
-        topic = metadata.topic_of(key[0])
-        if not matches(None if topic is None else topic.name, wanted):
-            continue
-        for span in _held(metadata.partitions[key], moment):
-            yield _leadership_row(None if topic is None else topic.name, *key, span, log)
-
-
-def _leadership_row(topic: str | None, topic_id: str, number: int, span: Span, log: str) -> Row:
-    now: Partition = span.value
-    return LEADERSHIP.of(
-        **_since(span, log),
-        topic=topic,
-        topic_id=topic_id,
-        partition=number,
-        leader=None if now.leader == -1 else now.leader,
-        leader_epoch=now.leader_epoch,
-        partition_epoch=now.partition_epoch,
-        isr=list(now.isr),
-        replicas=list(now.replicas),
-        adding=list(now.adding),
-        removing=list(now.removing),
-        eligible=list(now.eligible),
-        recovering=now.recovering,
-        change=now.change,
-    )
+    places = sorted(map(named, metadata.partitions), key=lambda place: (place[0] or "", place[1]))
+    places = [place for place in places if matches(place[0], wanted)]
+    block = ColumnBlock(LEADERSHIP, form.names_of(LEADERSHIP))
+    for columns in leadership_columns(metadata.partitions, places, log, moment, spaced=form.spaced):
+        yield from block.items(columns)
 
 
-def _records(directory: PartitionDirectory, limits: Limits, moment: Moment | None, about: _About) -> Iterator[Row]:
+def _records(
+    directory: PartitionDirectory, limits: Limits, moment: Moment | None, about: _About, form: RowForm
+) -> Iterator[tuple[Table, Row] | Rows]:
     """Yield the log's records as rows; their findings are reported with the metadata."""
-    for record in split(of_directory(directory, limits), []):
-        if about.has(record) and (moment is None or moment.holds(record.offset, record.timestamp)):
-            yield _record_row(record, directory.log)
+    blocks: MetadataBlocks | None = None
+    for records in blocks_of_directory(directory, limits, lambda _: None):
+        if blocks is None:
+            blocks = MetadataBlocks(directory.log, form, records.block.recs.capacity)
+        yield from blocks.of(records, _chosen(records, moment, about))
 
 
 def _internal(
     directory: PartitionDirectory, limits: Limits, moment: Moment | None, about: _About, form: RowForm
 ) -> Iterator[Rows]:
-    """Yield the same as rows of the table ``internal``; only for some topics must records become values."""
+    """Yield the same as rows of the table ``internal``."""
     view = InternalView(directory, form)
     for records in blocks_of_directory(directory, limits, lambda _: None):
-        rows = np.flatnonzero(until(moment, records))
-        if about.topics:
-            found = (one for one, item in records.numbered(rows) if not isinstance(item, Finding) and about.has(item))
-            rows = np.fromiter(found, np.int64)
-        yield from (some for some, _ in view.of(records, rows))
+        yield from (some for some, _ in view.of(records, _chosen(records, moment, about)))
 
 
-def _record_row(record: Written, log: str) -> Row:
-    content = record.content
-    value = {} if content is None else content.value or {}
-    is_topic = record.kind == "TopicRecord"
-    setting = str(value["featureLevel"]) if "featureLevel" in value else value.get("value")
-    return METADATA.of(
-        log=log,
-        file=record.file,
-        offset=record.offset,
-        timestamp_ms=record.timestamp,
-        controller_epoch=record.leader_epoch,
-        type=record.type,
-        kind=record.kind,
-        version=record.version,
-        topic=value.get("name") if is_topic else None,
-        topic_id=value.get("topicId"),
-        partition=value.get("partitionId"),
-        broker_id=value.get("brokerId", value.get("id") if (record.kind or "").endswith("enceBrokerRecord") else None),
-        leader=value.get("leader"),
-        isr=value.get("isr"),
-        name=None if is_topic else value.get("name"),
-        value=setting if isinstance(setting, str) else None,
-        fields=None if content is None else plain(value),
-        unknown=content is None,
-    )
+def _chosen(records: InternalRecords, moment: Moment | None, about: _About) -> NDArray[Any]:
+    """Return the rows of a block that are wanted; only for some topics must records become values."""
+    rows = np.flatnonzero(until(moment, records))
+    if about.topics:
+        found = (one for one, item in records.numbered(rows) if not isinstance(item, Finding) and about.has(item))
+        rows = np.fromiter(found, np.int64)
+    return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from kafkalog.auditing.topics.spans import Span
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Change", "Partition", "PartitionHistory", "State"]
+__all__ = ["Change", "Key", "Numbers", "Partition", "PartitionHistory", "PartitionSpans", "State"]
 
 Numbers = tuple[int, ...]
 Key = tuple[str, int]
@@ -103,6 +103,29 @@ class Change(NamedTuple):
         )
 
 
+class PartitionSpans(NamedTuple):
+    """Values of partitions in the order of their keys: `of` is the number of a value's key among those.
+
+    `state` and `word` are numbers in the history; `until` counts only where a value `has_ended`.
+    """
+
+    of: NDArray[np.int64]
+    state: NDArray[Any]
+    leader_epoch: NDArray[np.int64]
+    partition_epoch: NDArray[np.int64]
+    since: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    has_ended: NDArray[np.bool_]
+    until: NDArray[np.int64]
+    until_offset: NDArray[np.int64]
+    word: NDArray[Any]
+
+    def take(self, rows: NDArray[np.intp] | slice) -> PartitionSpans:
+        """Return some of them."""
+        columns: Any = (column[rows] for column in self)
+        return PartitionSpans(*columns)
+
+
 class PartitionHistory(Mapping[Key, list[Span]]):
     """The spans of each partition by topic id and number, in the order in which they were created.
 
@@ -181,6 +204,35 @@ class PartitionHistory(Mapping[Key, list[Span]]):
         """Return the ids of topics that ever had a partition."""
         return list(self._of_topic)
 
+    @property
+    def words(self) -> Sequence[str]:
+        """Return what changes did, by their numbers."""
+        return self._words
+
+    def state(self, number: int) -> State:
+        """Return a state by its number."""
+        return self._states[number]
+
+    def spans_of(self, keys: Sequence[Key]) -> PartitionSpans:
+        """Return all values of some partitions."""
+        self._put_in_order()
+        numbers = np.array([self._keys[key] for key in keys], np.int64)
+        firsts, counts = self._bounds[numbers], np.diff(self._bounds)[numbers]
+        ends = np.cumsum(counts)
+        of = np.repeat(np.arange(len(keys)), counts)
+        rows = self._order[np.repeat(firsts - (ends - counts), counts) + np.arange(len(of))]
+        has_ended = np.append(of[1:] == of[:-1], False)[: len(of)]
+        later = np.append(rows[1:], rows[:1])
+        state, since, offset = (np.frombuffer(one, one.typecode) for one in (self._state, self._since, self._offset))
+        leaders, partitions = (
+            np.frombuffer(one, np.int64)[rows] for one in (self._leader_epoch, self._partition_epoch)
+        )
+        found = PartitionSpans(
+            of, state[rows], leaders, partitions, since[rows], offset[rows], has_ended, since[later], offset[later],
+            np.frombuffer(self._word, np.int8)[rows],
+        )  # fmt: skip
+        return found.take(np.flatnonzero(found.state != _ENDED))
+
     def __getitem__(self, key: Key) -> list[Span]:
         number = self._keys[key]
         if self._last[:2] != (number, len(self._key)):  # a partition is often asked for again
@@ -228,11 +280,15 @@ class PartitionHistory(Mapping[Key, list[Span]]):
         )  # fmt: skip
         return kept
 
-    def _spans(self, key: Key, number: int) -> list[Span]:
+    def _put_in_order(self) -> None:
+        """Find the rows of each partition."""
         if len(self._order) != len(self._key):
             keys = np.frombuffer(self._key, np.int32)
             self._order = np.argsort(keys, kind="stable")
             self._bounds = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=len(self._keys)))])
+
+    def _spans(self, key: Key, number: int) -> list[Span]:
+        self._put_in_order()
         rows = self._order[self._bounds[number] : self._bounds[number + 1]].tolist()
         spans: list[Span] = []
         for place, row in enumerate(rows):

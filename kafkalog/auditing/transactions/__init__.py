@@ -23,9 +23,7 @@ from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.many_rows import (
     COLUMN_TABLES,
     MANY_ROWS,
-    ColumnsByName,
     audit_columns,
-    rows_of,
     transaction_columns,
 )
 from kafkalog.auditing.transactions.narrow import narrowed
@@ -58,7 +56,6 @@ __all__ = [
     "ChangedFate",
     "ChangedFates",
     "ClusterAudit",
-    "ColumnsByName",
     "Crowd",
     "Deadlines",
     "Judgement",
@@ -91,7 +88,6 @@ __all__ = [
     "notable_rows",
     "own_epoch_keys",
     "partition_row",
-    "rows_of",
     "together",
     "transaction_columns",
     "transaction_parts",

@@ -12,12 +12,13 @@ import numpy as np
 
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.many_rows import MANY_ROWS, ColumnsByName, transaction_columns
+from kafkalog.auditing.transactions.many_rows import MANY_ROWS, transaction_columns
 from kafkalog.auditing.transactions.rows import audit_rows, log_rows
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
 from kafkalog.format.text_columns import TextColumn
 from kafkalog.format.texts import PackedTexts
+from kafkalog.log.column_blocks import ColumnsByName
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
 from kafkalog.tables.audit import COORDINATOR, PRODUCERS, TRANSACTIONS

@@ -82,6 +82,8 @@ def by_hand(verdicts: Verdicts, broken: NDArray[np.int64]) -> tuple[Crowds, NDAr
 
     Not those whose markers are `broken`: findings are about these.
     """
+    if not len(verdicts.judged.places):  # as in most logs of a cluster
+        return {}, verdicts.judged.places
     places = verdicts.judged.places[verdicts.judged.cause == CAUSE["administrator-abort"]]
     rows = verdicts.rows.take(places, "first_offset", "marker_offset")
     marker = rows["marker_offset"]

@@ -18,7 +18,8 @@ from kafkalog.auditing.transactions.judged_rows import JudgedRows
 from kafkalog.auditing.transactions.prose import SAID, LostMarkers, messages, remedies
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.auditing.transactions.words import CAUSE, CERTAINTY, STATE
-from kafkalog.findings import CATALOGUE, Finding, Severity
+from kafkalog.catalogue import CATALOGUE
+from kafkalog.findings import Finding, Severity
 from kafkalog.format.text_columns import TextColumn, joined, sentences
 from kafkalog.tables.audit import CERTAINTIES
 from kafkalog.txn.columns import NONE, Columns

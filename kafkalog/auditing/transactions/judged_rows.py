@@ -68,23 +68,29 @@ _NO_ROWS: Final = JudgedRows(*(np.empty(0, kind) for kind in _TYPES))
 
 def judged_rows(audit: PartitionAudit, context: Context) -> JudgedRows:
     """Judge a log's transactions that are open, or whose marker alone does not say all."""
-    return _Judge(audit, context).all()
+    counts, unread = tally(audit.transactions), UnreadBytes(audit)
+    if counts.is_plain and not unread and not (counts.aborted and _knows_decisions(context)):
+        return _NO_ROWS  # most logs of a cluster, which cost as little as possible
+    return _Judge(audit, context, unread).all()
+
+
+def _knows_decisions(context: Context) -> bool:
+    """Say whether an ABORT marker that no decision explains is another's than the coordinator's."""
+    return not context.state_cleaned and context.coordinator.complete
 
 
 class _Judge:
     """A log, what surrounds it, and what is looked up in it for many rows."""
 
-    def __init__(self, audit: PartitionAudit, context: Context) -> None:
+    def __init__(self, audit: PartitionAudit, context: Context, unread: UnreadBytes) -> None:
         self.audit = audit
         self.context = context
         self.coordinator = context.coordinator
-        self.moments, self.unread = Moments(audit), UnreadBytes(audit)
+        self.moments, self.unread = Moments(audit), unread
+        self._knows_decisions = _knows_decisions(context)
 
     def all(self) -> JudgedRows:
         transactions, start, chosen = self.audit.transactions, 0, [np.empty(0, np.int64)]
-        counts = tally(transactions)
-        if counts.is_plain and not (self.unread or (counts.aborted and self._knows_decisions)):
-            return _NO_ROWS  # most logs of a cluster, which cost as little as possible
         for rows in transactions.blocks(*_LOOKED_AT):
             chosen.append(start + np.flatnonzero(self._chosen(rows)))
             start += len(rows)
@@ -99,11 +105,6 @@ class _Judge:
             for part, column, kind in zip(parts, self._judged(some), _TYPES, strict=True):
                 part.append(column.astype(kind))
         return JudgedRows(*map(np.concatenate, parts))
-
-    @property
-    def _knows_decisions(self) -> bool:
-        """Say whether an ABORT marker that no decision explains is another's than the coordinator's."""
-        return not self.context.state_cleaned and self.coordinator.complete
 
     def _chosen(self, rows: Columns) -> NDArray[np.bool_]:
         """Say which rows have, or may have, a verdict that does not follow from the marker alone."""

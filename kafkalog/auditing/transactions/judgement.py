@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from kafkalog.auditing.partition import PartitionAudit, fork_of, located, log_findings, marker_findings, replica_forks
@@ -131,4 +131,4 @@ def _judge(
 def _bare(partition: PartitionAudit) -> PartitionAudit:
     """Return a partition without its producers, which others judge."""
     transactions, producers = Packed(EXTENT_COLUMNS), Packed(PRODUCER_COLUMNS)
-    return replace(partition, transactions=transactions, producers=producers, of_producers=())
+    return partition._replace(transactions=transactions, producers=producers, of_producers=())

@@ -15,9 +15,11 @@ from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.auditing.transactions.findings import TransactionFindings
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.verdicts import Words
+from kafkalog.format.listed_partitions import listed_partitions
 from kafkalog.format.records.transaction_state import TransactionState
-from kafkalog.format.state_columns import TOMBSTONE, StateColumns
-from kafkalog.format.text_columns import JsonColumn, TextColumn, joined
+from kafkalog.format.state_columns import TOMBSTONE
+from kafkalog.format.text_columns import TextColumn
+from kafkalog.log.column_blocks import ColumnsByName
 from kafkalog.log.rows import DistinctIds, finding_row
 from kafkalog.tables import Column
 from kafkalog.tables.audit import COORDINATOR, FINDINGS, PRODUCERS, TRANSACTIONS
@@ -31,19 +33,16 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMN_TABLES",
     "MANY_ROWS",
-    "ColumnsByName",
     "audit_columns",
     "coordinator_columns",
     "finding_columns",
     "producer_columns",
-    "rows_of",
     "transaction_columns",
     "transactions_at",
 ]
 
 _AT_ONCE: Final = 4096  # findings that become columns together
 _STATES: Final = TextColumn.of(("tombstone", *(state.word for state in TransactionState)))
-ColumnsByName = dict[str, "NDArray[Any] | TextColumn"]
 
 
 def transaction_columns(log: LogAudit, order: NDArray[np.intp] | None = None) -> Iterator[ColumnsByName]:
@@ -131,35 +130,10 @@ def coordinator_columns(coordinator: Coordinator) -> Iterator[ColumnsByName]:
             "timeout_ms": np.where(gone, NONE, states.timeout_ms.astype(np.int64)),
             "start_timestamp_ms": np.where(gone, NONE, states.start_timestamp.astype(np.int64)),
             "last_update_timestamp_ms": np.where(gone, NONE, states.last_update_timestamp.astype(np.int64)),
-            "partitions": _listed(states, gone),
+            "partitions": listed_partitions(states),
             "offset": states.offset.astype(np.int64),
             "log": logs.take(coordinator.of_log[rows]),
         }
-
-
-def _listed(states: StateColumns, gone: NDArray[np.bool_]) -> JsonColumn:
-    """Return the partitions that records list; most list one or none, which are written once."""
-    counts = np.maximum(states.partitions_count, 0)
-    ends = np.cumsum(counts)
-    firsts = ends - counts
-    is_list = ~gone & (states.partitions_count >= 0)
-
-    def names(topics: NDArray[Any], partitions: NDArray[Any]) -> list[str]:
-        pairs = zip(topics.tolist(), partitions.tolist(), strict=True)
-        return [f"{states.topics[topic]}-{partition}" for topic, partition in pairs]
-
-    empty, single, many = (np.flatnonzero(is_list & some) for some in (counts == 0, counts == 1, counts > 1))
-    topics, partitions = states.listed_topic[firsts[single]], states.listed_partition[firsts[single]]
-    places = topics.astype(np.int64) << 32 | partitions.astype(np.int64) & 0xFFFFFFFF
-    _, one_of, which = np.unique(places, return_index=True, return_inverse=True)
-    alone = JsonColumn.of_values([[name] for name in names(topics[one_of], partitions[one_of])]).take(which)
-    lists = [
-        names(states.listed_topic[first:end], states.listed_partition[first:end])
-        for first, end in zip(firsts[many].tolist(), ends[many].tolist(), strict=True)
-    ]
-    parts = [(empty, JsonColumn.of_values([[]]).take(np.zeros(len(empty), np.intp))), (single, alone)]
-    found = joined(len(states), [*parts, (many, JsonColumn.of_values(lists))])
-    return JsonColumn(found.data, found.starts, found.sizes)
 
 
 def finding_columns(log: LogAudit) -> Iterator[ColumnsByName]:
@@ -214,13 +188,3 @@ def audit_columns(audit: Audit, table: str) -> Iterator[ColumnsByName]:
                 yield from _columns_of(map(DistinctIds(), (finding_row(finding, node) for finding in findings)))
         for log in cluster.logs:
             yield from MANY_ROWS[table](log)
-
-
-def rows_of(columns: ColumnsByName) -> Iterator[tuple[Any, ...]]:
-    """Return columns, which are in the order of their table, as rows."""
-    return zip(*map(_cells, columns.values()), strict=True)
-
-
-def _cells(column: NDArray[Any] | TextColumn) -> list[Any]:
-    cells: list[Any] = column.tolist()
-    return cells if isinstance(column, TextColumn) else [None if cell == NONE else cell for cell in cells]

@@ -120,8 +120,8 @@ def _of_producers(log: LogAudit, producers: NDArray[np.int64]) -> LogAudit:
     verdicts = log.verdicts.of_producers(producers)
     partition = log.partition
     rows = partition.producers.where(lambda rows: among(rows["producer_id"], producers))
-    partition = replace(
-        partition, transactions=verdicts.rows, producers=rows, batches=int(rows["batches"].sum()),
+    partition = partition._replace(
+        transactions=verdicts.rows, producers=rows, batches=int(rows["batches"].sum()),
         records=int(rows["records"].sum()),
         control_records=int((verdicts.rows["marker_type"] != extents.OPEN).sum()),
     )  # fmt: skip

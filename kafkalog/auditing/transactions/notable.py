@@ -10,8 +10,9 @@ import numpy as np
 
 from kafkalog.auditing.transactions.crowds import NEWEST_ABORTED
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.many_rows import ColumnsByName, rows_of, transactions_at
+from kafkalog.auditing.transactions.many_rows import transactions_at
 from kafkalog.auditing.transactions.moments import NEVER, Moments
+from kafkalog.log.column_blocks import ColumnsByName, rows_of
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.placed import among, distinct

@@ -35,6 +35,8 @@ def speaker_of(replicas: Sequence[tuple[LogDirectory, PartitionAudit]], metadata
 
     Where the leader is not known or not given, it is the replica whose leader epochs reach furthest, then the longest.
     """
+    if len(replicas) == 1:
+        return 0
     directory = replicas[0][1].directory
     leader = None if metadata is None else leader_now(metadata, directory.topic, directory.partition)
 

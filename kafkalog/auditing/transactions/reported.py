@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["Reported"]
 
 
+_NO_ROWS: Final = np.empty(0, np.intp)
+
+
 class Reported:
     """The findings about a log; those of `transactions` are made anew whenever they are gone through."""
 
@@ -26,6 +29,10 @@ class Reported:
 
     def __init__(self, *parts: list[Finding] | TransactionFindings) -> None:
         self._parts = parts
+
+    def __bool__(self) -> bool:
+        """Say whether there may be any: what is about transactions is only known when it is made."""
+        return any(part or isinstance(part, TransactionFindings) for part in self._parts)
 
     def __iter__(self) -> Iterator[Finding]:
         for part in self._parts:
@@ -50,6 +57,8 @@ class Reported:
 
         Crowds are by producer id and offset of the last finding shown that is like them.
         """
+        if not self:
+            return self, {}, _NO_ROWS
         parts: list[list[Finding] | TransactionFindings] = []
         crowds: dict[tuple[int, int], Crowd] = {}
         hidden = [np.empty(0, np.intp)]

@@ -12,11 +12,12 @@ import numpy as np
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.judgement import LogAudit
-from kafkalog.auditing.transactions.many_rows import MANY_ROWS, coordinator_columns, rows_of, transactions_at
+from kafkalog.auditing.transactions.many_rows import MANY_ROWS, coordinator_columns, transactions_at
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, CellTable
+from kafkalog.log.column_blocks import rows_of
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_rows
 from kafkalog.tables.audit import GAPS, LEADERS, PARTITIONS, VISIBLE

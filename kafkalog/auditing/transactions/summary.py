@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.transactions.audit import Audit
@@ -32,8 +32,7 @@ class Blocker(NamedTuple):
     since_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class LogSummary:
+class LogSummary(NamedTuple):
     """A log summed up: a row of the table ``partitions``, and what the totals count.
 
     `states` counts transactions with data, `gaps` are counted by kind, `serious` are findings above a note.
@@ -74,7 +73,9 @@ class LogSummary:
             row = first.row
             since = row["min_timestamp"] if row["min_timestamp"] != NONE else row["max_timestamp"]
             blocker = Blocker(row["first_offset"], row["producer_id"], first.transactional_id, first.state, since)
-        serious = sum(count for (_, severity), count in log.findings.counts().items() if severity > Severity.NOTE)
+        serious = 0
+        if log.findings:
+            serious = sum(count for (_, severity), count in log.findings.counts().items() if severity > Severity.NOTE)
         return cls(
             directory.log, directory.topic, directory.partition, log.node.cluster_id, log.node.node_id,
             directory.topic_id, partition.log_start_offset, partition.log_end_offset,
@@ -88,8 +89,7 @@ class LogSummary:
     def with_share(self, other: LogSummary) -> LogSummary:
         """Join the summary of another share of the same log's producers."""
         blockers = [one.blocker for one in (self, other) if one.blocker is not None]
-        return replace(
-            self,
+        return self._replace(
             last_stable_offset=min(self.last_stable_offset, other.last_stable_offset),
             states=self.states + other.states,
             open=self.open + other.open,
@@ -126,8 +126,8 @@ class Summary:
                 summary.count(node.findings)
             summary.count(cluster.findings)
             for log in cluster.logs:
-                if counts := log.findings.counts():
-                    summary.findings.update(counts)
+                if log.findings:
+                    summary.findings.update(log.findings.counts())
         return summary
 
     def count(self, findings: Iterable[Finding]) -> None:
@@ -208,8 +208,13 @@ class Summary:
 
     def totals(self) -> str:
         """Return one line of totals."""
-        states: Counter[str] = sum((log.states for log in self.logs), Counter())
-        gaps: Counter[str] = sum((log.gaps for log in self.logs), Counter())
+        states: Counter[str] = Counter()
+        gaps: Counter[str] = Counter()
+        for log in self.logs:
+            for state, number in log.states.items():
+                states[state] += number
+            for kind, number in log.gaps.items():
+                gaps[kind] += number
         parts = [
             count_of(len(self.logs), "log"),
             count_of(sum(log.batches for log in self.logs), "batch", "batches"),

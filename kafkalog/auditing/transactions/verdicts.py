@@ -133,13 +133,13 @@ class Verdicts:
     def counts(self) -> Counter[str]:
         """Count transactions with data by state."""
         if self._counts is None:
-            counts: Counter[str] = Counter()
+            counts = {}
             if len(self.judged.places):
                 by_state = np.bincount(self.judged.state, minlength=len(STATES)).tolist()
-                counts.update({word: by_state[number] for word, number in STATE.items() if number not in _DECIDED})
+                counts = {word: by_state[number] for word, number in STATE.items() if number not in _DECIDED}
             of_rows = tally(self.rows)
-            counts.update(aborted=of_rows.aborted, committed=of_rows.committed)
-            self._counts = +counts
+            counts |= {"aborted": of_rows.aborted, "committed": of_rows.committed}
+            self._counts = Counter({word: count for word, count in counts.items() if count})
         return self._counts
 
 

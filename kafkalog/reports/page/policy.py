@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from importlib.resources import files
 from typing import Final
 
 from kafkalog.reports.page.elements import element, html
@@ -32,6 +31,8 @@ def opening(title: str, script: str | None = None) -> bytes:
 
 def resource(name: str) -> str:
     """Read a file beside this module."""
+    from importlib.resources import files  # imports tempfile, also for an audit that writes no page
+
     return (files("kafkalog.reports.page") / name).read_text(encoding="utf-8")
 
 

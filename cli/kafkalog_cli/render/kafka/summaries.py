@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import kafkalog
@@ -109,4 +108,8 @@ def _by_offset(pairs: array[int]) -> array[int]:
 
 
 def _absolute(path: str) -> str:
-    return path if is_remote(path) else str(Path(java_path(path)).absolute())
+    if is_remote(path):
+        return path
+    from pathlib import Path  # only what is wrong with offsets and indexes is shown so
+
+    return str(Path(java_path(path)).absolute())

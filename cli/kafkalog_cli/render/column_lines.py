@@ -1,0 +1,23 @@
+"""Rows that are given as columns, written to a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkalog.log.blocks import Rows
+from kafkalog.log.column_blocks import ColumnBlock, ColumnsByName
+from kafkalog.tables import Table
+from kafkalog_cli.render.rows import BlockSink
+
+__all__ = ["write_columns"]
+
+
+def write_columns(sink: BlockSink, table: Table, parts: Iterable[ColumnsByName]) -> None:
+    """Write rows that are given as columns, all columns of the table in each part."""
+    block = ColumnBlock(table, sink.names(table))
+    for columns in parts:
+        for item in block.items(columns):
+            if isinstance(item, Rows):
+                sink.block(item)
+            else:
+                sink.row(*item)

@@ -1,0 +1,73 @@
+"""The records that the compiled kernel reads by a shorter way are the same as by the longer one."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import build
+from kafkalog.format import batch_headers, batch_records, checksums, interpreted, kernel
+from kafkalog.format.batch import CellTable
+
+LONGER: Final = interpreted("format.batch_records", "tests_interpreted_ordinary_records")
+pytestmark = pytest.mark.skipif(not checksums.COMPILED, reason="there is no compiled form to compare with")
+
+# Sizes and deltas on both sides of where a number takes another byte.
+sizes = st.sampled_from([0, 1, 2, 62, 63, 64, 65, 8191, 8192, 8193])
+contents = st.none() | sizes.map(bytes)
+deltas = st.sampled_from([-1, -64, -65, 0, 1, 63, 64, 8191, 8192, 2**20 - 1, 2**20, 2**27 - 1, 2**27, 2**31 - 1])
+headers = st.lists(st.tuples(st.sampled_from([b"", b"k", b"h" * 63, b"h" * 64]), contents), max_size=3)
+records = st.builds(build.record, contents, contents, st.just([]) | headers, delta=deltas, later=deltas)
+batches = st.builds(
+    lambda records, **fields: build.batch(*records, **fields),
+    st.lists(records, min_size=1, max_size=6),
+    base_offset=st.sampled_from([0, 2**63 - 2]),
+    base_timestamp=st.sampled_from([0, 2**63 - 2, -(2**63)]),
+    base_sequence=st.sampled_from([-1, -7, 0, 5, 2**31 - 2**27, 2**31 - 2**27 - 1, 2**31 - 1]),
+    attributes=st.sampled_from([0, 8]),
+    last_offset_delta=st.just(9),
+)
+
+
+def _read(form: Any, data: bytes, stop: int, room: int) -> list[Any]:
+    """Return all that a form answers and writes for the one batch in `data`, whose records end at `stop`."""
+    heads = CellTable(len(kernel.BATCH_COLUMNS), 1)
+    heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
+    if not heads.count and heads.cell(kernel.SIZE, 0) != len(data):
+        return []
+    heads.set(kernel.SECTION_STOP, 0, stop)
+    answers: list[Any] = []
+    row = 0
+    while row < 1:
+        recs = CellTable(len(kernel.RECORD_COLUMNS), room)
+        answer = form.read(data, heads.cells, 1, row, 1, False, recs.cells, room)
+        answers.append((answer, recs.cells.tolist(), heads.cells.tolist()))
+        row = answer[1]
+    return answers
+
+
+@settings(max_examples=400)
+@given(batches, st.integers(1, 7))
+def test_whole_batches_are_read_alike(data: bytes, room: int) -> None:
+    """Numbers of one to five bytes, nulls, headers, sequences that wrap: equal columns, however many rows have room."""
+    assert _read(batch_records, data, len(data), room) == _read(LONGER, data, len(data), room)
+
+
+@settings(max_examples=600)
+@given(batches, st.data())
+@example(build.batch(*[build.record(b"k", b"v" * 40)] * 3), None)
+def test_changed_batches_are_read_alike(data: bytes, draw: st.DataObject | None) -> None:
+    """A byte among the numbers changed, or the records cut anywhere: the same error at the same place."""
+    changed, stop = bytearray(data), len(data)
+    if draw is not None:
+        numbers = [at for at in range(61, len(data)) if data[at] or data[at - 1]]  # contents are zeros
+        changed[draw.draw(st.sampled_from(numbers or [61]))] = draw.draw(
+            st.sampled_from([0, 1, 2, 63, 126, 127, 128, 129, 254, 255])
+        )
+        stop = draw.draw(st.integers(61, len(data)) | st.just(len(data)))
+    data = bytes(changed)
+
+    assert _read(batch_records, data, stop, 7) == _read(LONGER, data, stop, 7)

@@ -1,0 +1,181 @@
+"""The model of the table ``transitions``: steps of one id after the other, from the records' values."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from typing import Any, Final, NamedTuple
+
+from kafkalog.format.records.transaction_state import StateRecord, TransactionState
+from kafkalog.log.moment import Moment
+from kafkalog.quantities import plausible
+from kafkalog.tables.internal import TRANSITIONS
+from kafkalog.txn.coordinator import Coordinator
+
+__all__ = ["modelled_transitions"]
+
+_S = TransactionState
+_NAMES: Final = {
+    _S.PREPARE_COMMIT: "commit-decided",
+    _S.PREPARE_ABORT: "abort-decided",
+    _S.COMPLETE_COMMIT: "committed",
+    _S.COMPLETE_ABORT: "aborted",
+}
+
+
+class Entry(NamedTuple):
+    """A record of the state topic: its position, when it was written (ms), and what it says."""
+
+    log: str
+    partition: int
+    offset: int
+    timestamp: int
+    record: StateRecord
+
+
+class Transition(NamedTuple):
+    """A record of an id, and what the records before and after it show; see the table ``transitions``."""
+
+    entry: Entry
+    name: str
+    duration: int | None
+    previous_producer_id: int | None
+    decided_by: str | None
+    fenced_epoch: int | None
+
+
+def modelled_transitions(coordinator: Coordinator, moment: Moment | None) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of all steps, or of those at a moment."""
+    for _, of_id in groupby(_entries(coordinator), key=lambda entry: entry.record.transactional_id):
+        yield from map(_row, _chosen(of_id, moment))
+
+
+def _entries(coordinator: Coordinator) -> Iterator[Entry]:
+    """Yield all records, ids in order."""
+    for rows, states in coordinator.by_name():
+        logs = [(coordinator.logs[log], coordinator.partitions[log]) for log in coordinator.of_log[rows].tolist()]
+        about = zip(logs, states.offset.tolist(), states.timestamp.tolist(), states.records(), strict=True)
+        yield from (Entry(*log, *one) for log, *one in about)
+
+
+def _chosen(entries: Iterable[Entry], moment: Moment | None) -> Iterator[Transition]:
+    """Yield all steps, or the one that the id was in at a moment."""
+    if moment is None:
+        yield from steps(entries)
+        return
+    last: Transition | None = None
+    for step in steps(entries):
+        if moment.holds(step.entry.offset, step.entry.timestamp):
+            last = step
+    if last is not None:
+        until = moment.timestamp
+        yield last if not isinstance(until, int) else last._replace(duration=_between(_time_of(last.entry), until))
+
+
+def steps(entries: Iterable[Entry]) -> Iterator[Transition]:
+    """Yield the step of each record of one transactional id, in log order."""
+    entries = iter(entries)
+    before: StateRecord | None = None
+    ahead = deque(islice(entries, 3))
+    while ahead:
+        entry = ahead.popleft()
+        record, after = entry.record, [later.record for later in ahead]
+        decided_by = _decided_by(before, record, after)
+        yield Transition(
+            entry,
+            _name(before, record),
+            _between(_time_of(entry), _time_of(ahead[0])) if ahead else None,
+            _replaced(before, record),
+            decided_by,
+            _fenced(before, record, decided_by),
+        )
+        before = record
+        ahead.extend(islice(entries, 1))
+
+
+def _between(start: int, end: int) -> int | None:
+    """Return how long it was, None where a clock was wrong."""
+    return end - start if plausible(start) and plausible(end) else None
+
+
+def _time_of(entry: Entry) -> int:
+    """Return when a step was made; a tombstone has only its record's time."""
+    return entry.timestamp if entry.record.state is None else entry.record.last_update_timestamp
+
+
+def _name(before: StateRecord | None, record: StateRecord) -> str:
+    known = before is not None and before.state is not None
+    match record.state:
+        case None:
+            return "forgotten"
+        case _S.EMPTY:
+            # Without a record before, an epoch above 0 shows that there was one once.
+            return "initialized" if known or record.producer_epoch > 0 else "created"
+        case _S.ONGOING:
+            goes_on = before is not None and before.state is _S.ONGOING
+            return "partitions-added" if goes_on else "begun"
+        case _:
+            return _NAMES.get(record.state, "never-written")
+
+
+def _decided_by(before: StateRecord | None, record: StateRecord, after: Sequence[StateRecord]) -> str | None:
+    """Say who decided a Prepare record; None for all others, and where the record before is gone."""
+    if record.state is _S.PREPARE_COMMIT:
+        return "producer"  # nobody else commits
+    if record.state is not _S.PREPARE_ABORT or before is None or before.state is None:
+        return None
+    if before.state is not _S.ONGOING or record.producer_epoch == before.producer_epoch:
+        return "producer"
+    if len(after) == 2 and after[1].state is _S.ONGOING and after[1].producer_epoch == record.producer_epoch:
+        return "producer"  # it continues with its new epoch, which a fenced producer can't
+    if record.last_update_timestamp >= record.start_timestamp + record.timeout_ms:
+        return "timeout"
+    if record.client_transaction_version < 2 or record.producer_epoch > before.producer_epoch + 1:
+        return "takeover"
+    return "producer-or-takeover"
+
+
+def _fenced(before: StateRecord | None, record: StateRecord, decided_by: str | None) -> int | None:
+    if before is None or before.state is None:
+        return None
+    if record.state is _S.EMPTY or decided_by in ("timeout", "takeover"):
+        return before.producer_epoch
+    return None
+
+
+def _replaced(before: StateRecord | None, record: StateRecord) -> int | None:
+    """Return the producer id that this record replaces with another one; None where it stays."""
+    if record.state is None:
+        return None
+    if before is not None and before.state is not None and before.producer_id != record.producer_id:
+        return before.producer_id
+    if record.previous_producer_id not in (-1, record.producer_id):
+        return record.previous_producer_id
+    return None
+
+
+def _row(step: Transition) -> tuple[Any, ...]:
+    entry, record = step.entry, step.entry.record
+    is_there = record.state is not None
+    partitions = None if record.partitions is None else [f"{topic}-{number}" for topic, number in record.partitions]
+    return TRANSITIONS.of(
+        transactional_id=record.transactional_id,
+        timestamp_ms=_time_of(entry),
+        state="tombstone" if record.state is None else record.state.word,
+        step=step.name,
+        duration_ms=step.duration,
+        producer_id=record.producer_id if is_there else None,
+        producer_epoch=record.producer_epoch if is_there else None,
+        previous_producer_id=step.previous_producer_id,
+        next_producer_id=None if record.next_producer_id == -1 else record.next_producer_id,
+        decided_by=step.decided_by,
+        fenced_epoch=step.fenced_epoch,
+        transaction_version=record.client_transaction_version if is_there else None,
+        partitions=partitions,
+        start_timestamp_ms=record.start_timestamp if is_there else None,
+        timeout_ms=record.timeout_ms if is_there else None,
+        log=entry.log,
+        partition=entry.partition,
+        offset=entry.offset,
+    )
