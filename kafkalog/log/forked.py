@@ -17,14 +17,16 @@ import signal
 import struct
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any, Final, Generic, NoReturn, TypeVar
+from typing import Any, Final, Generic, NoReturn, TypeAlias, TypeVar
 
 from kafkalog.log.watch import Watch, set_watch, watch
 
-__all__ = ["HelperLostError", "in_processes"]
+__all__ = ["Each", "HelperLostError", "each_of", "in_processes"]
+
+Each: TypeAlias = Callable[..., Iterator[Any]]  # as `map`
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -57,6 +59,17 @@ def in_processes(
         yield crew.results()
     finally:
         crew.leave()
+
+
+@contextmanager
+def each_of(jobs: int) -> Iterator[Each]:
+    """Give what calls a function for each argument: ``map``, or ``in_processes`` if `jobs` is above 1."""
+    with ExitStack() as crews:
+
+        def each(function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[_Result]:
+            return crews.enter_context(in_processes(function, list(tasks), jobs))
+
+        yield map if jobs == 1 else each
 
 
 class _Crew(Generic[_Task, _Result]):
