@@ -16,7 +16,7 @@ __all__ = ["ArrowBatches", "arrow_batch"]
 class ArrowBatches:
     """Makes batches of one schema; a column that comes again has the array that it had.
 
-    That saves a tenth of the time: in most files half of the columns have one value.
+    Making batches takes 5 to 10 % less time by that: in most files half of the columns have one value.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
