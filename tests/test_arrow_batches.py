@@ -20,7 +20,7 @@ from kafkalog.log import arrow_columns, arrow_texts, blocks
 from kafkalog.log.arrow import segment_as_arrow
 from kafkalog.log.selection import Selection
 from kafkalog.tables import TABLES, Table
-from kafkalog.tables.arrow import chosen_schema
+from kafkalog.tables.arrow import arrow_array, chosen_schema
 from test_row_lines import FORMS, segments
 
 MANY = b"".join(
@@ -43,6 +43,12 @@ def forms(form: dict[str, ModuleType]) -> Any:
         mock.patch.multiple(arrow_columns, fill=columns.fill),
         mock.patch.multiple(arrow_texts, gathering=gathering),
     )
+
+
+def forget() -> None:
+    """Drop the buffers that were made for another number of rows."""
+    for kept in (arrow_texts.constant, arrow_texts._nulls, arrow_columns._same):
+        kept.cache_clear()
 
 
 def same(data: bytes, table: Table, selection: Selection) -> None:
@@ -82,13 +88,13 @@ def test_a_batch_may_end_anywhere(form: dict[str, ModuleType], room: int, size: 
     """By its rows or by its bytes: the same rows, and no batch has more, but for a row that is larger alone."""
     one, two, three = forms(form)
     limits = mock.patch.multiple(arrow_columns, ROOM=room, _BYTES=size), mock.patch.multiple(arrow_texts, ROOM=room)
-    arrow_texts.constant.cache_clear()
+    forget()
     try:
         with one, two, three, limits[0], limits[1], mock.patch("kafkalog.log.arrow_rows.ROOM", room):
             same(MANY, TABLES["records"], Selection())
             counts = [batch.num_rows for batch in batches(MANY, TABLES["records"], Selection())]
     finally:
-        arrow_texts.constant.cache_clear()
+        forget()
     assert sum(counts) == 108
     assert max(counts) <= room
     assert size > 1 or max(counts) == 1
@@ -104,6 +110,21 @@ def test_columns_of_one_value_share_a_buffer() -> None:
         column = [batch.column(name) for batch in made]
         arrays = [one.indices if pa.types.is_dictionary(one.type) else one for one in column]
         assert len({one.buffers()[1].address for one in arrays}) == 1, name
+
+
+def test_a_column_of_one_value_is_made_once() -> None:
+    """Batches are made 5 to 10 % faster by that; a batch with another value, or fewer rows, has its own column."""
+    names = ["offset", "file", "magic", "producer_id", "value_base64"]
+    with (
+        mock.patch.multiple(arrow_columns, ROOM=36),
+        mock.patch("kafkalog.log.arrow_rows.ROOM", 36),
+        mock.patch("kafkalog.tables.arrow_batches.arrow_array", wraps=arrow_array) as made,
+    ):
+        found = list(batches(MANY, TABLES["records"], Selection(last_offset=99), names))
+    assert [batch.num_rows for batch in found] == [36, 36, 28]
+    assert [batch.column("producer_id").to_pylist() for batch in found] == [[0] * 36, [1] * 36, [2] * 28]
+    # Of three batches: each its offsets and producer_id, the two full ones and the last one the other columns.
+    assert made.call_count == 3 + 3 + 3 * 2
 
 
 def test_a_row_too_large_for_a_column_of_strings_is_refused() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -173,18 +174,24 @@ class ArrowColumns:
         state, value, mark = self._state[3 * number : 3 * number + 3].tolist()
         bits = -(-self.rows // 8)
         if state == SAME:
-            if mark:
-                return Cells(self.rows, constant(width, 0), constant(0, 0), words)
-            return Cells(self.rows, constant(width, value), None, words)
+            return _same(self.rows, width, None if mark else value, words)
         data = self._arena[at : at + (width * self.rows if width else bits)]
         return Cells(self.rows, data, self._arena[valid : valid + bits] if mark else None, words)
 
     def _made_files(self) -> Cells:
         files = {file for file, _ in self._of_files}
         if len(files) == 1:
-            return Cells(self.rows, constant(4, files.pop()), None, self._files)
+            return _same(self.rows, 4, files.pop(), self._files)
         numbers, counts = zip(*self._of_files, strict=True)
         return Cells(self.rows, np.repeat(np.array(numbers, np.int32), counts).view(np.uint8), None, self._files)
+
+
+@lru_cache(maxsize=64)
+def _same(rows: int, width: int, value: int | None, words: tuple[str, ...]) -> Cells:
+    """Return a column whose rows all have one value."""
+    if value is None:
+        return Cells(rows, constant(width, 0), constant(0, 0), words, again=True)
+    return Cells(rows, constant(width, value), None, words, again=True)
 
 
 def _width(column: BlockColumn, kind: Any) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkalog.log.arrow_columns import ROOM, ArrowColumns
 from kafkalog.log.blocks import Block, Rows
-from kafkalog.tables.arrow import arrow_batch
+from kafkalog.tables.arrow_batches import ArrowBatches
 
 if TYPE_CHECKING:
     from kafkalog.tables.arrow import RecordBatch, Schema
@@ -23,6 +23,7 @@ class ArrowRows:
 
     def __init__(self, schema: Schema, files: Sequence[str]) -> None:
         self._schema = schema
+        self._batches = ArrowBatches(schema)
         self._names = list(files)
         self._columns: ArrowColumns | None = None
         self._block: Block | None = None
@@ -53,5 +54,5 @@ class ArrowRows:
         """Yield the rows so far."""
         columns = self._columns
         if columns is not None and columns.rows:
-            yield arrow_batch(columns.made, self._schema)
+            yield self._batches.made(columns.made)
             columns.begin()

@@ -41,6 +41,12 @@ def constant(width: int, value: int) -> NDArray[np.uint8]:
     return np.full(ROOM + 1, value, _KINDS[width]).view(np.uint8)
 
 
+@lru_cache(maxsize=64)
+def _nulls(rows: int) -> Strings:
+    """Return a column of strings that are all null, of `ROOM` rows at most."""
+    return Strings(constant(4, 0).view(np.int32)[: rows + 1], constant(0, 0)[:0], constant(0, 0), again=True)
+
+
 class Buffers:
     """Hands out buffers. One that no batch holds any more is given again: a new one's pages must be cleared."""
 
@@ -146,7 +152,7 @@ class Texts:
         present = int(self._state[CODED_COUNT if is_coded else TEXT_COUNT])
         if not present:
             if rows <= ROOM:
-                return Strings(constant(4, 0).view(np.int32)[: rows + 1], constant(0, 0)[:0], constant(0, 0))
+                return _nulls(rows)
             return Strings(np.zeros(rows + 1, np.int32), constant(0, 0)[:0], np.zeros(-(-rows // 8), np.uint8))
         end = int(self._state[CODED_END if is_coded else TEXT_END])
         data = (self._coded if is_coded else self._text)[:end]

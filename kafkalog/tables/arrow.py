@@ -7,7 +7,7 @@ for its own columns' comments.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cells",
+    "Column",
     "Lists",
     "Numbers",
     "Strings",
     "Words",
-    "arrow_batch",
+    "arrow_array",
     "arrow_batches",
     "arrow_schema",
     "arrow_table",
@@ -142,21 +143,26 @@ class Numbers(NamedTuple):
 class Cells(NamedTuple):
     """A column of numbers or bits in Arrow's layout: `rows` of them, validity bits if some are null.
 
-    `words` are what the numbers mean.
+    `words` are what the numbers mean. Where `again`, the same object comes for other batches, too.
     """
 
     rows: int
     data: NDArray[np.uint8]
     valid: NDArray[np.uint8] | None = None
     words: tuple[str, ...] = ()
+    again: bool = False
 
 
 class Strings(NamedTuple):
-    """A column of UTF-8 in Arrow's layout: offsets of all rows and of the end, their data, validity bits."""
+    """A column of UTF-8 in Arrow's layout: offsets of all rows and of the end, their data, validity bits.
+
+    Where `again`, the same object comes for other batches, too.
+    """
 
     offsets: NDArray[np.int32]
     data: NDArray[np.uint8]
     valid: NDArray[np.uint8] | None
+    again: bool = False
 
 
 class Lists(NamedTuple):
@@ -166,19 +172,7 @@ class Lists(NamedTuple):
     fields: dict[str, Strings]
 
 
-def arrow_batch(
-    column_of: Callable[[str], Numbers | Cells | Strings | Lists | Iterable[Any]], schema: pa.Schema
-) -> pa.RecordBatch:
-    """Make a batch of what `column_of` returns for each of the schema's names.
-
-    The numbers of a column of int64 are not copied. A number too large for its column's type becomes null: no field of
-    Kafka's has such a value.
-    """
-
-    import pyarrow as pa
-
-    arrays = [_array(column_of(field.name), field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+Column = Numbers | Cells | Strings | Lists | Iterable[Any]
 
 
 def arrow_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
@@ -188,7 +182,12 @@ def arrow_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Tabl
     return pa.Table.from_batches(batches, schema)
 
 
-def _array(column: Numbers | Cells | Strings | Lists | Iterable[Any], kind: pa.DataType) -> pa.Array:
+def arrow_array(column: Column, kind: pa.DataType) -> pa.Array:
+    """Return a column as an array of this type.
+
+    The numbers of a column of int64 are not copied. A number too large for its column's type becomes null: no field of
+    Kafka's has such a value.
+    """
     import numpy as np
     import pyarrow as pa
 

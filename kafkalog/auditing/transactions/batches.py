@@ -20,7 +20,8 @@ from kafkalog.format.text_columns import TextColumn
 from kafkalog.format.texts import PackedTexts
 from kafkalog.log.column_blocks import ColumnsByName
 from kafkalog.tables import TABLES, Table
-from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
+from kafkalog.tables.arrow import Numbers, arrow_batches, arrow_schema
+from kafkalog.tables.arrow_batches import arrow_batch
 from kafkalog.tables.audit import COORDINATOR, PRODUCERS, TRANSACTIONS
 from kafkalog.txn.columns import NONE
 from kafkalog.txn.coordinator import Coordinator
