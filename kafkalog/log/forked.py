@@ -22,6 +22,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
+import numpy as np
+
 from kafkalog.log.watch import Watch, set_watch, watch
 
 if TYPE_CHECKING:
@@ -210,14 +212,21 @@ class _Place(io.RawIOBase):
 
 
 def _writer(inherited: Sequence[object]) -> Callable[[object, _Place], None]:
-    """Return what writes an object to a place, in which each that is inherited is a number."""
+    """Return what writes an object to a place, in which each that is inherited is a number.
+
+    A column of one cell stays one: numpy would write, and read, as many cells as it has rows.
+    """
     numbers = {id(one): number for number, one in enumerate(inherited)}
 
     def reduced(one: Any) -> Any:
         number = numbers.get(id(one))
-        return one.__reduce_ex__(pickle.HIGHEST_PROTOCOL) if number is None else (_inherited_one, (number,))
+        if number is not None:
+            return _inherited_one, (number,)
+        if isinstance(one, np.ndarray) and one.strides == (0,) and len(one) > 1:
+            return np.broadcast_to, (one[:1].copy(), one.shape)
+        return one.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
-    table = copyreg.dispatch_table | dict.fromkeys(map(type, inherited), reduced)
+    table = copyreg.dispatch_table | dict.fromkeys((np.ndarray, *map(type, inherited)), reduced)
 
     def write(result: object, place: _Place) -> None:
         pickler = pickle.Pickler(place, pickle.HIGHEST_PROTOCOL)
