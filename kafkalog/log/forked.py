@@ -17,10 +17,10 @@ import signal
 import struct
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,9 @@ from kafkalog.log.watch import Watch, set_watch, watch
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-__all__ = ["HelperLostError", "in_processes"]
+__all__ = ["Each", "HelperLostError", "each_of", "in_processes"]
+
+Each: TypeAlias = Callable[..., Iterator[Any]]  # as `map`
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -62,6 +64,17 @@ def in_processes(
         yield crew.results()
     finally:
         crew.leave()
+
+
+@contextmanager
+def each_of(jobs: int) -> Iterator[Each]:
+    """Give what calls a function for each argument: ``map``, or ``in_processes`` if `jobs` is above 1."""
+    with ExitStack() as crews:
+
+        def each(function: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[_Result]:
+            return crews.enter_context(in_processes(function, list(tasks), jobs))
+
+        yield map if jobs == 1 else each
 
 
 class _Crew(Generic[_Task, _Result]):

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
-
-from kafkalog.log.names import place_unpacked, unpacked_places
-from kafkalog.log.watch import Watch, set_watch
-
-if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
+from typing import Final, TypeVar
 
 __all__ = [
     "POOL_BYTES",
-    "Each",
     "bundles",
-    "each_of",
     "job_count",
     "packed_tasks",
     "processors",
-    "worker_pool",
 ]
 
-Each: TypeAlias = Callable[..., Iterator[Any]]  # as `map`
 _Task = TypeVar("_Task")
 
 POOL_BYTES: Final = 256 << 20  # below, starting processes costs more than they save
@@ -67,54 +55,6 @@ def bundles(things: Sequence[_Task], size: Callable[[_Task], int]) -> list[list[
         tasks.setdefault(task, []).append(number)
     in_order = sorted(tasks.values(), key=lambda task: -sum(sizes[number] for number in task))
     return [[things[number] for number in task] for task in in_order]
-
-
-@contextmanager
-def worker_pool(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Give a pool of `count` processes; an interrupt stops them, and does not wait for them.
-
-    A terminal's interrupt goes to all processes of a command: the first one alone acts on it.
-    """
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(count, initializer=_begin_work, initargs=(unpacked_places(),))
-    wait = True
-    try:
-        yield pool
-    except (KeyboardInterrupt, SystemExit):
-        wait = False  # the thread that feeds stopped processes may never end
-        for child in set(multiprocessing.active_children()) - others:
-            child.kill()
-        raise
-    finally:
-        pool.shutdown(wait=wait, cancel_futures=True)
-
-
-def _begin_work(places: dict[str, str]) -> None:
-    """Leave signals and the terminal to the first process, and know its archives."""
-    import signal
-
-    gc.freeze()  # what was inherited is not looked through, which would copy it
-    for root, folder in places.items():
-        place_unpacked(root, folder)
-    set_watch(Watch())
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-@contextmanager
-def each_of(jobs: int) -> Iterator[Each]:
-    """Give what calls a function for each argument: ``map``, or that of a pool of processes if `jobs` is above 1.
-
-    Results come in the order of the arguments. Who leaves early waits only for calls that have begun.
-    """
-    if jobs == 1:
-        yield map
-        return
-    with worker_pool(jobs) as pool:
-        yield pool.map
 
 
 def processors() -> int:

@@ -15,9 +15,10 @@ from kafkalog.auditing.topics.share_offsets import ShareOffsets
 from kafkalog.auditing.topics.topic_logs import TopicLog, clusters_of, moment_among, places_of, topic_logs
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
+from kafkalog.log.forked import each_of
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import OFFSETS_TOPIC, SHARE_TOPIC
-from kafkalog.log.processes import each_of, job_count
+from kafkalog.log.processes import job_count
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.tables.internal import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 

@@ -12,9 +12,9 @@ from kafkalog.auditing.partition import PartitionAudit, ReadLog, SegmentScan, re
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
+from kafkalog.log.forked import Each
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.moment import Moment
-from kafkalog.log.processes import Each
 from kafkalog.txn.fold import Fold
 
 __all__ = ["TopicLog", "clusters_of", "moment_among", "places_of", "topic_logs"]

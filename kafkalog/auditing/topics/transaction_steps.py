@@ -17,10 +17,11 @@ from kafkalog.format.state_columns import StateColumns
 from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Limits
 from kafkalog.log.column_blocks import ColumnBlock
+from kafkalog.log.forked import each_of
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moment import Moment
 from kafkalog.log.names import STATE_TOPIC
-from kafkalog.log.processes import each_of, job_count
+from kafkalog.log.processes import job_count
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog.tables.column import Table
 from kafkalog.tables.internal import INTERNAL, TRANSITIONS
