@@ -20,9 +20,14 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any, Final, Generic, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, TypeVar
+
+import numpy as np
 
 from kafkalog.log.watch import Watch, set_watch, watch
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
 
 __all__ = ["Each", "HelperLostError", "each_of", "in_processes"]
 
@@ -111,20 +116,20 @@ class _Crew(Generic[_Task, _Result]):
             os.close(self._arrivals)
             set_watch(Watch())
             gc.freeze()  # what was inherited is not looked through, which would copy it
-            packed = _packer(self._inherited)
+            write = _writer(self._inherited)
             mine, file, end = len(self._files) - 1, self._files[-1], _NUMBER.size
             while (number := self._next()) is not None:
-                about, result = number, b""
-                try:
-                    result = packed(self._function(self._tasks[number]))
-                except Exception as error:  # the first process raises it
-                    about, result = ~number, _sent(error)
                 if os.pread(file, _NUMBER.size, 0) == _NUMBER.pack(end):  # all was read: its memory is free
                     end = _NUMBER.size
                     os.ftruncate(file, 0)  # also that number: the next result may end at the same place
-                _write(file, result, end)
-                os.write(self._announce, _HEAD.pack(mine, end, len(result), about))
-                end += len(result)
+                about, place = number, _Place(file, end)
+                try:
+                    write(self._function(self._tasks[number]), place)
+                except Exception as error:  # the first process raises it
+                    about, place = ~number, _Place(file, end)
+                    place.write(_sent(error))
+                os.write(self._announce, _HEAD.pack(mine, end, place.at - end, about))
+                end = place.at
             status = 0
         finally:
             os._exit(status)
@@ -172,7 +177,8 @@ class _Crew(Generic[_Task, _Result]):
         _inherited = self._inherited
         for whose, start, size, about in _HEAD.iter_unpack(heads):
             file = self._files[whose]
-            result = pickle.loads(_read(file, size, start))  # written by a fork of this process
+            with io.BufferedReader(_Place(file, start)) as place:
+                result = pickle.load(place)  # written by a fork of this process
             os.pwrite(file, _NUMBER.pack(start + size), 0)
             yield (about, partial(_same, result)) if about >= 0 else (~about, partial(_raised, result))
 
@@ -191,24 +197,56 @@ class _Crew(Generic[_Task, _Result]):
 _inherited: Sequence[object] = ()  # what both processes had before the fork
 
 
-def _packer(inherited: Sequence[object]) -> Callable[[object], bytes]:
-    """Return what writes an object as bytes, in which each that is inherited is a number."""
+class _Place(io.RawIOBase):
+    """A file from a place on: forks share the file's own position.
+
+    An array crosses from its memory to the file and from the file to its memory, with no copy on the way.
+    """
+
+    def __init__(self, file: int, at: int) -> None:
+        self._file = file
+        self.at = at
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        got = os.preadv(self._file, [buffer], self.at)
+        self.at += got
+        return got
+
+    def write(self, data: ReadableBuffer) -> int:
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        while rest:  # one call takes at most 2 GiB
+            written = os.pwrite(self._file, rest, self.at)
+            self.at, rest = self.at + written, rest[written:]
+        return size
+
+
+def _writer(inherited: Sequence[object]) -> Callable[[object, _Place], None]:
+    """Return what writes an object to a place, in which each that is inherited is a number.
+
+    A column of one cell stays one: numpy would write, and read, as many cells as it has rows.
+    """
     numbers = {id(one): number for number, one in enumerate(inherited)}
 
     def reduced(one: Any) -> Any:
         number = numbers.get(id(one))
-        return one.__reduce_ex__(pickle.HIGHEST_PROTOCOL) if number is None else (_inherited_one, (number,))
+        if number is not None:
+            return _inherited_one, (number,)
+        if isinstance(one, np.ndarray) and one.strides == (0,) and len(one) > 1:
+            return np.broadcast_to, (one[:1].copy(), one.shape)
+        return one.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
-    table = copyreg.dispatch_table | dict.fromkeys(map(type, inherited), reduced)
+    table = copyreg.dispatch_table | dict.fromkeys((np.ndarray, *map(type, inherited)), reduced)
 
-    def packed(result: object) -> bytes:
-        file = io.BytesIO()
-        pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
+    def write(result: object, place: _Place) -> None:
+        pickler = pickle.Pickler(place, pickle.HIGHEST_PROTOCOL)
         pickler.dispatch_table = table
         pickler.dump(result)
-        return file.getvalue()
 
-    return packed
+    return write
 
 
 def _inherited_one(number: int) -> object:
@@ -238,20 +276,3 @@ def _sent(error: Exception) -> bytes:
 def _memory() -> int:
     """Open a file in memory, which nobody else can open."""
     return os.memfd_create("kafkalog")
-
-
-def _write(file: int, data: bytes, start: int) -> None:
-    rest = memoryview(data)
-    while rest:
-        written = os.pwrite(file, rest, start)
-        start, rest = start + written, rest[written:]
-
-
-def _read(file: int, size: int, start: int) -> bytearray:
-    """Read so many bytes: one call gives at most 2 GiB."""
-    data = bytearray(size)
-    rest = memoryview(data)
-    while rest:
-        got = os.preadv(file, [rest], start)
-        start, rest = start + got, rest[got:]
-    return data

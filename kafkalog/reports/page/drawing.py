@@ -10,13 +10,13 @@ from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Lane
 from kafkalog.reports.page.elements import Element, element
 from kafkalog.reports.source import leader_words
 
-__all__ = ["NAMES", "legend", "picture"]
+__all__ = ["NAMES", "UNCLEAN", "legend", "picture"]
 
 ByLog = Mapping[str, Sequence[Mapping[str, Any]]]
 
 NAMES: Final = {rank: state for state, rank in STATE_RANKS.items()} | {GAP: "gap", LEGAL_GAP: "legal-gap"}
 _WORDS: Final = {"gap": "offsets missing", "legal-gap": "legal gap"}
-_UNCLEAN: Final = "unclean-election"
+UNCLEAN: Final = "unclean-election"
 _ROW: Final = 22  # px
 _BAR: Final = 14
 _LEFT: Final = 240
@@ -87,7 +87,7 @@ def _rules(lane: Lane, changes: Sequence[Mapping[str, Any]], top: int) -> Iterat
         at = round(_LEFT + min(max((row["first_offset"] - lane.axis.first) / span, 0), 1) * _WIDTH, 1)
         yield element(
             "line", element("title", leader_words(row)), x1=at, x2=at, y1=top - 4, y2=top + _BAR + 4,
-            class_="unclean" if row["change"] == _UNCLEAN else "leader",
+            class_="unclean" if row["change"] == UNCLEAN else "leader",
         )  # fmt: skip
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import count
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any, Final, TypeVar
 
 from kafkalog.escape import escape
 from kafkalog.reports.lanes import Lane, lanes_by_offset
-from kafkalog.reports.page.drawing import legend, picture
+from kafkalog.reports.page.drawing import UNCLEAN, legend, picture
 from kafkalog.reports.page.elements import Content, Element, data, element, html
 from kafkalog.reports.page.packed import PackedTimeline, pack
 from kafkalog.reports.page.policy import opening, resource
@@ -29,10 +31,12 @@ from kafkalog.tables.audit import STATES
 
 __all__ = ["page"]
 
+_Row = TypeVar("_Row")
+
 _DRAWN_LANES: Final = 200  # in the picture without a script
 _CELLS: Final = 240
 _ONE_BY_ONE: Final = 300  # transactions that are drawn one by one in it
-_MOST_GAPS: Final = 20_000
+_MOST_DRAWN: Final = 20_000  # gaps, and changes of leaders
 _SAFE: Final = 2**53  # of a number in a script
 _TRANSACTIONS: Final = (
     "topic", "partition", "producer_id", "transactional_id", "state", "first_offset", "last_offset", "records",
@@ -139,16 +143,22 @@ def _timeline(source: AuditSource, incidents: Sequence[Mapping[str, Any]]) -> It
     gaps, more = _largest_gaps(source)
     if more:
         said.append(f" Of {len(gaps) + more} gaps the {len(gaps)} worst and largest are drawn.")
+    changes, more = _worst_changes(source)
+    if more:
+        all_of_them = len(changes) + more
+        said.append(
+            f" Of {all_of_them} leader changes {len(changes)} are drawn: unclean elections first, then the newest."
+        )
     if len(lanes) < len(order):
         words = f" {len(lanes)} of {len(order)} logs are drawn: all of them where scripts are allowed."
         said.append(element("span", words, class_="unscripted"))
     yield element(
         "section", element("h2", "Timeline"), element("p", said) if said else None, _controls(),
-        element("figure", picture(lanes, _one_by_one(source, lanes), _changes(source, lanes)), id="picture"),
+        element("figure", picture(lanes, _one_by_one(source, lanes), _by_log(changes)), id="picture"),
         legend(_ranks(lanes)),
         id="timeline",
     )  # fmt: skip
-    about = _about(order, packed, incidents, gaps, source)
+    about = _about(order, packed, incidents, gaps, changes)
     yield data(json.dumps(about), type="application/json", id="about")
     yield data(packed.data, type="text/plain", id="packed")
 
@@ -158,10 +168,35 @@ def _largest_gaps(source: AuditSource) -> tuple[list[dict[str, Any]], int]:
 
     A compacted log has one for every few records: most of them are narrower than a pixel at any zoom.
     """
+    return _chosen(source.rows("gaps"), lambda row: (row["kind"] != "legal", row["count"]))
+
+
+def _worst_changes(source: AuditSource) -> tuple[list[dict[str, Any]], int]:
+    """Return the changes of leaders that are drawn, in the order of their table, and how many there are besides.
+
+    Of those whose time nothing shows, the first of each log: a log with a million of them hides no other log's.
+    """
+    places, of_log = count(), defaultdict[str, int](int)
+
+    def numbered() -> Iterator[tuple[int, int, dict[str, Any]]]:
+        for row in leader_changes(source):
+            of_log[row["log"]] += 1
+            yield next(places), of_log[row["log"]], row
+
+    def worst(change: tuple[int, int, dict[str, Any]]) -> tuple[bool, float, int]:
+        _, number, row = change
+        since = -math.inf if row["since_ms"] is None else row["since_ms"]
+        return row["change"] == UNCLEAN, since, -number
+
+    chosen, more = _chosen(numbered(), worst)
+    return [row for _, _, row in sorted(chosen, key=itemgetter(0))], more
+
+
+def _chosen(rows: Iterable[_Row], worst: Callable[[_Row], tuple[Any, ...]]) -> tuple[list[_Row], int]:
+    """Return the rows that are drawn, the worst first, and how many there are besides."""
     counts = count()
-    rows = (row for row, _ in zip(source.rows("gaps"), counts, strict=False))
-    largest = nlargest(_MOST_GAPS, rows, key=lambda row: (row["kind"] != "legal", row["count"]))
-    return largest, next(counts) - len(largest)
+    chosen = nlargest(_MOST_DRAWN, (row for row, _ in zip(rows, counts, strict=False)), key=worst)
+    return chosen, next(counts) - len(chosen)
 
 
 def _controls() -> Element:
@@ -192,13 +227,11 @@ def _one_by_one(source: AuditSource, lanes: Sequence[Lane]) -> dict[str, list[di
     return drawn
 
 
-def _changes(source: AuditSource, lanes: Sequence[Lane]) -> dict[str, list[dict[str, Any]]]:
-    logs = {lane.row["log"] for lane in lanes}
-    changes: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in leader_changes(source):
-        if row["log"] in logs:
-            changes[row["log"]].append(row)
-    return changes
+def _by_log(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    by_log: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_log[row["log"]].append(row)
+    return by_log
 
 
 def _ranks(lanes: Sequence[Lane]) -> set[int]:
@@ -207,7 +240,7 @@ def _ranks(lanes: Sequence[Lane]) -> set[int]:
 
 def _about(
     order: Sequence[Mapping[str, Any]], packed: PackedTimeline, incidents: Sequence[Mapping[str, Any]],
-    gaps: Sequence[Mapping[str, Any]], source: AuditSource,
+    gaps: Sequence[Mapping[str, Any]], changes: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:  # fmt: skip
     """Return what the script needs besides the transactions."""
     numbers = {row["log"]: number for number, row in enumerate(order)}
@@ -218,7 +251,7 @@ def _about(
             [_safe(row["first_offset"]), _safe(row["last_offset"]), row["kind"] == "legal"]
         )
     leaders: dict[int, list[list[Any]]] = defaultdict(list)
-    for row in leader_changes(source):
+    for row in changes:
         cells = [_safe(row[name]) for name in ("since_ms", "first_offset", "leader_epoch", "leader")]
         leaders[numbers[row["log"]]].append([*cells, row["change"]])
     return {
