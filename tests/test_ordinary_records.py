@@ -100,6 +100,8 @@ rising = st.lists(st.tuples(contents, contents, st.just([]) | headers, st.intege
 @example([(b"\0\0\0\2", b"\0\0\0\0\0\5", [], 1, 0)], 48, 0, 0, None)
 @example([(b"\0\1\0\1", b"\0\0\0\0\0\5", [], 1, 0)], 48, 0, 0, None)
 @example([(b"\0\0\0\1", b"\0\1\0\0\0\5", [], 1, 0)], 48, 0, 0, None)
+@example([(b"k", b"v", [], 1, 0), (b"k", b"v", [], 0, 0)], 0, 0, 0, None)
+@example([(b"k", b"v", [], 9, 0), (b"k", b"v", [], -1, 0)], 0, 0, 0, None)
 def test_the_same_batches_are_in_order(
     parts: list[Any], kind: int, times: int, base: int, draw: st.DataObject | None
 ) -> None:
@@ -126,3 +128,16 @@ def test_the_same_batches_are_in_order(
     for end in (b"", spare):
         said = [_in_order(form, bytes(data) + end, len(data), **cells) for form in (record_oddities, LONGER_LOOK)]
         assert said[0] is said[1] is not None
+
+
+@pytest.mark.parametrize(("at", "byte"), [(-2, 3), (-2, 0x81), (1, 1), (1, 128), (4, 3)])
+def test_one_odd_byte_is_not_in_order(at: int, byte: int) -> None:
+    """A size below null, attributes, a number with bytes it does not need: never in order, by either way."""
+    record = bytearray(build.record(None, None, delta=0))
+    record[at] = byte
+    data = build.batch(pack=lambda _: bytes(record), records_count=1, base_timestamp=0, max_timestamp=0)
+    for form in (record_oddities, LONGER_LOOK):
+        assert _in_order(form, data + bytes(40), len(data)) is False
+
+    data = build.batch(build.record(None, None), base_timestamp=0, max_timestamp=0)
+    assert _in_order(record_oddities, data + bytes(40), len(data)) is True
