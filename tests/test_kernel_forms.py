@@ -133,7 +133,7 @@ def _records(form: Form, data: bytes, heads: CellTable, rows: int, room: int) ->
         looked.cells[:] = heads.cells
         while row < rows:
             row = form.record_oddities.next_odd(data, looked.cells, heads.capacity, row, rows, unpacked, odd)
-            yield row, odd.tolist(), looked.cells.tolist()
+            yield row, looked.cells.tolist()
             row += 1
     yield form.markers.read(data, heads.cells, heads.capacity, rows, types, epochs), types, epochs
     row, unpacked = 0, False

@@ -1,7 +1,8 @@
-"""The records that the compiled kernel reads by a shorter way are the same as by the longer one."""
+"""The records that the compiled kernel reads, or looks at, by a shorter way are the same as by the longer one."""
 
 from __future__ import annotations
 
+from array import array
 from typing import Any, Final
 
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import build
-from kafkalog.format import batch_headers, batch_records, checksums, interpreted, kernel
+from kafkalog.format import batch_headers, batch_records, checksums, interpreted, kernel, record_oddities
 from kafkalog.format.batch import CellTable
 
 LONGER: Final = interpreted("format.batch_records", "tests_interpreted_ordinary_records")
+LONGER_LOOK: Final = interpreted("format.record_oddities", "tests_interpreted_ordinary_oddities")
 pytestmark = pytest.mark.skipif(not checksums.COMPILED, reason="there is no compiled form to compare with")
 
 # Sizes and deltas on both sides of where a number takes another byte.
@@ -49,6 +51,20 @@ def _read(form: Any, data: bytes, stop: int, room: int) -> list[Any]:
     return answers
 
 
+def _in_order(form: Any, data: bytes, stop: int, **cells: int) -> bool | None:
+    """Say what a form says of the one batch in `data`, whose records end at `stop`; `cells` replace the header's."""
+    heads = CellTable(len(kernel.BATCH_COLUMNS), 1)
+    heads.count, _, _ = batch_headers.read(data, 0, len(data), 0, heads.cells, 1, 0)
+    if heads.cell(kernel.SIZE, 0) == 0:
+        return None
+    heads.set(kernel.SECTION_STOP, 0, stop)
+    heads.set(kernel.VALID, 0, 1)
+    for name, value in cells.items():
+        heads.set(getattr(kernel, name), 0, value)
+    answer: bool = form.in_order(data, heads.cells, 1, 1, array("q", bytes(8 * form.FOUND)))
+    return answer
+
+
 @settings(max_examples=400)
 @given(batches, st.integers(1, 7))
 def test_whole_batches_are_read_alike(data: bytes, room: int) -> None:
@@ -71,3 +87,57 @@ def test_changed_batches_are_read_alike(data: bytes, draw: st.DataObject | None)
     data = bytes(changed)
 
     assert _read(batch_records, data, stop, 7) == _read(LONGER, data, stop, 7)
+
+
+rising = st.lists(st.tuples(contents, contents, st.just([]) | headers, st.integers(1, 99), deltas), min_size=1)
+
+
+@settings(max_examples=600)
+@given(
+    rising, st.sampled_from([0, 1, 5, 16, 32, 48]), st.sampled_from([0, 0, 8]), st.sampled_from([0, 2**62]), st.data()
+)
+@example([(b"\0\0\0\1", b"\0\0\0\0\0\5", [], 1, 0)], 48, 0, 0, None)
+@example([(b"\0\0\0\2", b"\0\0\0\0\0\5", [], 1, 0)], 48, 0, 0, None)
+@example([(b"\0\1\0\1", b"\0\0\0\0\0\5", [], 1, 0)], 48, 0, 0, None)
+@example([(b"\0\0\0\1", b"\0\1\0\0\0\5", [], 1, 0)], 48, 0, 0, None)
+@example([(b"k", b"v", [], 1, 0), (b"k", b"v", [], 0, 0)], 0, 0, 0, None)
+@example([(b"k", b"v", [], 9, 0), (b"k", b"v", [], -1, 0)], 0, 0, 0, None)
+def test_the_same_batches_are_in_order(
+    parts: list[Any], kind: int, times: int, base: int, draw: st.DataObject | None
+) -> None:
+    """Records of rising offsets, markers, and what one changed byte or header field makes of them: the same answer."""
+    delta, records = -1, []
+    for key, value, some, step, later in parts:
+        delta += step
+        records.append(build.record(value, key, some, delta=delta, later=later))
+    newest = base + max(part[-1] for part in parts)
+    data = bytearray(
+        build.batch(
+            *records, base_offset=7, base_timestamp=base, max_timestamp=newest, last_offset_delta=delta,
+            attributes=kind & 48 | times,
+        )
+    )  # fmt: skip
+    spare = bytes(40)  # else the last batch of a buffer never goes the shorter way
+    cells = {"LAST_OFFSET": 7 + delta, "MAX_TIMESTAMP": newest}
+    if draw is not None:
+        if draw.draw(st.booleans()):
+            numbers = [at for at in range(61, len(data)) if data[at] or data[at - 1]]
+            data[draw.draw(st.sampled_from(numbers))] = draw.draw(st.sampled_from([0, 1, 2, 3, 126, 128, 129, 255]))
+        name = draw.draw(st.sampled_from(list(cells)))
+        cells[name] += draw.draw(st.sampled_from([0, 0, 1, -1, -8]))
+    for end in (b"", spare):
+        said = [_in_order(form, bytes(data) + end, len(data), **cells) for form in (record_oddities, LONGER_LOOK)]
+        assert said[0] is said[1] is not None
+
+
+@pytest.mark.parametrize(("at", "byte"), [(-2, 3), (-2, 0x81), (1, 1), (1, 128), (4, 3)])
+def test_one_odd_byte_is_not_in_order(at: int, byte: int) -> None:
+    """A size below null, attributes, a number with bytes it does not need: never in order, by either way."""
+    record = bytearray(build.record(None, None, delta=0))
+    record[at] = byte
+    data = build.batch(pack=lambda _: bytes(record), records_count=1, base_timestamp=0, max_timestamp=0)
+    for form in (record_oddities, LONGER_LOOK):
+        assert _in_order(form, data + bytes(40), len(data)) is False
+
+    data = build.batch(build.record(None, None), base_timestamp=0, max_timestamp=0)
+    assert _in_order(record_oddities, data + bytes(40), len(data)) is True

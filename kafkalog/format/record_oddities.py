@@ -1,5 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What is odd about records that Kafka reads all the same; see ``kernel.py`` for the rules of its source."""
+"""What is odd about records that Kafka reads all the same; see ``kernel.py`` for the rules of its source.
+
+Compiled, ``ordinary_records.h`` first says which batches are in order, so that what is here sees the others only.
+"""
 
 from __future__ import annotations
 
@@ -216,6 +219,21 @@ def look(
 
 
 @cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def is_newest(
+    delta: cython.longlong,
+    heads: cython.const[cython.longlong][::1],
+    capacity: cython.Py_ssize_t,
+    row: cython.Py_ssize_t,
+) -> cython.bint:
+    """Say whether a batch's largest timestamp is this far from its base, without a sum that wraps."""
+    since: cython.longlong = heads[BASE_TIMESTAMP * capacity + row]
+    newest: cython.longlong = add64(since, delta)
+    return newest == heads[MAX_TIMESTAMP * capacity + row] and (since ^ newest) & (delta ^ newest) >= 0
+
+
+@cython.cfunc
 @cython.exceptval(check=False)
 def is_odd(
     buf: cython.const[cython.uchar][::1],
@@ -231,8 +249,8 @@ def is_odd(
     count: cython.longlong
     base: cython.longlong
     last: cython.longlong
-    newest: cython.longlong
-    since: cython.longlong
+    newest: cython.longlong = 0
+    highest: cython.longlong
     size: cython.longlong
     flags: cython.int
     stop = min(stop, len(buf))
@@ -246,6 +264,16 @@ def is_odd(
         size = int32(buf, start)
         return size > stop - start - 4 or start + 4 + (size if size > 0 else 0) != stop
     count = heads[COUNT * capacity + row]
+    if cython.compiled:
+        base = heads[BASE_OFFSET * capacity + row]
+        last = heads[LAST_OFFSET * capacity + row]
+        if count > 0 and base >= 0 and attributes & 48 != 32:
+            highest = last - base if last >= base else 9223372036854775807
+            if count == kafkalog_ordinary_in_order(
+                cython.address(buf[0]), len(buf), start, stop, count, highest, attributes & 32 != 0,
+                cython.address(newest),
+            ) and (attributes & 8 or is_newest(newest, heads, capacity, row)):  # fmt: skip
+                return False
     flags = look(buf, start, stop, count, found)
     if flags or found[0] != count or found[4] != stop:
         return True
@@ -256,11 +284,8 @@ def is_odd(
         last = heads[LAST_OFFSET * capacity + row]
         if found[1] < 0 or base < 0 or (last >= base and found[2] > last - base):
             return True
-        if not attributes & 8:
-            since = heads[BASE_TIMESTAMP * capacity + row]
-            newest = add64(since, found[3])
-            if newest != heads[MAX_TIMESTAMP * capacity + row] or (since ^ newest) & (found[3] ^ newest) < 0:
-                return True
+        if not attributes & 8 and not is_newest(found[3], heads, capacity, row):
+            return True
     return False
 
 
