@@ -130,7 +130,7 @@ ROWS = (
         for layout in LAYOUTS
     ),
     *(
-        Row("audit in two jobs", "audit-2", shape, Against.ONE_JOB, 1.7, layout=layout)
+        Row("audit in two jobs", "audit-2", shape, Against.ONE_JOB, 1.8, layout=layout)
         for shape in _AUDIT
         for layout in LAYOUTS
     ),
