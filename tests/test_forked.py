@@ -108,7 +108,10 @@ def test_a_helper_that_is_killed_is_an_error(before: set[str]) -> None:
         if os.getpid() != mine:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(HelperLostError), in_processes(killed, range(20), 2) as results:
+    with (
+        pytest.raises(HelperLostError, match=r"process \d+ ended with signal 9 "),
+        in_processes(killed, range(20), 2) as results,
+    ):
         list(results)
     assert children() <= before
 

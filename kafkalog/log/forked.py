@@ -172,7 +172,9 @@ class _Crew(Generic[_Task, _Result]):
         heads = os.read(self._arrivals, _HEADS)
         if wait and not heads:
             time.sleep(_LAST_WORD)
-            raise HelperLostError("a process that read for this one was ended by something else")
+            raise HelperLostError(
+                f"{self._ended()} while it read for this one; where memory is short, --jobs 1 needs less"
+            )
         global _inherited  # noqa: PLW0603  # a pickle reaches nothing else
         _inherited = self._inherited
         for whose, start, size, about in _HEAD.iter_unpack(heads):
@@ -181,6 +183,13 @@ class _Crew(Generic[_Task, _Result]):
                 result = pickle.load(place)  # written by a fork of this process
             os.pwrite(file, _NUMBER.pack(start + size), 0)
             yield (about, partial(_same, result)) if about >= 0 else (~about, partial(_raised, result))
+
+    def _ended(self) -> str:
+        """Say how helpers ended that did not finish."""
+        ends = [(helper, os.waitstatus_to_exitcode(os.waitpid(helper, 0)[1])) for helper in self._helpers]
+        self._helpers.clear()
+        helper, status = next((one for one in ends if one[1]), ends[0])
+        return f"process {helper} ended with {'signal' if status < 0 else 'status'} {abs(status)}"
 
     def leave(self) -> None:
         """End helpers that are still at work, and forget them."""

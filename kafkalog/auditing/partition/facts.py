@@ -28,7 +28,7 @@ _NO_ENTRIES: Final[Mapping[int, list[AbortedTransaction]]] = {}
 class PartitionAudit(NamedTuple):
     """What a partition's files say on their own: a tuple, because a cluster has many.
 
-    Offsets are log offsets, times are in ms, -1 where there is none.
+    Offsets are log offsets. Times are in milliseconds; -1 stands for no time.
     `transactions` are rows of extents. `newest` is the newest time in the log, `newest_broker` the newest that a broker
     wrote, `oldest` the first time of a producer's batch or a marker. `cleaned_to` is the offset below which the cleaner
     may have been, -1 for nowhere. `epochs` are the batches' leader epochs, each with its first offset. `breaks` are

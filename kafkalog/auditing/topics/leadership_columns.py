@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from kafkalog.format.text_columns import JsonColumn, TextColumn
 from kafkalog.log.column_blocks import AnyColumns, Marked, Worded
 from kafkalog.log.moment import Moment
 from kafkalog.tables.metadata import CHANGES
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["leadership_columns"]
 

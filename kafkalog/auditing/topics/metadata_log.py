@@ -22,7 +22,7 @@ from kafkalog.log.names import METADATA_TOPIC, FileKind, is_remote, parse_name
 from kafkalog.log.readers import control_records
 from kafkalog.log.storage import open_tree
 
-__all__ = ["Snapshot", "cluster_metadata", "metadata_of", "snapshots"]
+__all__ = ["Snapshot", "check_records", "cluster_metadata", "metadata_of", "snapshots"]
 
 Report = Callable[[Finding], object]
 _NO_STEP: Final[tuple[int, PartitionChange | None]] = (0, None)
@@ -79,33 +79,38 @@ def _reach(log: tuple[LogDirectory, PartitionDirectory]) -> tuple[int, int, int]
     return (max(epochs, default=-1), *((-1, 0) if last is None else (last.base_offset, last.size)))
 
 
-def metadata_of(
-    directory: PartitionDirectory, limits: Limits | None = None, report: Report | None = None, *, checked: bool = False
-) -> Metadata:
-    """Return the metadata over time: from the log's start on, or from the snapshot there.
-
-    Where records are only `checked`, for the report, it is empty.
-    """
+def metadata_of(directory: PartitionDirectory, limits: Limits | None = None, report: Report | None = None) -> Metadata:
+    """Return the metadata over time: from the log's start on, or from the snapshot there."""
     findings: list[Finding] = []
     metadata, changes = Metadata(), PartitionChanges()
     base = _base(directory, findings)
-    if base is not None:
-        for block in _of_snapshot(base, limits, findings):
-            if checked:
-                findings += block.findings()
-            else:
-                _take(metadata, changes, block, findings, last=base.offset - 1)
-    for block in blocks_of_directory(directory, limits or Limits(), findings.append):
-        if checked:
-            findings += block.findings()
-        else:
-            _take(metadata, changes, block, findings, first=None if base is None else base.offset)
-    for offset, timestamp, level in () if checked else _kraft_versions(directory, base):
+    for block, first, last in _blocks(directory, base, limits, findings):
+        _take(metadata, changes, block, findings, first=first, last=last)
+    for offset, timestamp, level in _kraft_versions(directory, base):
         metadata.take_kraft_version(offset, timestamp, level)
     if report is not None:
         for finding in findings:
             report(finding)
     return metadata
+
+
+def check_records(directory: PartitionDirectory, limits: Limits | None, report: Report) -> None:
+    """Report what is wrong with the records of a metadata log, as ``metadata_of`` does, where no table joins them."""
+    findings: list[Finding] = []
+    for block, _, _ in _blocks(directory, _base(directory, findings), limits, findings):
+        findings += block.findings()
+    for finding in findings:
+        report(finding)
+
+
+def _blocks(
+    directory: PartitionDirectory, base: Snapshot | None, limits: Limits | None, findings: list[Finding]
+) -> Iterator[tuple[InternalRecords, int | None, int | None]]:
+    """Yield the records of the snapshot and of the log, with the first and the last offset that count, None for any."""
+    if base is not None:
+        yield from ((block, None, base.offset - 1) for block in _of_snapshot(base, limits, findings))
+    first = None if base is None else base.offset
+    yield from ((block, first, None) for block in blocks_of_directory(directory, limits or Limits(), findings.append))
 
 
 def _base(directory: PartitionDirectory, findings: list[Finding]) -> Snapshot | None:

@@ -29,6 +29,7 @@ NAMED: Final = (*_TEXTS, *_NUMBERS)
 _UUID: Final = 16
 _CELL: Final = 8
 # Fields by their names; those of a name that several kinds of records have for different things are not here.
+_OF_BROKERS: Final = ("FenceBrokerRecord", "UnfenceBrokerRecord")  # whose `id` is a broker's
 _COLUMNS: Final = {
     "topicId": "topic_id", "partitionId": "partition", "brokerId": "broker_id", "leader": "leader", "isr": "isr",
     "featureLevel": "value",
@@ -107,5 +108,5 @@ def _column_of(kind: str, field: str) -> str | None:
     if field == "name":
         return "topic" if kind == "TopicRecord" else "name"
     if field == "id":
-        return "broker_id" if kind.endswith("enceBrokerRecord") else None
+        return "broker_id" if kind in _OF_BROKERS else None
     return "value" if field == "value" else _COLUMNS.get(field)

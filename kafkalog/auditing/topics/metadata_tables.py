@@ -20,7 +20,7 @@ from kafkalog.auditing.topics.internal import (
 from kafkalog.auditing.topics.leadership_columns import leadership_columns
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_blocks import MetadataBlocks
-from kafkalog.auditing.topics.metadata_log import metadata_of
+from kafkalog.auditing.topics.metadata_log import check_records, metadata_of
 from kafkalog.auditing.topics.spans import Span, SpanTimes
 from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
 from kafkalog.findings import Finding
@@ -68,7 +68,11 @@ def metadata_view(
     is_joined = bool(topics) or any(table.name in tables for table in (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP))
     for log in logs:
         directory = log.partition.directory
-        metadata = metadata_of(directory, limits, findings.append, checked=not is_joined)
+        metadata = Metadata()
+        if is_joined:
+            metadata = metadata_of(directory, limits, findings.append)
+        else:
+            check_records(directory, limits, findings.append)
         yield from findings
         findings.clear()
         seen |= {span.value.name for spans in metadata.topics.values() for span in spans}
