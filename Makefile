@@ -114,4 +114,4 @@ lock:
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	rm -f kafkalog/*/*.c kafkalog/*/*.so
+	rm -f kafkalog/*.so kafkalog/*/*.so

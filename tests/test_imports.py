@@ -142,7 +142,8 @@ def test_the_version_needs_no_command_tree() -> None:
 
     assert "click" not in imported
     assert {name for name in imported if name.startswith("kafkalog")} <= {
-        "kafkalog", "kafkalog.format", "kafkalog.format.kernel", "kafkalog.format.checksums", "kafkalog.format._shadow",
+        "kafkalog", "kafkalog._cyutility", "kafkalog.format", "kafkalog.format.kernel", "kafkalog.format.checksums",
+        "kafkalog.format._shadow",
         "kafkalog.outcome", "kafkalog.version", "kafkalog_cli", "kafkalog_cli.exit", "kafkalog_cli.main",
         "kafkalog_cli.signals", "kafkalog_cli.version",
     }  # fmt: skip
