@@ -210,3 +210,22 @@ def test_every_command_that_reads_segments_says_how_far_it_is(
 
     assert total >= 5_000_000
     assert read >= 5_000_000
+
+
+@pytest.mark.parametrize(("form", "mib", "said"), [("interpreted", 65, 1), ("interpreted", 64, 0), ("compiled", 65, 0)])
+def test_a_long_run_says_once_that_the_kernel_is_not_compiled(
+    form: str, mib: int, said: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal, when more than 64 MiB were read: until then nobody waits."""
+    from kafkalog_cli import progress
+
+    monkeypatch.setattr("kafkalog.format.kernel.form", lambda: form)
+    monkeypatch.setattr(sys, "stderr", screen := Screen())
+    shown = progress.Progress()
+
+    shown.done("a.log", 32 << 20)
+    for position in range(mib - 32 + 1):
+        shown.at("b.log", position << 20)
+    shown.at("c.log", 0)
+
+    assert screen.getvalue().count("the kernel is not compiled") == said

@@ -23,6 +23,7 @@ __all__ = ["Progress"]
 _AFTER: Final = 1.0  # seconds of work before anything is drawn
 _BETWEEN: Final = 0.1  # seconds
 _KEPT: Final = 10  # findings that an interrupt shows
+_MUCH: Final = 64 << 20  # bytes from which on it matters that the kernel runs interpreted
 
 
 class Progress(Watch):
@@ -36,6 +37,7 @@ class Progress(Watch):
         self._first: list[Finding] = []
         self._codes: Counter[str] = Counter()
         self._told: set[str] = set()
+        self._form_is_known = False
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
@@ -70,7 +72,18 @@ class Progress(Watch):
             say(line)
         self._told.add(line)
 
+    def _say_if_interpreted(self) -> None:
+        from kafkalog.format.kernel import form
+
+        self._form_is_known = True
+        if form() == "interpreted":
+            self.tell(
+                "the kernel is not compiled: this takes ten to seventy times longer than with it (it needs a C compiler)"
+            )
+
     def _draw(self, file: str = "") -> None:
+        if not self._form_is_known and self._done + self._read > _MUCH:
+            self._say_if_interpreted()
         now = time.monotonic()
         if now - self._begun < _AFTER or now - self._drawn < _BETWEEN:
             return
