@@ -78,7 +78,7 @@ class Progress(Watch):
         self._form_is_known = True
         if form() == "interpreted":
             self.tell(
-                "the kernel is not compiled: with it this takes a tenth of the time or less (install where a C compiler is)"
+                "the kernel is not compiled; compiled, this takes a tenth of the time or less (it needs a C compiler)"
             )
 
     def _draw(self, file: str = "") -> None:
