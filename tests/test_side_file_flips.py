@@ -43,9 +43,13 @@ SILENT: Final[dict[str, dict[str, str]]] = {
     "leader-epoch-checkpoint": {
         "white space": "readers take any",
     },
-    "partition.metadata": {},  # the metadata log knows the id
+    "partition.metadata": {  # the metadata log knows the id
+        "key": "brokers read what follows it only",
+        "last character": "four of its bits are no part of the id",
+    },
     "meta.properties": {
         "comment": "it says nothing that is compared",
+        "key": "brokers ignore keys that they do not know, and directory.id is optional",
         "white space": "readers take any",
         "node.id": "a lone directory has no other witness of its broker",
         "cluster.id": "a lone directory has no other witness of its cluster",
@@ -108,7 +112,10 @@ def field_of(kind: str, data: bytes, position: int) -> str:
         return before.rpartition('":')[0].rpartition('"')[2]
     if kind == "meta.properties":
         return "comment" if line.startswith("#") else line.partition("=")[0] if "=" in line[:within] else "key"
-    if kind == "partition.metadata" or len(line.split()) < 2:
+    if kind == "partition.metadata":
+        at_end = position == len(data) - 1
+        return "last character" if at_end else "key" if ":" not in line[: within + 1] else line.partition(":")[0]
+    if len(line.split()) < 2:
         return line.partition(":")[0]
     columns = line.split()
     if len(columns) == 3 and f"{columns[0]}-{columns[1]}" not in (*PLAIN, *CLEANED):

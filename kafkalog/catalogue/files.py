@@ -331,9 +331,9 @@ FILES: Final[dict[str, Code]] = {
     ),
     "meta-properties-wrong": Code(
         WARNING,
-        "meta.properties breaks its format: a version, an id or a number is not a valid one.",
-        "Certain by Kafka's own rules; a cluster id that somebody chose by hand may break them.",
-        "A broker refuses to start on it, or on a directory whose ids differ from its configuration.",
+        "meta.properties is missing or empty, or a version, a number or a directory id in it is not a valid one.",
+        "Certain by what brokers check; a cluster id may be any text, and unknown keys are ignored.",
+        "A broker refuses to start on it; a missing file is written anew by brokers with ZooKeeper.",
         "Compare with the other directories of the node.",
     ),
     "partition-metadata-wrong": Code(

@@ -100,7 +100,7 @@ class FileKind(Enum):
 class FileName(NamedTuple):
     """A file's kind, the offset in its name (segments, snapshots), a KRaft snapshot's epoch, and its extra suffix.
 
-    The offset is None where the name has none, or one that Kafka's 64 bits cannot hold.
+    The offset is None where the name has none, or one that Kafka's 64 bits cannot hold; a side file's has 20 digits.
     """
 
     kind: FileKind
@@ -133,7 +133,8 @@ _BY_NAME: Final = {
     "bootstrap.checkpoint": FileKind.KRAFT_SNAPSHOT,
 }
 _KRAFT: Final = re.compile(r"(\d{1,20})-(\d{1,10})(?:-[^.]*)?\.checkpoint(?:\.part)?")
-_DIGITS: Final = re.compile(r"\d{1,20}")
+_DIGITS: Final = re.compile(r"\d{20}")
+_DIGITS_OF_SEGMENT: Final = re.compile(r"\d{1,20}")  # a broker takes as many, and looks for the side files of 20
 _HIGHEST_OFFSET: Final = 2**63 - 1
 _HIGHEST_EPOCH: Final = 2**31 - 1
 
@@ -158,5 +159,6 @@ def parse_name(name: str) -> FileName:
     if kind is None:
         return FileName(FileKind.UNKNOWN, removed=removed)
     first = stem.partition(".")[0]
-    number = int(first) if _DIGITS.fullmatch(first) else None
+    digits = _DIGITS_OF_SEGMENT if kind is FileKind.LOG else _DIGITS
+    number = int(first) if digits.fullmatch(first) else None
     return FileName(kind, None if number is None or number > _HIGHEST_OFFSET else number, removed=removed)

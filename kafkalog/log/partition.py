@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
+from kafkalog.format.checkpoint import NO_UUID, java_uuid
 from kafkalog.log.links import leaving
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, parse_name
 from kafkalog.log.readers import read_checkpoint, read_properties
@@ -61,9 +62,9 @@ class PartitionDirectory:
     a transaction index. `checkpoints` are the log directory's offsets for this partition, by ``log_start``,
     ``high_watermark``, ``recovery_point`` and ``cleaner``. `running` says that the broker was running or was killed:
     its lock is there, its mark of a clean stop is not; `clean_shutdown` that the mark is there. If both are False, it
-    is not known. `files` are all files by their names, as they were when they were listed: None for one that vanished
-    meanwhile. `itself` is the directory as it was then, None if it had changed so recently that another change may not
-    show.
+    is not known. `topic_id` is the one in partition.metadata, None where a broker could not read it. `files` are all
+    files by their names, as they were when they were listed: None for one that vanished meanwhile. `itself` is the
+    directory as it was then, None if it had changed so recently that another change may not show.
     """
 
     log: str
@@ -145,6 +146,7 @@ def _listed(
     if "partition.metadata" in files:
         read = read_small_file(f"{folder}partition.metadata", read_properties, findings)
         about, is_whole = read or {}, is_whole and read is not None
+    topic_id = java_uuid(about.get("topic_id", ""))
     found = PartitionDirectory(
         path,
         topic,
@@ -154,7 +156,7 @@ def _listed(
         by_name.snapshots,
         tuple(sorted(by_name.left_over)),
         by_name.orphans(),
-        about.get("topic_id"),
+        None if topic_id == NO_UUID else topic_id,
         epochs,
         known,
         home.running,

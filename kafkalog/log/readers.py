@@ -16,8 +16,8 @@ from kafkalog.format import kernel
 from kafkalog.format.batch import Batch, Record
 from kafkalog.format.checkpoint import (
     Checkpoint,
-    Properties,
     leader_epochs,
+    partition_metadata,
     partition_offsets,
     properties,
     quorum_state,
@@ -252,11 +252,8 @@ def read_checkpoint(path: PathLike, *, on_finding: OnFinding | None = None) -> C
 def read_properties(path: PathLike, *, on_finding: OnFinding | None = None) -> dict[str, str]:
     """Return the keys and values of partition.metadata, meta.properties or quorum-state, by the file's name."""
     kind = parse_name(os.path.basename(path)).kind
-    data = read_small(path)
-    if kind is FileKind.QUORUM_STATE:
-        found: Properties = quorum_state(data)
-    else:
-        found = properties(data, ":" if kind is FileKind.PARTITION_METADATA else "=")
+    read = {FileKind.QUORUM_STATE: quorum_state, FileKind.PARTITION_METADATA: partition_metadata}
+    found = read.get(kind, properties)(read_small(path))
     _report_lines(path, found.wrong, on_finding)
     return found.values
 

@@ -6,8 +6,8 @@ reported with the log (`kafkalog.auditing.side_files.of_partition`).
 
 from __future__ import annotations
 
+import base64
 import os
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Unpack
 
@@ -17,7 +17,7 @@ from kafkalog.auditing.side_files.kraft_snapshot import bootstrap_snapshot, kraf
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity, Where
-from kafkalog.format.checkpoint import PartitionOffset
+from kafkalog.format.checkpoint import NO_UUID, PartitionOffset, java_int, java_uuid
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.readers import read_checkpoint, read_properties
@@ -32,19 +32,17 @@ _CHECKPOINTS: Final = {
     "log-start-offset-checkpoint": "log_start",
     "cleaner-offset-checkpoint": "cleaner",
 }
-_UUID: Final = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")  # 16 bytes: the last character has two bits of them
 _QUORUM_KEYS: Final = {
     "0": {"clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters", "data_version"},
     "1": {"leaderId", "leaderEpoch", "votedId", "votedDirectoryId", "data_version"},
 }
-_ZERO_UUID: Final = "A" * 22
-_METADATA_UUID: Final = "A" * 21 + "Q"
+_METADATA_UUID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
+_RESERVED: Final = 100  # the lowest ids, which Kafka gives to no directory
 
 
 def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterator[Finding]:
     """Yield where a log directory's own files contradict its logs; `audits` are those of its partitions."""
-    if exists(os.path.join(node.home, "meta.properties")):
-        yield from _meta_properties(os.path.join(node.home, "meta.properties"))
+    yield from _meta_properties(node)
     yield from bootstrap_snapshot(node.home)
     by_partition = {(audit.directory.topic, audit.directory.partition): audit for audit in audits}
     for name, kind in _CHECKPOINTS.items():
@@ -94,46 +92,43 @@ def _of_one_moment(finding: Finding, directory: PartitionDirectory) -> Finding:
     return finding._replace(severity=min(finding.severity, Severity.WARNING), certainty=SKEWED)
 
 
-def _meta_properties(path: str) -> Iterator[Finding]:
+def _meta_properties(node: LogDirectory) -> Iterator[Finding]:
+    """Yield what a broker of some release refuses; a cluster id may be any text, and unknown keys are ignored."""
+    path = os.path.join(node.home, "meta.properties")
+    if not exists(path):
+        if not node.alone and node.partitions and (node.locked or node.clean_shutdown):
+            yield _meta_wrong(
+                path,
+                "The file is missing: a broker with KRaft does not start on the directory, one with ZooKeeper writes"
+                " the file anew.",
+            )
+        return
     try:
         values = read_properties(path, on_finding=lambda _: None)  # what is malformed was reported when it was listed
     except UnreadableError:
         return
-    version = values.get("version", "0")
-    if version not in ("0", "1"):
-        yield Finding.of(
-            "meta-properties-wrong", path, f"version is {version}, but must be 0 or 1", needed="0 or 1", found=version
-        )
+    version = java_int(values.get("version", "0").strip())
+    if version not in (0, 1):
+        yield _meta_wrong(path, f"version is {values['version']}, but must be 0 or 1", "0 or 1", values["version"])
         return
-    needed = ("cluster.id", "node.id") if version == "1" else ()
-    if version == "0" and "node.id" in values:
-        yield Finding.of(
-            "meta-properties-wrong",
-            path,
-            "version 0 must have broker.id, but has node.id",
-            needed="broker.id",
-            found="node.id",
-        )
-    for key in needed:
-        if key not in values:
-            yield Finding.of("meta-properties-wrong", path, f"{key} is missing", needed=key)
-    for key in ("node.id", "broker.id"):
-        if key in values and not re.fullmatch(r"[0-9]{1,10}", values[key]):
-            yield Finding.of(
-                "meta-properties-wrong", path, f"{key} is not a number", needed="a number", found=values[key]
-            )
-    for key in ("cluster.id", "directory.id"):
-        if key in values and not _UUID.fullmatch(values[key]):
-            message = f"{key} is not an id that Kafka makes"
-            yield Finding.of(
-                "meta-properties-wrong", path, message, needed="22 characters of base64", found=values[key]
-            )
-    unknown = sorted(values.keys() - {"version", "cluster.id", "node.id", "broker.id", "directory.id"})
-    if unknown:
-        finding = Finding.of(
-            "meta-properties-wrong", path, f"Kafka does not write the key {unknown[0]}", found=unknown[0]
-        )
-        yield finding._replace(severity=Severity.NOTE)  # a tool may have written it
+    key = "node.id" if version else "broker.id"
+    number = java_int(values.get(key, "0"))
+    if key not in values:
+        what = f"{key} is missing" if values else "The file is empty"
+        yield _meta_wrong(path, f"{what}: brokers with KRaft, and brokers up to 2.7, do not start on it.", key)
+    elif number is None or number < 0:
+        yield _meta_wrong(path, f"{key} is not a number", "a number", values[key])
+    if version and "cluster.id" not in values:
+        yield _meta_wrong(path, "cluster.id is missing", "cluster.id")
+    directory_id = values.get("directory.id")
+    if directory_id is not None:
+        read = java_uuid(directory_id)
+        if read is None or int.from_bytes(base64.urlsafe_b64decode(read + "=="), "big") < _RESERVED:
+            yield _meta_wrong(path, "directory.id is not an id of a directory", "22 characters of base64", directory_id)
+
+
+def _meta_wrong(path: str, message: str, needed: str | None = None, found: str | None = None) -> Finding:
+    return Finding.of("meta-properties-wrong", path, message, needed=needed, found=found)
 
 
 def _checkpoint(
@@ -170,7 +165,7 @@ def _checkpoint(
         yield Finding.of("checkpoint-names-absent", path, message, found=len(strange))
     if kind == "recovery_point" and node.clean_shutdown:
         for key, audit in audits.items():
-            if key not in named and audit.directory.topic != METADATA_TOPIC:
+            if key not in named and audit.directory.topic != METADATA_TOPIC and audit.log_end_offset:
                 message = f"{key[0]}-{key[1]} has no entry, although the broker was stopped cleanly"
                 yield _of(audit.directory, "checkpoint-wrong", path, message, needed=audit.log_end_offset)
 
@@ -201,20 +196,22 @@ def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
     if not exists(path):
         return
     try:
-        values = read_properties(path, on_finding=lambda _: None)
+        values = read_properties(path, on_finding=lambda _: None)  # what is malformed was reported when it was listed
     except UnreadableError:
         return
-    version, topic_id = values.get("version"), values.get("topic_id", "")
-    if version != "0":
-        yield _of(
-            directory, "partition-metadata-wrong", path, f"version is {version}, but must be 0", needed=0, found=version
-        )
-    elif not _UUID.fullmatch(topic_id) or topic_id == _ZERO_UUID:
-        message = f"topic_id is {topic_id!r}, which is not an id"
-        yield _of(directory, "partition-metadata-wrong", path, message, found=topic_id)
+    version, text = values.get("version"), values.get("topic_id")
+    if version is None or text is None:
+        return
+    topic_id = java_uuid(text)
+    if java_int(version) != 0:
+        message = f"version is {version}, but must be 0"
+        yield _of(directory, "partition-metadata-wrong", path, message, needed=0, found=version)
+    elif topic_id is None or topic_id == NO_UUID:
+        message = f"topic_id is {text!r}, which is not an id"
+        yield _of(directory, "partition-metadata-wrong", path, message, found=text)
     elif (directory.topic == METADATA_TOPIC) != (topic_id == _METADATA_UUID):
-        message = f"topic_id is {topic_id}, but {METADATA_TOPIC} and no other topic has the id {_METADATA_UUID}"
-        yield _of(directory, "partition-metadata-wrong", path, message, found=topic_id)
+        message = f"topic_id is {text}, but {METADATA_TOPIC} and no other topic has the id {_METADATA_UUID}"
+        yield _of(directory, "partition-metadata-wrong", path, message, found=text)
 
 
 def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -> Iterator[Finding]:
@@ -236,12 +233,12 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
     if keys is None:
         message = f"data_version is {version or 'missing'}, but must be 0 or 1"
         yield _of(directory, "quorum-state-wrong", path, message, needed="0 or 1", found=version)
-    elif keys != values.keys():
-        odd = ", ".join(sorted(keys ^ values.keys()))
-        message = f"these keys are missing, or data_version {version} does not have them: {odd}"
+    elif missing := ", ".join(sorted(keys - values.keys())):
+        message = f"data_version is {version}, but these keys of it are missing: {missing}"
         yield _of(directory, "quorum-state-wrong", path, message)
     newest = max((known for known, _ in audit.epochs), default=0) if audit is not None else 0
-    if not re.fullmatch(r"[0-9]{1,10}", epoch) or int(epoch) < newest:
+    number = java_int(epoch)
+    if number is None or number < newest:
         message = f"leaderEpoch is {epoch or 'missing'}, but the metadata log has batches of epoch {newest}"
         yield _of(directory, "quorum-state-wrong", path, message, needed=newest, found=epoch)
 
@@ -252,7 +249,7 @@ def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iter
     found: dict[str, list[PartitionDirectory]] = {}
     for node in nodes:
         for directory in node.partitions:
-            if directory.topic_id is not None and _UUID.fullmatch(directory.topic_id) and not directory.suffix:
+            if directory.topic_id is not None and not directory.suffix:
                 found.setdefault(directory.topic, []).append(directory)
     for topic, directories in found.items():
         ids = [str(directory.topic_id) for directory in directories]
@@ -279,9 +276,10 @@ def _directory_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
         if not exists(path):
             continue
         try:
-            directory_id = read_properties(path, on_finding=lambda _: None).get("directory.id")
+            directory_id = read_properties(path, on_finding=lambda _: None).get("directory.id", "")
         except UnreadableError:
             continue
-        if directory_id is not None and places.setdefault(directory_id, node.home) != node.home:
-            message = f"{places[directory_id]} has the same directory.id {directory_id}"
+        read = java_uuid(directory_id)
+        if read is not None and places.setdefault(read, node.home) != node.home:
+            message = f"{places[read]} has the same directory.id {directory_id}"
             yield Finding.of("directory-twice", path, message, found=directory_id)

@@ -13,7 +13,7 @@ from kafkalog.auditing.verification.survey import Survey
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Bytes, Finding
 from kafkalog.format import kernel
-from kafkalog.format.checkpoint import leader_epochs, partition_offsets, properties, quorum_state
+from kafkalog.format.checkpoint import leader_epochs, partition_metadata, partition_offsets, properties, quorum_state
 from kafkalog.format.index import aborted_transactions, offset_entries, time_entries
 from kafkalog.format.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.format.snapshot import producer_snapshot
@@ -223,11 +223,9 @@ def _split_text(facts: FileFacts, data: bytes) -> None:
         read = leader_epochs if facts.kind is FileKind.LEADER_EPOCH_CHECKPOINT else partition_offsets
         checkpoint = read(data)
         wrong, facts.records = checkpoint.wrong, len(checkpoint.rows)
-    elif facts.kind is FileKind.QUORUM_STATE:
-        found = quorum_state(data)
-        wrong, facts.records = found.wrong, len(found.values)
     else:
-        found = properties(data, ":" if facts.kind is FileKind.PARTITION_METADATA else "=")
+        of_kind = {FileKind.QUORUM_STATE: quorum_state, FileKind.PARTITION_METADATA: partition_metadata}
+        found = of_kind.get(facts.kind, properties)(data)
         wrong, facts.records = found.wrong, len(found.values)
     if wrong:
         lines = [data] if facts.kind is FileKind.QUORUM_STATE else BytesIO(data).readlines()

@@ -40,6 +40,11 @@ from kafkalog.log.watch import watch
 __all__ = ["Verification", "VerifyOptions", "verify"]
 
 _KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown"})
+_OF_ROOT: Final = (FileKind.META_PROPERTIES, FileKind.OFFSET_CHECKPOINT)
+_BOOTSTRAP: Final = "bootstrap.checkpoint"
+_INDEX_CACHE: Final = "remote-log-index-cache"  # of tiered storage; its files are named OFFSET_ID.index
+_DIGITS: Final = 20  # of a segment's name; RocksDB has shorter ones
+_CACHED: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX)
 _READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
 
 
@@ -163,6 +168,8 @@ def _other_files(node: LogDirectory, logs: Sequence[LogFacts], options: VerifyOp
         facts = vanished.pop(entry.path, None)
         if facts is None:
             facts = FileFacts.of(entry.path)
+            if not _is_kafkas(facts, node, directory):
+                facts.kind = FileKind.UNKNOWN
             result.tell(_other_findings(node, entry, facts, directory, options), node.node_id)
             if facts.kind is FileKind.UNKNOWN and facts.state != "link" and not _is_known(facts):
                 unknown.setdefault(os.path.dirname(entry.path), []).append(os.path.basename(entry.path))
@@ -196,6 +203,17 @@ def _other_findings(
     if facts.removed or (directory is not None and (directory.suffix or is_odd)):  # no part of the log
         findings = [_as_note(finding) for finding in findings if finding.code != "offset-gap"]
     return findings if directory is None else [located(finding, directory) for finding in findings]
+
+
+def _is_kafkas(facts: FileFacts, node: LogDirectory, directory: PartitionDirectory | None) -> bool:
+    """Say whether a broker keeps a file of this name in its folder; segments are read wherever they are."""
+    folder, name = os.path.split(facts.file)
+    is_segment_s = facts.kind is FileKind.LOG and parse_name(name).offset is not None and name[_DIGITS:] == ".log"
+    if directory is not None or is_segment_s:
+        return True
+    if facts.kind in _OF_ROOT or name.startswith(_BOOTSTRAP):
+        return os.path.abspath(folder) == os.path.abspath(node.home)
+    return facts.kind in _CACHED and os.path.basename(folder) == _INDEX_CACHE
 
 
 def _is_known(facts: FileFacts) -> bool:

@@ -1,0 +1,133 @@
+"""The text files of a log directory are held to what a broker refuses or changes, and to nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from official import FIXTURES, materialize
+from verified import serious, verified
+
+CASE = FIXTURES / "k4-f-hanging-late-produce-tv0"
+LOG = "tickets-tickets.26-0"
+META = "meta.properties"
+
+
+def root_of(folder: Path, *, path: str, data: bytes) -> Path:
+    """The case with one small file replaced."""
+    root = materialize(CASE, folder) / "data"
+    (root / path).write_bytes(data)
+    return root
+
+
+def meta(text: str) -> bytes:
+    return f"#\n#Thu Jan 01\n{text}\n".encode()
+
+
+CLUSTER = "cluster.id=c\nversion=1\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{CLUSTER}node.id=1",
+        "cluster.id=MkU3OEVBNTcwNTJENDM2Qk\nversion=1\nnode.id=1",
+        "cluster.id=Some(4L6g3nShT-eMCtK--X86sw)\nversion=1\nnode.id=1",
+        "cluster.id=\nversion=1\nnode.id=1",
+        f"{CLUSTER}node.id=1\nsome.tool=yes",
+        f"{CLUSTER}node.id=1\nbroker.id=none",
+        "cluster.id: a\\:b\r\nversion 1\r\nnode.id = \\\r\n  1",
+        f"{CLUSTER}node.id=1\ndirectory.id=nJyc_vUO0PJMSy_Vxb8SHx==",
+        "version=0\nbroker.id=1",
+        "broker.id=1\nnode.id=no",
+    ],
+)
+def test_what_a_broker_takes_is_not_wrong(text: str, tmp_path: Path) -> None:
+    """Any cluster id, unknown keys, the key of the other version, and all that java.util.Properties reads."""
+    assert serious(verified(root_of(tmp_path, path=META, data=meta(text)))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cluster.id=c\nversion=2\nnode.id=1", "version is 2"),
+        ("cluster.id=c\nversion=one\nnode.id=1", "version is one"),
+        (f"{CLUSTER}broker.id=1", "node.id is missing"),
+        ("version=1\nnode.id=1", "cluster.id is missing"),
+        (f"{CLUSTER}node.id=-1", "node.id is not a number"),
+        (f"{CLUSTER}node.id=3000000000", "node.id is not a number"),
+        ("version=0\nnode.id=1", "broker.id is missing"),
+        (f"{CLUSTER}node.id=1\ndirectory.id=none", "directory.id is not an id"),
+        (f"{CLUSTER}node.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAQ", "directory.id is not an id"),
+        ("", "The file is empty: brokers with KRaft, and brokers up to 2.7, do not start"),
+    ],
+)
+def test_what_a_broker_refuses_is_one_finding(text: str, message: str, tmp_path: Path) -> None:
+    """A broker of some release does not start on it."""
+    (finding,) = serious(verified(root_of(tmp_path, path=META, data=meta(text) if text else b"")))
+
+    assert (finding.code, message in finding.message) == ("meta-properties-wrong", True), finding.message
+
+
+def test_a_meta_properties_that_is_missing_is_told(tmp_path: Path) -> None:
+    """A directory that was stopped cleanly had one."""
+    root = materialize(CASE, tmp_path) / "data"
+    (root / META).unlink()
+    (finding,) = serious(verified(root))
+
+    assert finding.code == "meta-properties-wrong"
+    assert finding.message.startswith("The file is missing: a broker with KRaft does not start")
+
+
+OF_PARTITION = f"{LOG}/partition.metadata"
+QUORUM = "__cluster_metadata-0/quorum-state"
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "codes"),
+    [
+        (OF_PARTITION, b"", ["checkpoint-malformed"]),
+        (OF_PARTITION, b"version: 0", ["checkpoint-malformed"]),
+        (OF_PARTITION, b"version:0\ntopic_id: x", ["checkpoint-malformed"]),
+        (OF_PARTITION, b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA", ["partition-metadata-wrong"]),
+        (QUORUM, b"", ["checkpoint-malformed"]),
+        (QUORUM, b'{"leaderEpoch":9,"data_version":1}', ["quorum-state-wrong"]),
+        (
+            QUORUM,
+            b'{"leaderId":1,"leaderEpoch":9,"votedId":1,"votedDirectoryId":"A","more":1,"data_version":1}\nmore',
+            [],
+        ),
+        ("recovery-point-offset-checkpoint", b"0 \n0\n", ["checkpoint-malformed"]),
+        ("cleaner-offset-checkpoint", b"0\n", []),
+        ("cleaner-offset-checkpoint", b"0\r\n+0\r\n", []),
+        ("cleaner-offset-checkpoint", b"", []),
+    ],
+)
+def test_one_line_that_a_broker_refuses_is_one_finding(
+    path: str, data: bytes, codes: list[str], tmp_path: Path
+) -> None:
+    """An empty file, a line without a value, an id of nothing; what is more than needed is read by no broker."""
+    found = [finding.code for finding in serious(verified(root_of(tmp_path, path=path, data=data)))]
+
+    assert [code for code in found if code != "checkpoint-wrong"] == codes
+
+
+def test_unused_bits_of_a_topic_id_are_no_other_id(tmp_path: Path) -> None:
+    """A broker decodes them to the same 16 bytes."""
+    root = materialize(CASE, tmp_path) / "data"
+    path = root / OF_PARTITION
+    text = path.read_text()
+    assert text[-1] in "AQgw"
+    path.write_text(text[:-1] + chr(ord(text[-1]) + 1))
+
+    assert serious(verified(root)) == []
+
+
+def test_a_version_that_old_brokers_refuse_is_told(tmp_path: Path) -> None:
+    """Brokers up to 3.6 read version 0 only."""
+    root = materialize(CASE, tmp_path) / "data"
+    path = root / OF_PARTITION
+    path.write_text(path.read_text().replace("version: 0", "version: 1"))
+
+    assert [finding.code for finding in serious(verified(root))] == ["partition-metadata-wrong"]
