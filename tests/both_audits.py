@@ -48,7 +48,7 @@ VERIFY_ALONE: Final = frozenset(
         "segment-foreign", "segment-missing", "segments-alike",
         # The root's own files, and files of no name of Kafka's.
         "checkpoint-names-absent", "checkpoint-wrong", "directory-twice", "file-unknown", "kraft-snapshot-wrong",
-        "meta-properties-wrong", "partition-metadata-wrong", "partition-twice", "quorum-state-wrong",
+        "meta-properties-wrong", "partition-metadata-wrong", "quorum-state-wrong",
         "topic-id-differs",
         # --replicas and --against.
         "file-added", "file-content-changed", "file-gone", "file-size-changed", "replica-damaged", "replica-lacks",

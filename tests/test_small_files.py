@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from invoke import kafkalog
 from official import FIXTURES, materialize
 from verified import serious, verified
 
@@ -131,3 +133,16 @@ def test_a_version_that_old_brokers_refuse_is_told(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("version: 0", "version: 1"))
 
     assert [finding.code for finding in serious(verified(root))] == ["partition-metadata-wrong"]
+
+
+def test_one_broker_with_a_partition_twice_is_told_by_both(tmp_path: Path) -> None:
+    """It refuses to start; the two directories may hold the same batches."""
+    root = materialize(CASE, tmp_path) / "data"
+    other = tmp_path / "other"
+    shutil.copytree(root / LOG, other / LOG)
+    about = "".join(line for line in (root / META).read_text().splitlines(keepends=True) if "directory.id" not in line)
+    (other / META).write_text(about)
+    for command in ("verify", "txn-audit"):
+        said = kafkalog(command, root, other).text
+        assert f"One broker has two directories of {LOG}" in said
+        assert "Replicas differ" not in said

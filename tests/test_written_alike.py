@@ -45,6 +45,19 @@ def test_equal_segments_without_indexes_are_a_warning(tmp_path: Path) -> None:
     assert only.severity is Severity.WARNING
 
 
+def test_equal_segments_of_a_copy_without_any_index_are_a_note(tmp_path: Path) -> None:
+    """Public copies leave out indexes: what else the partitions have tells that both were written."""
+    for number, name in enumerate(("a-0", "b-0")):
+        written(tmp_path / name, indexes=False)
+        (tmp_path / name / "partition.metadata").write_text(
+            f"version: 0\ntopic_id: 3Im2pdfaTAeOu6HPVmdaB{'Ag'[number]}"
+        )
+        (tmp_path / name / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    (only,) = alike(tmp_path)
+
+    assert only.severity is Severity.NOTE, verify([tmp_path]).findings()
+
+
 def test_an_empty_segment_that_its_index_knows_more_of_is_called_empty(tmp_path: Path) -> None:
     """No offset is before the first one."""
     root = materialize(FIXTURES / CASE, tmp_path) / "data"

@@ -143,8 +143,8 @@ FILES: Final[dict[str, Code]] = {
         "Segments of two partitions hold the same batches, byte for byte, and no other file shows where they belong.",
         "Certain that they are the same; producers' timestamps and CRCs make a coincidence almost impossible.",
         "A broker reads both: consumers get the records twice, and miss what was there before.",
-        "One of the two is a copy. Compare both partitions with another replica. A note if both have indexes of their"
-        " own and their partitions have one number: a Streams application writes the same to several topics.",
+        "One of the two is a copy. Compare both partitions with another replica. A note if both have side files of"
+        " their own and their partitions have one number: a Streams application writes the same to several topics.",
     ),
     "file-added": Code(
         WARNING,
@@ -267,6 +267,14 @@ FILES: Final[dict[str, Code]] = {
         " other files may be another log's.",
         "The broker starts with the shorter log and treats the rest as never written.",
         "Copy the partition from another replica. Normal, and a note, if a broker ran while it was copied.",
+    ),
+    "log-missing": Code(
+        ERROR,
+        "A partition's directory has no segment, although other files know offsets of its log.",
+        "Certain that they contradict each other: a running broker always keeps a segment, also when it has deleted all"
+        " records. A warning for a metadata log whose newest .checkpoint has the state of all offsets that are known.",
+        "The broker starts with an empty log; a controller or broker loads the newest .checkpoint of the metadata log.",
+        "Copy the partition from another replica before a broker starts on this directory.",
     ),
     "segment-missing": Code(
         WARNING,

@@ -89,6 +89,12 @@ class PartitionDirectory:
         """Return the bytes of all segments."""
         return sum([segment.size for segment in self.segments])  # a list, because there is mostly one
 
+    @property
+    def covered_to(self) -> int:
+        """Return the offset up to which the newest KRaft snapshot of a metadata log has the state, -1 without one."""
+        named = (parse_name(name) for name in self.files if name.endswith(FileKind.KRAFT_SNAPSHOT.value))
+        return max((found.offset for found in named if found.offset is not None), default=-1)
+
 
 def list_partition(
     tree: Tree, path: str, name: str, home: Home

@@ -51,12 +51,14 @@ CAUSES: Final = (
     # Of records-lost, records-unreadable and replicas-diverged.
     "unclean-election",
     "log-cut-short",
+    "log-missing",
     "missing-offsets",
     "marker-lost",
     "damaged-bytes",
     "malformed-batches",
     "foreign-segment",
     "replicas-differ",
+    "partition-twice",
     # Of transaction-torn and wrong-fate.
     "administrator",
     "late-data",

@@ -132,7 +132,7 @@ class Incident:
             lost_records=self.lost_records,
             kept_in=[one._asdict() for one in self.kept[:LISTED]],
             events=[_event(one) for one in sorted(dict.fromkeys(self.events), key=_moment)[:LISTED]],
-            consumers=self.consumers._asdict(),
+            consumers={level: text for level, text in self.consumers._asdict().items() if text},
             next_steps=[{"text": step.text[:_TEXT], "command": step.command} for step in self.steps],
             findings=self.findings[:_FINDINGS],
             findings_total=len(self.findings) + self.more.findings,

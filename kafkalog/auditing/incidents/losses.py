@@ -29,6 +29,7 @@ from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.stopped import describe
 from kafkalog.auditing.incidents.words import many, offsets
+from kafkalog.log.names import METADATA_TOPIC
 
 __all__ = ["losses"]
 
@@ -43,12 +44,13 @@ _MISSING: Final = frozenset(
         "offset-gap-lost",
         "offset-gap-unexplained",
         "log-cut-short",
+        "log-missing",
         "checkpoint-ahead",
         "segment-missing",
         "sequence-broken",
     }
 )
-_CUT: Final = frozenset({"log-cut-short", "checkpoint-ahead"})
+_CUT: Final = frozenset({"log-cut-short", "log-missing", "checkpoint-ahead"})
 _NOT_SURE: Final = frozenset({"checkpoint-ahead", "offset-gap-unexplained", "segments-alike", "sequence-broken"})
 
 
@@ -115,12 +117,13 @@ def _cause(known: Known, row: Row) -> str:
     gaps = known.gaps.get((row["topic"], row["partition"]))
     if row["code"] not in _CUT or (gaps is not None and gaps.begins_at(row["log"], row["offset"])):
         return "missing-offsets"
-    return "log-cut-short"
+    return KIND_OF[row["code"]].cause
 
 
 def _certainty(row: Row) -> str:
     certainty = str(row["certainty"] or "proved")
-    return "possible" if row["code"] in _NOT_SURE and certainty == "proved" else certainty
+    is_covered = row["topic"] == METADATA_TOPIC and row["severity"] == "warning"  # a newer .checkpoint has the state
+    return "possible" if (row["code"] in _NOT_SURE or is_covered) and certainty == "proved" else certainty
 
 
 def _join_foreign(some: list[_Loss]) -> None:
@@ -252,6 +255,8 @@ def _title(incident: Incident, together: Sequence[_Loss]) -> str:
         cannot = "can't be read" if first.certainty == "proved" else "may be unreadable"
         return f"{what} {cannot}: bytes are damaged{following}.{kept}"
     may = "may be" if first.certainty != "proved" else verb
+    if first.cause == "log-missing":
+        return f"{what} {may} lost: there is no .log file, other files know it.{kept}"
     if first.cause == "log-cut-short":
         return f"{what} {may} lost: the end of the log was cut off, other files know it.{kept}"
     return f"{what} {may} missing{'' if first.certainty != 'proved' else ', and nothing legal explains it'}.{kept}"
@@ -268,12 +273,16 @@ def _node(kept: Kept) -> str:
 
 
 def _consumers(incident: Incident, first: _Loss, waits: str) -> Consumers:
+    if first.place[0] == METADATA_TOPIC:
+        return Consumers("", "")  # brokers and controllers read it
     if first.unreadable:
         stop = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
         go_on = "" if incident.last_offset is None else f" They can go on at offset {incident.last_offset + 1}."
         text = f"They fail{stop} every time that they read there.{go_on}"
         if first.cause == "foreign-segment":
             text = "They get the other partition's records in the place of this one's."
+    elif first.cause == "log-missing":
+        text = "They get none of its records; the broker starts an empty log and gives the offsets to new records."
     elif first.cause == "log-cut-short":
         text = "They never get the records after the end; the broker gives their offsets to new records."
     else:
@@ -300,9 +309,10 @@ def _steps(incident: Incident, first: _Loss, hanging: list[Open]) -> list[Step]:
                      "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --group GROUP --reset-offsets"
                      f" --topic {topic}:{number} --to-offset {incident.last_offset + 1} --execute")
             )  # fmt: skip
-    elif first.cause == "log-cut-short":
-        steps.append(Step("Do not start the broker on this directory before it is copied: it takes the shorter log as"
-                          " the truth and gives the lost offsets to new records."))  # fmt: skip
+    elif first.cause in ("log-cut-short", "log-missing"):
+        rest = "takes the shorter log as the truth" if first.cause == "log-cut-short" else "starts with an empty log"
+        steps.append(Step(f"Do not start the broker on this directory before it is copied: it {rest} and gives the lost"
+                          " offsets to new records."))  # fmt: skip
     if hanging and all((one.finding["certainty"] or "proved") == "proved" for one in hanging):
         steps += abort_steps(hanging)
     return steps

@@ -74,12 +74,13 @@ def _incident(known: Known, key: tuple[object, ...], rows: list[Row]) -> Inciden
         incident.events.append(Event(None, "broker", row["file"], row["offset"], _message(known, row)))
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     where = incident.where() or worst["file"]
-    said = (_SAID if certainty == "proved" else _MAY)[kind]
+    said = _TWICE if cause == "partition-twice" else (_SAID if certainty == "proved" else _MAY)[kind]
     meaning = "" if len({row["code"] for row in rows}) > 1 else f" {CATALOGUE[worst['code']].meaning}"
     incident.title = (
         f"{said} {where}: {_message(known, worst)}" if len(rows) == 1 else f"{said} {where}: {_counted(rows)}.{meaning}"
     )
-    incident.consumers = Consumers(INCIDENT_KINDS[kind].consumers, INCIDENT_KINDS[kind].consumers)
+    consumers = _OF_TWICE if cause == "partition-twice" else INCIDENT_KINDS[kind].consumers
+    incident.consumers = Consumers(consumers, consumers)
     incident.steps = [Step(text) for text in dict.fromkeys(CATALOGUE[row["code"]].next for row in rows)]
     return incident
 
@@ -102,6 +103,8 @@ def _counted(rows: list[Row]) -> str:
     return listed((f"{count} {code}" for code, count in sorted(counts.items(), key=lambda one: -one[1])), 5)
 
 
+_TWICE: Final = "One broker has two directories of"
+_OF_TWICE: Final = "Nothing from this broker, which refuses to start; other replicas serve them."
 _SAID: Final = {
     "consumers-stopped": "An open transaction stops read_committed consumers of",
     "records-lost": "Records are missing in",

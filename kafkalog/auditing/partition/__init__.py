@@ -8,7 +8,7 @@ from __future__ import annotations
 from kafkalog.auditing.partition.cuts import Cut
 from kafkalog.auditing.partition.damaged_bytes import DamagedExtents
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.auditing.partition.findings import file_of, located, log_findings, offset_range
+from kafkalog.auditing.partition.findings import covered, file_of, located, log_findings, offset_range
 from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.log_start import open_at_start
 from kafkalog.auditing.partition.lost_offsets import LostOffsets
@@ -49,6 +49,7 @@ __all__ = [
     "ReadLog",
     "SegmentScan",
     "Settled",
+    "covered",
     "file_of",
     "fork_of",
     "join",

@@ -8,11 +8,11 @@ from itertools import chain
 from typing import Final
 
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, Severity
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import PartitionDirectory
 
-__all__ = ["file_of", "located", "log_findings", "offset_range"]
+__all__ = ["covered", "file_of", "located", "log_findings", "offset_range"]
 
 _WHY: Final = {
     ("damage", "lost-segment"): "a segment is lost",
@@ -30,6 +30,15 @@ def log_findings(audit: PartitionAudit) -> Iterator[Finding]:
 def located(finding: Finding, directory: PartitionDirectory) -> Finding:
     """Return a finding with its log."""
     return finding._replace(log=directory.log, topic=directory.topic, partition=directory.partition)
+
+
+def covered(finding: Finding, directory: PartitionDirectory) -> Finding:
+    """Return a finding about missing offsets: a warning where a newer .checkpoint of a metadata log has their state."""
+    last = finding.offset if finding.last_offset is None else finding.last_offset
+    if last is None or last >= directory.covered_to:
+        return finding
+    message = f"{finding.message.rstrip('.')}. A .checkpoint has the state up to offset {directory.covered_to}."
+    return finding._replace(severity=min(finding.severity, Severity.WARNING), message=message)
 
 
 def offset_range(first: int, last: int) -> str:
@@ -52,7 +61,7 @@ def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
         code = "offset-gap-lost" if gap.kind == "damage" else "offset-gap-unexplained"
         missing = offset_range(gap.first_offset, gap.last_offset).capitalize()
         verb = "is" if gap.first_offset == gap.last_offset else "are"
-        yield Finding.of(
+        finding = Finding.of(
             code,
             gap.file,
             f"{missing} {verb} missing: {_WHY[gap.kind, gap.cause]} ({gap.cause}).",
@@ -60,6 +69,7 @@ def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
             offset=gap.first_offset,
             last_offset=gap.last_offset,
         )
+        yield covered(finding, audit.directory)
 
 
 def _remote_part(directory: PartitionDirectory) -> Iterator[Finding]:

@@ -95,7 +95,6 @@ class _Skew:
         self.bases = sorted({segment.base_offset for segment in self.directory.segments} | {*self.directory.orphans})
         self.rules: Mapping[str, Callable[[Finding], Severity | None]] = {
             "index-mismatch": self._replaced,
-            "kraft-snapshot-wrong": self._newer_snapshot,
             "late-data-adopted": self._transaction,
             "leader-epoch-decreasing": self._after_overlap,
             "leader-epochs-mismatch": self._epochs,
@@ -194,9 +193,6 @@ class _Skew:
             if any(same[0] < epoch < same[-1] and epoch not in same for epoch in either):
                 return None
         return Severity.WARNING if self._truncated(finding) and len(entries) > 1 else Severity.NOTE
-
-    def _newer_snapshot(self, finding: Finding) -> Severity | None:
-        return Severity.WARNING if (finding.offset or 0) > self.audit.log_end_offset else None
 
     def _older_quorum_state(self, finding: Finding) -> Severity | None:
         """Judge quorum-state, which the broker wrote anew when the epoch of the log's last batches began."""

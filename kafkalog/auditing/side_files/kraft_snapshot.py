@@ -26,7 +26,7 @@ def kraft_snapshots(audit: PartitionAudit) -> Iterator[Finding]:
     for name, parsed in _listed(directory):
         path = os.path.join(directory.log, name)
         try:
-            message = _wrong(path, parsed.epoch) or _outside(audit, parsed.offset, parsed.epoch)
+            message = _wrong(path, parsed.epoch) or _unlike_log(audit, parsed.offset, parsed.epoch)
         except UnreadableError as error:
             if exists(path):  # the broker deletes old ones
                 yield Finding.of("file-unreadable", path, str(error), log=directory.log)
@@ -90,14 +90,10 @@ def _wrong(path: str, epoch: int | None) -> str:
     return ""
 
 
-def _outside(audit: PartitionAudit, offset: int | None, epoch: int | None) -> str:
-    """Say what contradicts the log: the snapshot's end, or the epoch of the offset before it."""
-    if offset is None or not audit.log_start_offset < offset:
+def _unlike_log(audit: PartitionAudit, offset: int | None, epoch: int | None) -> str:
+    """Say where the epoch of the offset before the snapshot's contradicts the log, which may end before it."""
+    if offset is None or not audit.log_start_offset < offset <= audit.log_end_offset:
         return ""
-    if offset > audit.log_end_offset:
-        if not audit.directory.clean_shutdown:  # it was written after the log was read or copied
-            return ""
-        return f"it has the state up to offset {offset}, but the log ends at offset {audit.log_end_offset}"
     at = bisect_right([first for _, first in audit.epochs], offset - 1) - 1
     if at >= 0 and audit.epochs[at][0] != epoch:
         return f"the file name has epoch {epoch}, but the log has epoch {audit.epochs[at][0]} at offset {offset - 1}"

@@ -23,7 +23,7 @@ from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.readers import read_checkpoint, read_properties
 from kafkalog.log.storage import exists
 
-__all__ = ["compare_cluster", "compare_node"]
+__all__ = ["compare_cluster", "compare_node", "twice_findings"]
 
 _RECOVERY_POINT: Final = "recovery-point-offset-checkpoint"
 _CHECKPOINTS: Final = {
@@ -63,21 +63,25 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
     the newest time in all logs (ms).
     """
     yield from _topic_ids(nodes, metadata)
-    places: dict[tuple[str | None, str, int], str] = {}
+    yield from twice_findings(nodes)
+    yield from _directory_ids(nodes)
+    if metadata is not None:
+        yield from absent_findings(nodes, metadata, newest - COPY_MS)
+
+
+def twice_findings(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
+    """Yield the partitions that a node has in two log directories; copies of one directory have their own finding."""
+    places: dict[tuple[str, str, int], tuple[LogDirectory, str]] = {}
     for node in nodes:
         for directory in node.partitions:
             if directory.suffix or node.node_id is None:
                 continue
-            key = (node.node_id, directory.topic, directory.partition)
-            if places.setdefault(key, directory.log) != directory.log:
-                twice = _of(
-                    directory, "partition-twice", directory.log,
-                    f"node {node.node_id} also has this partition in {places[key]}",
-                )  # fmt: skip
+            other, log = places.setdefault((node.node_id, directory.topic, directory.partition), (node, directory.log))
+            is_copy = node.directory_id is not None and node.directory_id == other.directory_id
+            if log != directory.log and not is_copy:
+                message = f"node {node.node_id} also has this partition in {log}"
+                twice = _of(directory, "partition-twice", directory.log, message)
                 yield _of_one_moment(twice, directory)  # it was moved from one to the other
-    yield from _directory_ids(nodes)
-    if metadata is not None:
-        yield from absent_findings(nodes, metadata, newest - COPY_MS)
 
 
 def _of(directory: PartitionDirectory, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from kafkalog.auditing.partition import PartitionAudit, located
+from kafkalog.auditing.partition import PartitionAudit, covered, located
 from kafkalog.auditing.side_files.doubts import Doubts
 from kafkalog.auditing.side_files.leader_epochs import leader_epochs
 from kafkalog.auditing.side_files.log_end import log_end
@@ -34,14 +34,15 @@ def compare_partition(audit: PartitionAudit, segments: Sequence[RebuiltSegment])
     yield from log_end(audit, explained=reported or doubts.any_foreign)
 
 
-def check_partition(audit: PartitionAudit) -> Iterator[Finding]:
+def check_partition(audit: PartitionAudit, *, one_moment: bool = False) -> Iterator[Finding]:
     """Yield the findings that affect an audit's verdicts and need no further read of a segment.
 
-    These are about the entries of ``.txnindex`` files, and about files with offsets after the log's end.
+    These are about the entries of ``.txnindex`` files, and about files with offsets after the log's end. `one_moment`
+    says that the files of a broker that ran are of one moment.
     """
     for faults in txn_index_faults(audit, missing=False):
         yield faults.finding(excused=False)
-    yield from log_end(audit, explained=_has_damaged_tail(audit))
+    yield from log_end(audit, explained=_has_damaged_tail(audit), one_moment=one_moment)
 
 
 def _has_damaged_tail(audit: PartitionAudit) -> bool:
@@ -60,9 +61,14 @@ def _has_damaged_tail(audit: PartitionAudit) -> bool:
 
 
 def _orphans(audit: PartitionAudit) -> Iterator[Finding]:
-    """Yield index files whose segment is not there; those in a gap or after the end are notes beside its finding."""
+    """Yield index files whose segment is not there; those in a gap or after the end are notes beside its finding.
+
+    Where no segment is there, one finding says so (``log_end``).
+    """
     directory = audit.directory
     bases = [segment.base_offset for segment in directory.segments]
+    if not bases:
+        return
     for offset in directory.orphans:
         finding = Finding.of(
             "segment-missing",
@@ -70,5 +76,6 @@ def _orphans(audit: PartitionAudit) -> Iterator[Finding]:
             f"the segment from offset {offset} on is missing, but its indexes are here",
             offset=offset,
         )
-        first = not bases or offset < bases[0]
-        yield located(finding if first else finding._replace(severity=Severity.NOTE), directory)
+        first = offset < bases[0]
+        finding = covered(finding, directory) if first else finding._replace(severity=Severity.NOTE)
+        yield located(finding, directory)

@@ -114,12 +114,17 @@ def _blocks(
 
 
 def _base(directory: PartitionDirectory, findings: list[Finding]) -> Snapshot | None:
-    """Return the snapshot at the log's start, else the next one; None where the log begins at 0."""
-    begin = directory.segments[0].base_offset if directory.segments else 0
+    """Return the snapshot at the log's start, else the next one; None where the log begins at 0.
+
+    Without a log it is the newest one, which a broker loads.
+    """
     whole = [one for one in snapshots(directory) if _is_whole(one, findings)]
+    if not directory.segments:
+        return whole[-1] if whole else None
+    begin = directory.segments[0].base_offset
     older = [one for one in whole if one.offset <= begin]
     newer = [one for one in whole if one.offset > begin]
-    return older[-1] if older else newer[0] if newer and (begin > 0 or not directory.segments) else None
+    return older[-1] if older else newer[0] if newer and begin > 0 else None
 
 
 def _take(

@@ -23,7 +23,7 @@ from kafkalog.auditing.topics.metadata_blocks import MetadataBlocks
 from kafkalog.auditing.topics.metadata_log import check_records, metadata_of
 from kafkalog.auditing.topics.spans import Span, SpanTimes
 from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, Severity
 from kafkalog.format.internal_topics import Internal
 from kafkalog.log.blocks import Rows
 from kafkalog.log.chunk import Limits
@@ -73,7 +73,7 @@ def metadata_view(
             metadata = metadata_of(directory, limits, findings.append)
         else:
             check_records(directory, limits, findings.append)
-        yield from findings
+        yield from (*findings, *_without_log(directory))
         findings.clear()
         seen |= {span.value.name for spans in metadata.topics.values() for span in spans}
         about = _About.of(metadata, topics)
@@ -95,6 +95,22 @@ def metadata_view(
     yield from findings
     if logs and topics and not any(matches(name, topics) for name in seen):
         raise nothing_matches("topic", topics, seen)
+
+
+def _without_log(directory: PartitionDirectory) -> Iterator[Finding]:
+    """Say what is shown of a metadata log without a segment."""
+    if directory.segments:
+        return
+    if directory.covered_to < 0:
+        message = f"there is nothing to read: {directory.log} has no .log file and no .checkpoint"
+        yield Finding.of("topic-missing", directory.log, message, log=directory.log, topic=METADATA_TOPIC)
+        return
+    message = (
+        "there is no .log file; what is shown is the state of the newest .checkpoint, of offset"
+        f" {directory.covered_to}, without its changes before and after"
+    )
+    finding = Finding.of("log-missing", directory.log, message, log=directory.log, topic=METADATA_TOPIC)
+    yield finding._replace(severity=Severity.WARNING)
 
 
 class _About(NamedTuple):

@@ -18,7 +18,7 @@ from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.pending_offsets import pending_offsets
 from kafkalog.auditing.transactions.replicas import say_once, speaker_of
 from kafkalog.auditing.transactions.reported import Reported
-from kafkalog.auditing.transactions.surroundings import Surroundings
+from kafkalog.auditing.transactions.surroundings import AuditOptions, Surroundings
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.findings import Finding
 from kafkalog.log.folded import counted
@@ -99,7 +99,7 @@ def _judge(
     verdicts = Verdicts.of(partition, context)
     copy_ms = 0 if context.one_moment else options.copy_ms
     deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
-    findings = counted(chain(log_findings(whole), check_partition(whole))) if share.of_log else []
+    findings = _of_log(whole, options) if share.of_log else []
     of_producers = counted(
         located(finding, directory) for finding in chain(marker_findings(partition), partition.of_producers)
     )
@@ -126,6 +126,10 @@ def _judge(
     reported = Reported([finish(one) for one in chain(findings, of_producers)], about, [finish(one) for one in rest])
     leaders = leaders_of(whole, metadata) if share.of_log else []
     return LogAudit(node, partition, verdicts, judged, reported, unidentified(judged), leaders=leaders)
+
+
+def _of_log(partition: PartitionAudit, options: AuditOptions) -> list[Finding]:
+    return counted(chain(log_findings(partition), check_partition(partition, one_moment=options.snapshot)))
 
 
 def _bare(partition: PartitionAudit) -> PartitionAudit:

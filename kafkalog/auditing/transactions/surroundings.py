@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
+from kafkalog.auditing.side_files import twice_findings
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
 from kafkalog.findings import Finding
 from kafkalog.format.records.transaction_state import TransactionState
@@ -90,6 +91,7 @@ class Surroundings:
         around.metadata = metadata
         around._read(states)
         around._count_state_partitions(nodes)
+        around.findings += twice_findings(nodes)
         if around.metadata is not None:
             late = -1 if options.snapshot else newest - options.copy_ms
             around.findings += absent_findings(nodes, around.metadata, late)

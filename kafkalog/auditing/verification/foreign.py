@@ -152,12 +152,15 @@ def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
 
 
 def _written_alike(log: Log, content: Content) -> bool:
-    """Say whether a segment has the indexes of a broker that wrote it, in a log without anything odd.
+    """Say whether a segment has the side files of a broker that wrote it, in a log without anything odd.
 
-    A Streams application writes the same records at the same time to partitions of one number in several topics.
+    A Streams application writes the same records at the same time to partitions of one number in several topics. Where
+    a log has no index at all, they were left out of the copy: then its other files tell.
     """
-    stem = _stem(content.file)
-    own = {f"{stem}.index", f"{stem}.timeindex"} <= set(log.partition.directory.files)
+    stem, names = _stem(content.file), set(log.partition.directory.files)
+    own = {f"{stem}.index", f"{stem}.timeindex"} <= names
+    if not any(name.endswith((".index", ".timeindex")) for name in names):
+        own = {"partition.metadata", "leader-epoch-checkpoint"} <= names
     return own and not any(finding.severity > Severity.NOTE for finding in log.findings)
 
 
