@@ -42,8 +42,8 @@ VERIFY_ALONE: Final = frozenset(
         *HEADER_CODES, *RECORD_CODES, *RECORDS, "decompression-failed", "decompression-over-limit",
         "max-timestamp-wrong", "message-crc-mismatch", "records-missing",
         # Batches held against indexes, snapshots and the log's leader epochs.
-        "base-offset-wrong", "index-insane", "index-mismatch", "index-preallocated", "leader-epoch-wrong",
-        "leader-epochs-mismatch", "side-file-missing", "snapshot-mismatch", "time-index-mismatch",
+        "index-insane", "index-mismatch", "index-preallocated", "leader-epochs-mismatch", "side-file-missing",
+        "snapshot-mismatch", "time-index-mismatch",
         # Segments held against each other's, and against the index files of those that are missing.
         "segment-foreign", "segment-missing", "segments-alike",
         # The root's own files, and files of no name of Kafka's.
@@ -67,7 +67,7 @@ _READ_BY_VERIFY: Final = frozenset(
 )  # fmt: skip
 
 # What verify alone can witness lowers to a note what follows from it: one damage is one finding there.
-_LOWERS: Final = frozenset({"base-offset-wrong", "leader-epoch-wrong", "segment-foreign"})
+_LOWERS: Final = frozenset({"segment-foreign"})
 
 
 class Said(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 import build
+from invoke import Ended, kafkalog
 from kafkalog.findings import Finding
 from kafkalog.log.readers import batches
 from official import FIXTURES, materialize
@@ -186,3 +187,27 @@ def test_markers_epochs_do_not_fall(tmp_path: Path) -> None:
 
     finding = only(marked(tmp_path / "c", marker(1, 1, 3), marker(2, 1, 2)), "coordinator-epoch-decreasing")
     assert (finding.offset, finding.needed, finding.found) == (2, 3, 2)
+
+
+@pytest.mark.parametrize(("case", "log"), FLIPPED)
+@pytest.mark.parametrize("bit", [0, 4, 41, 62, 63])
+def test_an_audit_tells_a_wrong_base_offset_as_one_finding(
+    case: str, log: str | None, bit: int, tmp_path: Path
+) -> None:
+    """No gap of trillions, no broken order: transactions and offsets are those of the whole log."""
+    root, segment = segment_of(case, log, tmp_path)
+    whole, rows = segment.read_bytes(), list(batches(segment))
+    before = kafkalog("txn-audit", "--format", "ndjson", root)
+    for batch in (rows[len(rows) // 2], rows[-1]):
+        segment.write_bytes(build.flipped(whole, 8 * (batch.position + 7 - bit // 8) + bit % 8))
+        after = kafkalog("txn-audit", "--format", "ndjson", root)
+        (finding,) = only_new(before, after)
+        assert (finding["code"], finding["position"]) == ("base-offset-wrong", batch.position)
+        for table in ("gaps", "transactions"):
+            if batch is not rows[-1] or table == "gaps":
+                assert after.table(table) == before.table(table)
+
+
+def only_new(before: Ended, after: Ended) -> list[dict[str, object]]:
+    known = {row["id"] for row in before.table("findings")}
+    return [row for row in after.table("findings") if row["id"] not in known and row["severity"] != "note"]

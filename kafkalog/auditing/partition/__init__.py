@@ -13,6 +13,7 @@ from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.log_start import open_at_start
 from kafkalog.auditing.partition.lost_offsets import LostOffsets
 from kafkalog.auditing.partition.marker_rules import marker_findings
+from kafkalog.auditing.partition.neighbours import WrongFields
 from kafkalog.auditing.partition.one_moment import Settled, settled, with_note
 from kafkalog.auditing.partition.read import ReadLog, read_log
 from kafkalog.auditing.partition.replicas import fork_of, reach, replica_forks, state_differences
@@ -49,6 +50,7 @@ __all__ = [
     "ReadLog",
     "SegmentScan",
     "Settled",
+    "WrongFields",
     "covered",
     "file_of",
     "fork_of",

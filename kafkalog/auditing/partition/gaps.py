@@ -52,6 +52,15 @@ class MissingOffsets:
     def __len__(self) -> int:
         return len(self.first)
 
+    def apart_from(self, places: Collection[tuple[str, int | None]]) -> MissingOffsets:
+        """Return those that are not missing before a batch at one of some places, each a file and a position."""
+        numbers = {file: number for number, file in enumerate(self.files)}
+        at = [numbers[file] << 32 | (position or 0) for file, position in places if file in numbers]
+        kept = ~np.isin(self.number.astype(np.int64) << 32 | self.position, at)
+        return MissingOffsets(
+            self.first[kept], self.last[kept], self.position[kept], self.number[kept], self.at_seam[kept], self.files
+        )
+
 
 _NOTHING: Final = MissingOffsets(
     np.empty(0, np.int64),

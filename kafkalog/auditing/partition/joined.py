@@ -10,6 +10,7 @@ from kafkalog.auditing.partition.damaged import placed
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
 from kafkalog.auditing.partition.log_start import open_at_start
+from kafkalog.auditing.partition.neighbours import Neighbours, WrongFields
 from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.auditing.partition.sequences import broken_sequences
 from kafkalog.errors import UnreadableError
@@ -54,7 +55,9 @@ def join(
     cleaned_to = _cleaned_to(directory, scans, log_end)
     has_transactions = any(scan.transactions for scan in scans)
     gaps = NO_GAPS
-    if missing := missing_offsets(scans):
+    of_segments = [*of_segments, *_last_batches(directory, scans)]
+    wrong = WrongFields(of_segments, directory)
+    if missing := missing_offsets(scans).apart_from(wrong.of_offsets):
         aborted = [(entry.first_offset, entry.last_offset) for rows in entries.values() for entry in rows]
         evidence = Evidence(directory, log_start, cleaned_to, has_transactions, damaged, aborted)
         gaps = classify(missing, evidence, policies)
@@ -150,6 +153,15 @@ def _txn_entries(
             except UnreadableError as error:
                 report(Finding.of("file-unreadable", path, str(error)))
     return found
+
+
+def _last_batches(directory: PartitionDirectory, scans: Sequence[SegmentScan]) -> Iterator[Finding]:
+    """Compare each segment's last batch with the start of the next one, or with the end that a clean stop left."""
+    ends = [after.segment.base_offset for after in scans[1:]]
+    ends += [max(directory.snapshots, default=-1) if directory.clean_shutdown else -1]
+    for scan, following in zip(scans, ends, strict=False):
+        if scan.end and following >= 0:
+            yield from Neighbours(scan.segment.path, end=scan.end).followed_by(following)
 
 
 def _seams(scans: Sequence[SegmentScan]) -> Iterator[Finding]:

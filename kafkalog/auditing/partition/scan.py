@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents, last_before
+from kafkalog.auditing.partition.neighbours import BatchEnd, Neighbours
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.format import kernel, markers
@@ -50,7 +51,8 @@ class SegmentScan:
     `damaged` are the extents that no whole batch covers. `zero_tail` is the finding about zeros up to the file's end.
     `transactions` counts those with a part here, `oldest` (ms) is the first time of a producer's batch or a marker, -1
     for none. `states` are the records of a segment of the state topic. `last_position` is where the last batch begins
-    that was seen, -1 without any. `digest` stands for all of it where the scan is kept, else it is empty.
+    that was seen, -1 without any, `end` are the last two. `digest` stands for all of it where the scan is kept, else it
+    is empty.
     """
 
     segment: Segment
@@ -62,6 +64,7 @@ class SegmentScan:
     oldest: int = -1
     states: StateColumns = field(default_factory=lambda: _NO_STATES)
     last_position: int = -1
+    end: tuple[BatchEnd, ...] = ()
     digest: bytes = b""
 
     def share(self, share: Share) -> SegmentScan:
@@ -83,6 +86,7 @@ def scan_segment(
     reported = _Reported(segment.path)
     types, coordinator_epochs = array("q"), array("q")
     last_position = -1
+    around = Neighbours(segment.path, segment.base_offset)
     try:
         for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
             reported.of_chunk(chunk, fold.last_offset)
@@ -95,6 +99,8 @@ def scan_segment(
                 coordinator_epochs = types[:]
             if markers.read(chunk.buf, heads.cells, heads.capacity, heads.count, types, coordinator_epochs):
                 chunk.open_wrappers()
+            for finding in around.chunk(chunk):
+                reported.kept.add(finding)
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:
         reported.kept.add(Finding.of("file-unreadable", segment.path, str(error)))
@@ -107,6 +113,7 @@ def scan_segment(
     scan = SegmentScan(
         segment, stretch, reported.damaged, reported.zero_tail, reported.kept.all(),
         len(stretch.finished) + len(stretch.opened), _oldest(stretch), last_position=last_position,
+        end=around.end,
     )  # fmt: skip
     if log.topic == STATE_TOPIC:
         _read_states(log, scan, limits)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kafkalog.auditing.partition.damaged_bytes import DamagedBytes, DamagedExtents
+from kafkalog.auditing.partition.neighbours import BatchEnd
 from kafkalog.auditing.partition.scan import SegmentScan
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.state_columns import STATE_TYPES, StateColumns
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MESSAGE_ROWS", "SCAN_VERSION", "read_extents", "read_scan", "read_states", "scan_messages", "write_states"]
 
-SCAN_VERSION: Final = 5
+SCAN_VERSION: Final = 6
 MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 
 _COUNTS: Final = ("batches", "records", "control_records", "first_offset", "last_offset", "first_position", "newest",
@@ -48,6 +49,7 @@ _SCAN: Final = Schema(
         WireTable("gaps", GAP_COLUMNS),
         WireTable("others", MARKER_COLUMNS),
         WireTable("breaks", Break._fields),
+        WireTable("end", BatchEnd._fields),
         WireTable("leader_epochs", ("epoch", "first_offset")),
         WireTable("unreadable_markers", ("offset", "position", "size")),
         WireTable("damaged", ("position", "length", "last_offset")),
@@ -114,6 +116,7 @@ def _head(scan: SegmentScan) -> bytes:
             "gaps": stretch.gaps,
             "others": stretch.others,
             "breaks": stretch.breaks,
+            "end": scan.end,
             "leader_epochs": stretch.leader_epochs,
             "unreadable_markers": stretch.unreadable_markers,
             "damaged": [(extent.position, extent.length, extent.last_offset) for extent in scan.damaged],
@@ -159,6 +162,7 @@ def read_scan(data: bytes) -> SegmentScan:
         oldest,
         _states(records, listed, ids, topics) if is_state_topic else _no_states(),
         last_position,
+        tuple(BatchEnd(*row) for row in message.rows("end")),
     )
 
 

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from kafkalog.auditing.partition import PartitionAudit, fork_of, located, log_findings, marker_findings, replica_forks
+from kafkalog.auditing.partition import (
+    PartitionAudit,
+    WrongFields,
+    fork_of,
+    located,
+    log_findings,
+    marker_findings,
+    replica_forks,
+)
 from kafkalog.auditing.side_files import check_partition, explains_transactions, settle_copy
 from kafkalog.auditing.topics import LeadersAt, Led, leaders_of, policies
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
@@ -99,10 +107,12 @@ def _judge(
     verdicts = Verdicts.of(partition, context)
     copy_ms = 0 if context.one_moment else options.copy_ms
     deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
-    findings = _of_log(whole, options) if share.of_log else []
+    wrong = WrongFields(whole.findings, directory)
+    findings = wrong.settle(_of_log(whole, options)) if share.of_log else []
     of_producers = counted(
         located(finding, directory) for finding in chain(marker_findings(partition), partition.of_producers)
     )
+    of_producers = wrong.settle(of_producers)
 
     leaders_at = None if metadata is None else LeadersAt(partition, metadata)
 

@@ -8,12 +8,12 @@ been written alike.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from kafkalog.auditing.partition import PartitionAudit, located, offset_range
+from kafkalog.auditing.partition import PartitionAudit, WrongFields, located, offset_range
 from kafkalog.findings import Finding, Severity
 from kafkalog.txn.placed import among
 
@@ -33,21 +33,6 @@ _FOLLOWS: Final = frozenset(
 )  # fmt: skip
 # Codes that make a segment a suspect: a root checkpoint may be wrong by itself.
 _DOUBTS: Final = _FOLLOWS - {"checkpoint-ahead", "checkpoint-wrong"} | {"segment-foreign"}
-# Codes that one wrong field outside the CRC causes.
-_FIELDS: Final = {
-    "base-offset-wrong": _FOLLOWS - {"leader-epoch-decreasing"} | {"offset-overflow", "segment-foreign"},
-    "leader-epoch-wrong": frozenset({"leader-epoch-below-none", "leader-epoch-decreasing", "leader-epochs-mismatch"}),
-}
-_OF_LOG: Final = frozenset(
-    {
-        "checkpoint-ahead",
-        "checkpoint-wrong",
-        "leader-epochs-mismatch",
-        "log-cut-short",
-        "sequence-broken",
-        "snapshot-mismatch",
-    }
-)
 _OF_GAP: Final = ("offset-gap-lost", "offset-gap-unexplained")
 
 
@@ -80,8 +65,7 @@ class Log:
 def settle(logs: Sequence[Log]) -> None:
     """Report foreign segments in `logs`, which are one node's, and make notes of what follows from another finding."""
     for log in logs:
-        fields = _fields(log)
-        log.findings = [_beside_field(finding, fields) for finding in log.findings]
+        log.findings = WrongFields(log.findings, log.partition.directory).settle(log.findings)
     homes = _Homes(logs)
     for log, content in _suspects(logs):
         home = homes.of(log, content)
@@ -105,31 +89,6 @@ def settle(logs: Sequence[Log]) -> None:
         if any(finding.code == "leader-epoch-decreasing" for finding in log.findings):
             # The batches' order shows it already, the checkpoint only confirms it.
             log.findings = [_lowered(finding, "leader-epochs-mismatch") for finding in log.findings]
-
-
-@dataclass(slots=True)
-class _Field:
-    """Where findings about one field outside the CRC show: the batch's own place, and that of the next one."""
-
-    places: set[tuple[str, int | None]] = field(default_factory=set)
-    stems: set[str] = field(default_factory=set)
-
-
-def _fields(log: Log) -> dict[str, _Field]:
-    """Return where the findings about fields outside the CRC show, by their codes."""
-    number_of: dict[str, int] = {}
-    for number, content in enumerate(log.contents):
-        number_of.setdefault(content.file, number)
-    found: dict[str, _Field] = {}
-    for finding in log.findings:
-        if finding.code in _FIELDS:
-            at, end = finding.position or 0, (finding.position or 0) + (finding.length or 0)
-            number = number_of[finding.file]
-            following = log.contents[number + 1].file if number + 1 < len(log.contents) else finding.file
-            places = found.setdefault(finding.code, _Field())
-            places.places |= {(finding.file, at), (finding.file, end), (following, 0)}
-            places.stems |= {_stem(finding.file), _stem(following)}
-    return found
 
 
 def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
@@ -255,19 +214,6 @@ class _Homes:
 
 def _lowered(finding: Finding, code: str) -> Finding:
     return finding._replace(severity=Severity.NOTE) if finding.code == code else finding
-
-
-def _beside_field(finding: Finding, fields: Mapping[str, _Field]) -> Finding:
-    """Make a note of what follows from a batch's wrong field."""
-    if finding.severity is Severity.NOTE:
-        return finding
-    stem = _stem(finding.file)
-    for code, shown in fields.items():
-        of_log = finding.code in _OF_LOG or (stem in shown.stems and not finding.file.endswith(".log"))
-        whole = finding.code == "segment-foreign" and stem in shown.stems
-        if finding.code in _FIELDS[code] and (whole or of_log or (finding.file, finding.position) in shown.places):
-            return finding._replace(severity=Severity.NOTE)
-    return finding
 
 
 def _as_note(finding: Finding, foreign: _Causes, cuts: set[int | None]) -> Finding:

@@ -14,7 +14,6 @@ from kafkalog.auditing.side_files import RebuiltSegment, SideFiles
 from kafkalog.auditing.verification.accounting import FileFacts, open_file
 from kafkalog.auditing.verification.batch_rules import check_headers, check_records
 from kafkalog.auditing.verification.foreign import Content
-from kafkalog.auditing.verification.neighbours import Neighbours
 from kafkalog.auditing.verification.segment_tasks import SegmentTask
 from kafkalog.auditing.verification.survey import Survey
 from kafkalog.errors import UnreadableError
@@ -62,12 +61,10 @@ def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
     facts.more_follow = segment != directory.segments[-1]
     side = SideFiles(directory, segment)
     survey = Survey(segment.base_offset)
-    around = Neighbours(directory, segment, survey)
 
     def look(chunk: Chunk) -> None:
         if whole and survey.short:
             chunk.examined += _records_missing(chunk)
-        chunk.examined += around.chunk(chunk)
         side.chunk(chunk, plain=survey.is_plain)
 
     chunks = check_batches(facts, directory.topic, options, survey, look, segment.size)
@@ -77,7 +74,7 @@ def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
         segment.path, survey.fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
         np.unique(scan.stretch.producers["producer_id"]),
     )  # fmt: skip
-    findings = [*around.finish(), *side.finish()]
+    findings = list(side.finish())
     return SegmentCheck(scan, facts, content, side.rebuilt, findings)
 
 
