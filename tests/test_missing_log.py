@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,19 @@ def test_the_newest_checkpoint_is_what_a_broker_loads(tmp_path: Path) -> None:
         line.split(",")[1:3] for line in before.splitlines()
     ]
     assert "there is no .log file; what is shown is the state of the newest .checkpoint, of offset 117" in after.err
+
+
+@pytest.mark.parametrize("size", [0, 2000])
+def test_a_log_that_ends_before_the_newest_checkpoint_is_no_present(size: int, tmp_path: Path) -> None:
+    """A broker that was stopped begins anew with the checkpoint."""
+    root = materialize(FIXTURES / CHECKPOINTS, tmp_path) / "data"
+    whole = metadata(root, "--table", "topics", "--at", "117", "--format", "csv").text
+    os.truncate(root / METADATA / f"{0:020}.log", size)
+    cut = metadata(root, "--table", "topics", "--format", "csv").text
+
+    assert sorted(line.split(",")[1:3] for line in cut.splitlines()) == sorted(
+        line.split(",")[1:3] for line in whole.splitlines()
+    )
 
 
 def test_offsets_after_the_newest_checkpoint_are_lost(tmp_path: Path) -> None:

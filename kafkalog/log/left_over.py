@@ -19,7 +19,7 @@ from kafkalog.log.names import FileKind, FileName, parse_name
 from kafkalog.log.segment import segment_chunks
 from kafkalog.log.storage import open_tree
 
-__all__ = ["left_over", "put_aside"]
+__all__ = ["end_of_segment", "left_over", "put_aside"]
 
 _ASIDE = {
     "-delete": "the topic was deleted; the broker deletes this directory one minute after its next start",
@@ -78,7 +78,7 @@ def _swaps(where: PartitionDirectory, swaps: Named, lowest_cleaned: int | None) 
     logs = [pair for pair in kept if pair[1].kind is FileKind.LOG and pair[1].offset is not None]
     if logs:
         low = min(parsed.offset or 0 for _, parsed in logs)
-        high = max(_end(os.path.join(where.log, name), parsed.offset or 0) for name, parsed in logs)
+        high = max(end_of_segment(os.path.join(where.log, name), parsed.offset or 0) for name, parsed in logs)
         replaced = [segment for segment in where.segments if low <= segment.base_offset < high]
         yield _of(
             where, "files-swap", kept,
@@ -90,7 +90,7 @@ def _swaps(where: PartitionDirectory, swaps: Named, lowest_cleaned: int | None) 
         yield _of(where, "files-swap", kept, words)
 
 
-def _end(path: str, base: int) -> int:
+def end_of_segment(path: str, base: int) -> int:
     """Return the offset after a segment's last batch."""
     end = base
     try:

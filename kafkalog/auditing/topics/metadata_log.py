@@ -16,6 +16,7 @@ from kafkalog.findings import Finding
 from kafkalog.format.control import ControlType
 from kafkalog.log.chunk import Limits
 from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
+from kafkalog.log.left_over import end_of_segment
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
 from kafkalog.log.moving import READINGS, movement
 from kafkalog.log.names import METADATA_TOPIC, FileKind, is_remote, parse_name
@@ -116,12 +117,16 @@ def _blocks(
 def _base(directory: PartitionDirectory, findings: list[Finding]) -> Snapshot | None:
     """Return the snapshot at the log's start, else the next one; None where the log begins at 0.
 
-    Without a log it is the newest one, which a broker loads.
+    Where the log ends before the newest one it is that, with which a broker begins anew; a log that a running broker
+    wrote on may only have been copied before it.
     """
     whole = [one for one in snapshots(directory) if _is_whole(one, findings)]
-    if not directory.segments:
-        return whole[-1] if whole else None
-    begin = directory.segments[0].base_offset
+    last = directory.segments[-1] if directory.segments else None
+    if whole and (last is None or whole[-1].offset > last.base_offset):
+        end = 0 if last is None else end_of_segment(last.path, last.base_offset)
+        if whole[-1].offset > end and (directory.clean_shutdown or not directory.size):
+            return whole[-1]
+    begin = directory.segments[0].base_offset if directory.segments else 0
     older = [one for one in whole if one.offset <= begin]
     newer = [one for one in whole if one.offset > begin]
     return older[-1] if older else newer[0] if newer and begin > 0 else None
