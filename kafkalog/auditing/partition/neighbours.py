@@ -73,13 +73,8 @@ class Neighbours:
             before = np.frombuffer(self._before, np.int64).reshape(len(_KEPT), 2)[:, 2 - self._known :]
             rows = np.concatenate([before, heads.numpy()[list(_KEPT)]], axis=1)
             wrong += self._wrong(rows)
-            at = {int(position): row for row, position in enumerate(heads.numpy()[kernel.POSITION].tolist())}
-            for finding in wrong:
-                row = at.get(finding.position or 0)
-                if row is not None and finding.code == "base-offset-wrong" and isinstance(finding.needed, int):
-                    by = finding.needed - heads.cell(kernel.BASE_OFFSET, row)
-                    for column in (kernel.BASE_OFFSET, kernel.LAST_OFFSET):
-                        heads.cells[column * heads.capacity + row] += by
+        if wrong:
+            _correct(chunk, wrong)
         header_sums.last_two(heads.cells, heads.capacity, heads.count, self._before)
         self._known = min(2, self._known + heads.count)
         return wrong
@@ -122,6 +117,18 @@ class Neighbours:
             code, self._file, message, position=int(batch[_POSITION]), length=int(batch[_SIZE]),
             offset=int(batch[_BASE]), needed=needed, found=found,
         )  # fmt: skip
+
+
+def _correct(chunk: Chunk, wrong: Sequence[Finding]) -> None:
+    """Set the base offsets of a chunk's batches that can only be one."""
+    heads = chunk.heads
+    row_of = {position: row for row, position in enumerate(heads.numpy()[kernel.POSITION].tolist())}
+    for finding in wrong:
+        row = row_of.get(finding.position)
+        if row is not None and finding.code == "base-offset-wrong" and isinstance(finding.needed, int):
+            by = finding.needed - heads.cell(kernel.BASE_OFFSET, row)
+            for column in (kernel.BASE_OFFSET, kernel.LAST_OFFSET):
+                heads.cells[column * heads.capacity + row] += by
 
 
 def _beside(odd: NDArray[np.bool_]) -> NDArray[np.bool_]:
