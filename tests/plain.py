@@ -472,6 +472,12 @@ def write_checkpoint(folder: Path, name: str, *rows: tuple[str, int, int]) -> No
     (folder / name).write_text("\n".join(["0", str(len(rows)), *lines, ""]))
 
 
+def write_mark(folder: Path, name: str = ".kafka_cleanshutdown") -> None:
+    """Mark a log directory as a broker's that was stopped cleanly, or with ``.lock`` as one that runs."""
+    (folder / name).touch()
+    (folder / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+
+
 def write_epochs(folder: Path, *rows: tuple[int, int]) -> None:
     """Write a partition's leader epochs: epoch, start offset."""
     lines = [f"{epoch} {start}" for epoch, start in rows]

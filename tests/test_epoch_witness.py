@@ -96,7 +96,7 @@ def partition(root: Path, *epochs: tuple[int, int], topic: str = "t") -> Path:
         (folder / f"{20:020}{suffix}").write_bytes(data)
     plain.write_epochs(folder, *epochs)
     plain.write_checkpoint(root, "recovery-point-offset-checkpoint", (topic, 0, 30))
-    (root / ".kafka_cleanshutdown").touch()
+    plain.write_mark(root)
     return root
 
 

@@ -128,7 +128,7 @@ def partition(folder: Path, log: list[Batch], cuts: list[int]) -> Path:
         (directory / f"{broker.end:020}.snapshot").write_bytes(broker.snapshot)
         plain.write_epochs(directory, (0, 0))
         plain.write_checkpoint(folder, "recovery-point-offset-checkpoint", ("t", 0, broker.end))
-    (folder / ".kafka_cleanshutdown").touch()
+    plain.write_mark(folder)
     return folder
 
 

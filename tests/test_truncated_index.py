@@ -30,7 +30,7 @@ def partition(root: Path, *, stopped: bool) -> Path:
     )
     plain.write_epochs(folder, (0, 0))
     plain.write_checkpoint(root, "recovery-point-offset-checkpoint", ("t", 0, 10))
-    (root / (".kafka_cleanshutdown" if stopped else ".lock")).touch()
+    plain.write_mark(root, ".kafka_cleanshutdown" if stopped else ".lock")
     return folder
 
 
