@@ -139,6 +139,7 @@ def read_scan(data: bytes) -> SegmentScan:
     opened, producers = (message.packed(name) for name in ("opened", "producers"))
     gaps, others = (message.columns(name) for name in ("gaps", "others"))
     breaks = [Break(**row) for row in message.columns("breaks")]
+    end = tuple(BatchEnd(**row) for row in message.columns("end"))
     epochs = [(row["epoch"], row["first_offset"]) for row in message.columns("leader_epochs")]
     markers = [(row["offset"], row["position"], row["size"]) for row in message.columns("unreadable_markers")]
     *numbers, cleaned = counts
@@ -162,7 +163,7 @@ def read_scan(data: bytes) -> SegmentScan:
         oldest,
         _states(records, listed, ids, topics) if is_state_topic else _no_states(),
         last_position,
-        tuple(BatchEnd(*row) for row in message.rows("end")),
+        end,
     )
 
 
