@@ -112,10 +112,7 @@ def _command(line: str) -> Element:
 
 
 def _steps(steps: Iterable[Mapping[str, Any]]) -> Element | None:
-    items = [
-        element("li", one["text"], _command(one["command"]) if one["command"] else None)
-        for one in steps
-    ]
+    items = [element("li", one["text"], _command(one["command"]) if one["command"] else None) for one in steps]
     return element("div", element("h4", "What to do"), element("ol", items)) if items else None
 
 
