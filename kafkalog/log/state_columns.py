@@ -25,7 +25,7 @@ from kafkalog.format.texts import PackedTexts
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.records import RecordBlock, record_cells
-from kafkalog.log.segment import segment_chunks
+from kafkalog.log.segment import possible_chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def read_state_columns(
     Raises UnreadableError where the file can't be opened or read.
     """
     reader = StateReader(file, log)
-    for chunk in segment_chunks(file, limits=limits, max_bytes=max_bytes, room=_ROOM):
+    for chunk in possible_chunks(file, limits=limits, max_bytes=max_bytes, room=_ROOM):
         reader.take(chunk)
     return reader.result()
 

@@ -68,6 +68,7 @@ def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
         if whole and survey.short:
             chunk.examined += _records_missing(chunk)
         chunk.examined += around.chunk(chunk)
+        chunk.only_possible()
         side.chunk(chunk, plain=survey.is_plain)
 
     chunks = check_batches(facts, directory.topic, options, survey, look, segment.size)
