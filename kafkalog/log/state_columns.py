@@ -117,6 +117,8 @@ class StateReader:
         kept = np.flatnonzero(is_kept)
         taken = _whole(kept, recs.count)
         rows |= {"offset": cells[kernel.OFFSET], "timestamp": cells[kernel.TIMESTAMP], "version": facts[VERSION]}
+        for name in ("timestamp", "last_update_timestamp", "start_timestamp"):
+            rows[name] = np.maximum(rows[name], -1)  # what is below is no time of Kafka's
         rows["transactional_id"] = self._names(kept)
         for name, column in rows.items():
             self._keep(name, column[taken])
