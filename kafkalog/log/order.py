@@ -11,7 +11,8 @@ from kafkalog.format.batch import CellTable
 
 __all__ = ["BatchOrder"]
 
-_HIGHEST: Final = 2**63 - 2  # the log's end is one more
+_LOWEST: Final = -(2**63)
+_HIGHEST: Final = 2**63 - 1
 _OFFSETS: Final = 2**31  # that a segment can hold: its indexes have relative offsets of 32 bits
 _NOT_INCREASING: Final = 1  # the kernel's numbers of the rules
 _EPOCH_DECREASING: Final = 2
@@ -25,7 +26,7 @@ class BatchOrder:
     _LAST, _EPOCH, _LOW, _HIGH, _GAPS, _MISSING, _FIRST_GAP = range(7)
 
     def __init__(self, base_offset: int | None) -> None:
-        low, high = (0, _HIGHEST) if base_offset is None else (base_offset, base_offset + _OFFSETS - 1)
+        low, high = (_LOWEST, _HIGHEST) if base_offset is None else (base_offset, base_offset + _OFFSETS - 1)
         self.impossible: list[int] = []  # rows of the table last given to `broken` whose offsets no log has
         self._state = array("q", [kernel.NONE, -1, low, min(high, _HIGHEST), 0, 0, 0])
 
