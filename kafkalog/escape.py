@@ -6,7 +6,34 @@ bytes that are not UTF-8 as ``\\xNN``, a backslash as two.
 
 from __future__ import annotations
 
-__all__ = ["escape", "escape_bytes", "escape_json"]
+__all__ = ["command_line", "escape", "escape_bytes", "escape_json", "escape_line"]
+
+
+def command_line(program: str, *arguments: str | tuple[object, ...], files: str = "") -> str | None:
+    """Write a line for a POSIX shell, None where a text in it has characters that do not print: nobody could check it.
+
+    `program` is its first words as they are. Of the `arguments` a tuple is an option, with its value if it has one, a
+    text is a path or a word. `files` is a pattern after the last one, which the shell expands.
+    """
+    from shlex import quote  # few commands print a line
+
+    words = [program]
+    for argument in arguments:
+        if isinstance(argument, str):
+            words.append(quote(f"./{argument}" if argument.startswith("-") else argument))
+            continue
+        option, *values = map(str, argument)
+        if values and values[0].startswith("-"):  # else it would be an option itself
+            words.append(quote(f"{option}={values[0]}"))
+        else:
+            words += map(quote, (option, *values))
+    line = " ".join(words) + files
+    return line if line.isprintable() else None
+
+
+def escape_line(line: str) -> str:
+    """Return a command line as it is to be copied; one that does not print, of tables that were changed, is escaped."""
+    return line if line.isprintable() else escape(line)
 
 
 def escape(text: str) -> str:

@@ -52,7 +52,7 @@ def write_environment(target: Path, made: Path | None) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True, symlinks=True)
-        pip = [f"{folder}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [f"{folder}/bin/python", "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *NEEDED], check=True)
         _tar(Path(folder), target)
 

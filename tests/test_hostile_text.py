@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 import build
 import state_topic
@@ -184,3 +185,22 @@ def test_escaped_names_can_be_read_back(name: str, root: Path, tmp_path: Path) -
 
     assert len(shown) >= 10
     assert len({escape(text) for text in wanted}) == len(wanted)
+
+
+def test_the_tree_acts_on_no_pager(root: Path) -> None:
+    """What ``space`` writes to a pipe is escaped as on a terminal: ``less -R`` passes escape sequences on."""
+    shown = kafkalog("space", root).out
+
+    assert acting(shown) == ""
+    assert shown.decode().replace("\n", "").isprintable()
+
+
+def test_labels_are_what_prometheus_reads(root: Path) -> None:
+    """Names with quotes, ends of lines and bytes that are no UTF-8 can be read back, each from a label of its own."""
+    found = kafkalog("txn-audit", "--format", "prometheus", root).out.decode()
+    families = {family.name: family for family in text_string_to_metric_families(found)}
+    topics = [sample.labels["topic"] for sample in families["kafkalog_log_size_bytes"].samples]
+
+    assert {escape(name) for name in NAMES if "\n" not in name} <= set(topics)  # such a directory is no partition
+    assert len(topics) == len(set(topics) | {"__transaction_state", "__consumer_offsets"})
+    assert found.replace("\n", "").isprintable()

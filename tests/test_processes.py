@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from handmade import one, segment
-from invoke import PROGRAM, SEGMENT, finish, kafkalog, process, processed
+from invoke import PARTITION, PROGRAM, SEGMENT, finish, kafkalog, process, processed
 
 DATA = SEGMENT.read_bytes()
 FORMS = ("kafka", "table", "ndjson", "json", "csv")
@@ -274,9 +274,24 @@ def test_a_signal_while_writing(long: Path, number: int, status: int, form: str)
     assert "Traceback" not in ended.err
 
 
-def test_the_module_is_the_command() -> None:
-    """``python -m kafkalog_cli`` and the script ``kafkalog`` beside the interpreter are one."""
+@pytest.mark.parametrize("module", ["kafkalog", "kafkalog_cli"])
+def test_the_module_is_the_command(module: str) -> None:
+    """``python -m kafkalog`` and the script ``kafkalog`` beside the interpreter are one."""
     script = Path(PROGRAM[0]).with_name("kafkalog")
     out = subprocess.run([script, "--version"], capture_output=True, check=True).stdout
 
-    assert out == processed("--version").out
+    assert out == subprocess.run([PROGRAM[0], "-m", module, "--version"], capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize("how", [("-m", "kafkalog"), ("-m", "kafkalog_cli"), ("-P", "-m", "kafkalog")])
+def test_what_lies_in_the_current_folder_is_not_run(how: tuple[str, ...], tmp_path: Path) -> None:
+    """Modules there are evidence; with ``-P`` so is one with kafkalog's own name."""
+    own = ("kafkalog", "kafkalog_cli") if "-P" in how else ()
+    for name in ("click", "crc32c", "kafkalog_spark", "numpy", "rich", "signal", "zstandard", *own):
+        (tmp_path / f"{name}.py").write_text(f"open('RUN-{name}', 'w')")
+    ended = subprocess.run(
+        [PROGRAM[0], *how, "txn-audit", PARTITION.parent], cwd=tmp_path, capture_output=True, check=False, timeout=60
+    )
+
+    assert ended.returncode in (0, 1), ended.stderr
+    assert list(tmp_path.glob("RUN-*")) == []

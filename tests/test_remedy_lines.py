@@ -8,18 +8,22 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from crc32c import crc32c
 
-from invoke import PARTITION
+from invoke import PARTITION, kafkalog
 from kafkalog.auditing.incidents import rows_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
+from kafkalog.escape import command_line, escape_line
 from kafkalog.tables.incidents import INCIDENTS
 from official import FIXTURES
+from plain import table
 
 JARS: Final = Path(os.environ.get("KAFKA_TOOLS_JARS") or Path.home() / ".cache" / "kafka-rig" / "4.3.1")
 TOOLS: Final = {
@@ -105,3 +109,149 @@ def test_our_own_lines_run(tmp_path: Path) -> None:
         assert ended.returncode in (0, 1), (line, ended.stderr)
 
     assert {line.split()[1] for line in ours} == {"dump", "salvage", "txn-audit"}
+
+
+HARMFUL: Final = (";>P;#{}", "$(>P){}", "`>P`;{}", "a'>P'\"{}", "-h>P;{}", "&>P \\{}")  # as code some make the file P
+UNSHOWN: Final = ("\x1b]0;\x07{}", "\x7f>P;#{}", "a\u202eb{}")
+NAMED: Final = [case for case in CASES if "/" not in case]  # whose names are long enough
+STUB: Final = """#!/bin/sh
+printf '%s\\0' "${0##*/}" "$@" >> "$ARGUMENTS"; printf '\\0' >> "$ARGUMENTS"
+"""
+
+
+def fitted(kind: str, number: int, size: int) -> bytes:
+    """A hostile name of this size in bytes."""
+    core = kind.format("").encode()
+    return core + str(number).rjust(size - len(core), "x").encode()
+
+
+def renamed(case: str, target: Path, kinds: tuple[str, ...]) -> dict[str, str]:
+    """Copy a case with hostile names of the same sizes for its topics and ids, in all files; answer the new names."""
+    data = sorted((FIXTURES / case).glob("data*"))
+    names = {row["transactional_id"] for row in table(audit(data, AuditOptions()), "transactions")} - {None}
+    names |= {
+        path.name.rpartition("-")[0] for root in data for path in root.iterdir() if re.search(r"-\d+$", path.name)
+    }
+    wanted = sorted(name for name in names if len(name) > 4 + len(str(len(names))) and not name.startswith("__"))
+    new = {name.encode(): fitted(kinds[at % len(kinds)], at, len(name)) for at, name in enumerate(wanted)}
+    old = re.compile(b"|".join(map(re.escape, sorted(new, key=len, reverse=True))))
+    for root in data:
+        for path in sorted(root.rglob("*")):
+            if path.is_file():
+                home = target / old.sub(lambda m: new[m[0]], str(path.relative_to(FIXTURES / case)).encode()).decode()
+                home.parent.mkdir(parents=True, exist_ok=True)
+                found = old.sub(lambda m: new[m[0]], path.read_bytes())
+                home.write_bytes(
+                    summed(found) if path.suffix == ".log" and path.parent.name.startswith("__") else found
+                )
+    return {name.decode(): text.decode() for name, text in new.items()}
+
+
+def summed(data: bytes) -> bytes:
+    """The segment with the CRC that each batch ought to have."""
+    out, at = bytearray(data), 0
+    while at + 61 <= len(out):
+        end = at + 12 + int.from_bytes(out[at + 8 : at + 12], "big")
+        out[at + 17 : at + 21] = crc32c(bytes(out[at + 21 : end])).to_bytes(4, "big")
+        at = end
+    return bytes(out)
+
+
+def steps_of(root: Path) -> list[dict[str, Any]]:
+    """The steps of all incidents, a day after they happened, and without that."""
+    found = []
+    for options in (AuditOptions(), AuditOptions(now=1795330800000)):
+        for row in rows_of_audit(audit(sorted(root.glob("data*")), options), "incidents"):
+            found += row[INCIDENTS.names.index("next_steps")]
+    return found
+
+
+def arguments_of(line: str, stubs: Path, home: Path) -> tuple[str, ...]:
+    """Run a line in a shell in which each program writes down its arguments; answer them. Nothing else happens."""
+    home.mkdir()
+    told = home.parent / "arguments"
+    told.write_bytes(b"")
+    environment = {"PATH": str(stubs), "ARGUMENTS": str(told)}
+    ended = subprocess.run(
+        ["/bin/sh", "-c", line], cwd=home, env=environment, capture_output=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr, list(home.iterdir())) == (0, b"", b"", []), line
+    home.rmdir()
+    [said] = told.read_bytes().removesuffix(b"\0\0").split(b"\0\0")  # one program, once
+    return tuple(os.fsdecode(said).split("\0"))
+
+
+@pytest.fixture(scope="module")
+def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a stub of each program."""
+    folder = tmp_path_factory.mktemp("stubs")
+    for name in (*TOOLS, "kafkalog", "cp"):
+        (folder / name).write_text(STUB)
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_a_name_is_never_code(case: str, stubs: Path, tmp_path: Path) -> None:
+    """With names that are shell code a line runs the same program once, each name whole in the same argument."""
+    new = renamed(case, tmp_path / "new", HARMFUL)
+    shutil.copytree(FIXTURES / case, tmp_path / "old")
+    names = re.compile("|".join(map(re.escape, sorted(new, key=len, reverse=True))))
+
+    def known(line: str) -> tuple[str, ...]:
+        """The arguments of a line, an option joined with its value as two."""
+        found = arguments_of(line, stubs, tmp_path / "empty")
+        return tuple(part for word in found for part in (word.split("=", 1) if word.startswith("--") else [word]))
+
+    lines = [[step["command"] for step in steps_of(tmp_path / name) if step["command"]] for name in ("old", "new")]
+    plain = [[word.replace(f"{tmp_path}/old", f"{tmp_path}/new") for word in known(line)] for line in lines[0]]
+    assert plain
+    assert Counter(map(known, lines[1])) == Counter(
+        tuple(names.sub(lambda m: new[m[0]], w) for w in ws) for ws in plain
+    )
+
+
+@pytest.mark.parametrize("case", [case for case in NAMED if case != "v2.8-hanging"])  # its id has four letters
+def test_a_line_that_does_not_print_is_described(case: str, tmp_path: Path) -> None:
+    """With control characters, ends of lines or bidi in a name there is no line; the step says what to run instead."""
+    renamed(case, tmp_path / "new", UNSHOWN)
+    shutil.copytree(FIXTURES / case, tmp_path / "old")
+    before, steps = steps_of(tmp_path / "old"), steps_of(tmp_path / "new")
+
+    assert len(before) == len(steps)
+    assert all(step["command"].isprintable() for step in steps if step["command"])
+    described = [step for step in steps if "The line is not shown" in step["text"]]
+    assert [step["command"] for step in described] == [None] * len(described)
+    with_lines = [sum(step["command"] is not None for step in each) for each in (before, steps)]
+    assert with_lines[0] == with_lines[1] + len(described)
+    assert described
+
+
+@pytest.mark.parametrize(
+    "text", ["a\nb", "a\rb", "\x1b[2J", "\x7f", "\x9b", "\u202e", "\u2028", "\u200b", "\udcff", "\0"]
+)
+def test_what_does_not_print_makes_no_line(text: str) -> None:
+    """Neither as a path nor as a value; of a table that was changed it is shown escaped."""
+    assert command_line("kafkalog dump", text) is None
+    assert command_line("kafkalog dump", ("--offset", text)) is None
+    assert escape_line(text).isprintable()
+
+
+def test_a_name_is_no_option() -> None:
+    """One that begins with a hyphen is a path, or its option's value."""
+    assert command_line("cp -a", "-rf", "SAFE_PLACE") == "cp -a ./-rf SAFE_PLACE"
+    assert command_line("x", ("--topic", "-rf"), ("--execute",)) == "x --topic=-rf --execute"
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
+def test_a_line_is_shown_as_it_is(form: str, tmp_path: Path) -> None:
+    """The backslashes of names are not doubled: what is copied from the screen or a report names the same topic."""
+    (tmp_path / "data").mkdir()
+    for path in (FIXTURES / "v2.8-hanging" / "data").iterdir():
+        copy = shutil.copytree if path.is_dir() else shutil.copyfile
+        copy(path, tmp_path / "data" / path.name.replace("ledger", "a\\b"))
+    data = tmp_path / "data"
+    [line, *_] = [step["command"] for step in steps_of(tmp_path) if step["command"] and "a\\b" in step["command"]]
+    shown = kafkalog("txn-audit", "--format", form, data).out.decode()
+
+    assert (line if form != "html" else line.replace(">", "&gt;")) in shown

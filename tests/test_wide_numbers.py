@@ -1,4 +1,4 @@
-"""Numbers in text files that no broker writes: an entry that Kafka's parser refuses is not an entry, in every format."""
+"""Numbers that no broker writes, in text files and in batches: each is a finding, and nothing counts with it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import build
+import state_topic
 from invoke import kafkalog
 
 TOO_BIG = {
@@ -30,3 +32,63 @@ def test_a_number_that_does_not_fit_is_a_finding(name: str, form: str, tmp_path:
         rows = kafkalog("dump", "--format", form, path).rows
         assert sum(row["table"] == "findings" for row in rows) == len(TOO_BIG[name])
         assert sum(row["table"] != "findings" for row in rows) == 1
+
+
+SEGMENT = f"{0:020}.log"
+TRANSACTION = {"attributes": build.TRANSACTIONAL, "producer_id": 7, "producer_epoch": 0}
+COMMANDS = (("txn-audit",), ("txn-audit", "--format", "html"), ("timeline",), ("timeline", "--by", "time"), ("verify",),
+            ("space", "--keys"))  # fmt: skip
+
+
+def written(root: Path, *batches: bytes) -> Path:
+    """A log directory with one partition."""
+    (root / "t-0").mkdir(parents=True)
+    (root / "t-0" / SEGMENT).write_bytes(b"".join(batches))
+    return root
+
+
+@pytest.mark.parametrize("control", [False, True])
+@pytest.mark.parametrize("offset", [2**63 - 1, -1, -(2**63), -(2**63) + 1])
+def test_a_batch_at_an_offset_that_no_log_has(offset: int, control: bool, tmp_path: Path) -> None:
+    """It is one finding, and no part of a transaction; the batch after it continues the one before."""
+    odd = (
+        build.marker(1, producer_id=7, producer_epoch=0) if control else build.batch(build.record(b"b"), **TRANSACTION)
+    )
+    first = build.batch(build.record(b"a"), **TRANSACTION, base_sequence=0)
+    after = build.batch(build.record(b"c"), base_offset=1)
+    root = written(tmp_path / "in", first, build.with_field(odd, 0, offset, 8), after)
+    for command in COMMANDS:
+        ended = kafkalog(*command, root)
+        assert ended.status in (0, 1), (command, ended.err)
+
+    ended = kafkalog("txn-audit", "--format", "ndjson", root)
+    assert [row["code"] for row in ended.table("findings") if row["severity"] == "error"] == ["offset-outside-segment"]
+    [row] = ended.table("transactions")
+    assert (row["first_offset"], row["last_offset"], row["marker_offset"]) == (0, 0, None)
+    shown = kafkalog("dump", root / "t-0" / SEGMENT).out.decode()
+    assert f"baseOffset: {offset} " in shown  # what is there
+
+
+@pytest.mark.parametrize("time", [-(2**63), -(2**63) + 1, -2])
+def test_a_time_below_none_is_none(time: int, tmp_path: Path) -> None:
+    """In a marker, in a batch and in the coordinator's record: commands end as with a time of -1."""
+    found = []
+    for number in (-1, time):
+        root = written(
+            tmp_path / str(number),
+            build.batch(
+                build.record(b"a"), **TRANSACTION, base_sequence=0, base_timestamp=number, max_timestamp=number
+            ),
+            build.marker(
+                0, base_offset=1, producer_id=7, producer_epoch=0, base_timestamp=number, max_timestamp=number
+            ),
+        )
+        state_topic.write_state(
+            root, ("id", state_topic.value(1, 7, partitions=[("t", [0])], update=number, start=number)),
+            ("id", state_topic.value(3, 7, partitions=[("t", [0])], update=number, start=number)),
+            ("id", state_topic.value(5, 7, update=number, start=number)),
+        )  # fmt: skip
+        assert [kafkalog(*command, root).status in (0, 1) for command in COMMANDS] == [True] * len(COMMANDS)
+        rows = kafkalog("txn-audit", "--format", "ndjson", root).table("transactions")
+        found.append([{name: cell for name, cell in row.items() if name not in ("log", "file")} for row in rows])
+    assert found[0] == found[1]

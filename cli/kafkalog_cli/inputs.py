@@ -11,6 +11,7 @@ from typing import Final
 
 import kafkalog
 from kafkalog import Chunk, FileKind, FileName, Finding, Limits, UnreadableError
+from kafkalog.escape import command_line
 from kafkalog.log.files import open_source
 from kafkalog.log.names import local_path, sibling
 
@@ -111,10 +112,8 @@ def _head(file: str) -> bytes:
 
         if not is_directory(file):
             raise
-        import shlex
-
-        words = f"{file}: a directory: did you mean `kafkalog txn-audit {shlex.quote(file.removesuffix('!'))}`?"
-        raise UnreadableError(words) from None
+        line = command_line("kafkalog txn-audit", file.removesuffix("!")) or "kafkalog txn-audit DIR"
+        raise UnreadableError(f"{file}: a directory: did you mean `{line}`?") from None
 
 
 def check_segment(file: str, name: FileName) -> None:

@@ -192,7 +192,7 @@ BATCHES: Final[dict[str, Code]] = {
     ),
     "offset-outside-segment": Code(
         ERROR,
-        "A batch's offset is below the segment's base offset, or further above it than a segment can reach.",
+        "A batch's offset is below 0 or the segment's base offset, or further above it than a segment can reach.",
         "Certain; whether the file's name or the batch's field is wrong is not known.",
         "Reads by offset miss it.",
         "The file belongs elsewhere, or the offset field changed, which the CRC does not cover.",

@@ -86,10 +86,22 @@ class Chunk:
     `heads` is the kernel's table of them, `buf` their bytes, `position` that of ``buf[0]`` in the file. Both are used
     again for the next chunk: copy what must last. `resumed` says where reading goes on after each damage, in or after
     the chunk; `expansion` counts what all of the file's batches decompress to. `examined` are all findings but those
-    about the places of the `crowd`, which has these and where reading goes on after them.
+    about the places of the `crowd`, which has these and where reading goes on after them. `impossible` are the rows
+    whose offsets no log has.
     """
 
-    __slots__ = ("buf", "crowd", "examined", "expansion", "file", "heads", "limits", "position", "resumed")
+    __slots__ = (
+        "buf",
+        "crowd",
+        "examined",
+        "expansion",
+        "file",
+        "heads",
+        "impossible",
+        "limits",
+        "position",
+        "resumed",
+    )
 
     def __init__(
         self, file: str, buf: memoryview, position: int, heads: CellTable, limits: Limits, expansion: Expansion
@@ -103,6 +115,7 @@ class Chunk:
         self.examined: list[Finding] = []
         self.resumed: list[Resumed] = []
         self.crowd: CrowdedPlaces | None = None
+        self.impossible: list[int] = []
 
     @property
     def findings(self) -> list[Finding]:
@@ -127,6 +140,12 @@ class Chunk:
     def skip(self, row: int) -> None:
         """Leave a batch's records out of `records`."""
         self.heads.set(kernel.SECTION_START, row, -1)
+
+    def only_possible(self) -> None:
+        """Take batches whose offsets no log has for such whose checksums don't match: nothing counts with them."""
+        for row in self.impossible:
+            self.heads.set(kernel.VALID, row, 0)
+            self.skip(row)
 
     def open_wrappers(self) -> None:
         """Read the messages inside wrappers of magic 0 and 1: only they give a wrapper's first offset and its count.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kafkalog.errors import UnreadableError
+from kafkalog.escape import command_line
 from kafkalog.findings import Finding
 from kafkalog.log.left_over import put_aside
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
@@ -102,7 +102,6 @@ def _home_of_file(path: str) -> tuple[str, Finding]:
     """
     home, name = os.path.split(path)
     home = home or os.curdir
-    shown = shlex.quote(path.partition("!/")[0] if is_virtual(path) else path)
     if parse_name(name).kind is FileKind.UNKNOWN:
         if is_archive(path) or name.endswith(_OTHER_ARCHIVES):
             raise UnreadableError(f"{path}: an archive or a compressed file: unpack it first")
@@ -110,9 +109,11 @@ def _home_of_file(path: str) -> tuple[str, Finding]:
     tree = open_tree(home)
     own_name = os.path.basename(home if is_virtual(home) else os.path.abspath(local_path(home)))
     if recognized(tree, own_name, tree.entries(home)) is not DirectoryKind.PARTITION:
+        file = path.partition("!/")[0] if is_virtual(path) else path
+        lines = [command_line(f"kafkalog {name}", file) or f"kafkalog {name} FILE" for name in ("dump", "verify")]
         raise UnreadableError(
             f"{path}: a file in no partition's directory, which is named TOPIC-PARTITION: read it alone with"
-            f" `kafkalog dump {shown}` or `kafkalog verify {shown}`"
+            f" `{lines[0]}` or `{lines[1]}`"
         )
     return home, Finding.of("partition-of-file", path, f"the whole partition in {home} was read")
 

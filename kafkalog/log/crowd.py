@@ -53,6 +53,7 @@ def gather(cursor: Cursor) -> Gathered:
             _NO_SUMS, state, found, places,
         )  # fmt: skip
         chunk.examined += cursor.order.broken(source.name, heads, rows)
+        chunk.impossible = chunk.impossible + cursor.order.impossible
         cursor.damages += count
         _add(crowd, places[: count * crowds.PLACE])
         if why == crowds.UNSEEN and _passed(cursor, crowd):

@@ -101,6 +101,7 @@ class Cursor:
     def ordered(self, chunk: Chunk) -> Chunk:
         """Compare the chunk's batches with those before."""
         chunk.examined += self.order.broken(self.source.name, self.heads)
+        chunk.impossible = self.order.impossible
         return chunk
 
     def finding(self, code: str, message: str, **where: Unpack[Where]) -> Finding:

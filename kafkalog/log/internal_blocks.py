@@ -20,7 +20,7 @@ from kafkalog.format.message_program import Program, ReadField
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.internals import Written, read_internal
 from kafkalog.log.records import RecordBlock, record_cells
-from kafkalog.log.segment import segment_chunks
+from kafkalog.log.segment import possible_chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -205,7 +205,7 @@ def internal_blocks(
     themselves are those of ``InternalRecords.findings``. Raises UnreadableError where the file can't be opened or read.
     """
     reader, cells = InternalBlock(internal), record_cells(_ROOM)
-    for chunk in segment_chunks(file, limits=limits, max_bytes=max_bytes, room=_ROOM):
+    for chunk in possible_chunks(file, limits=limits, max_bytes=max_bytes, room=_ROOM):
         _leave_out(chunk, transactions_of)
         for block in chunk.records(cells):
             if block.recs.count:

@@ -16,6 +16,7 @@ _HIGHEST: Final = 2**63 - 1
 _OFFSETS: Final = 2**31  # that a segment can hold: its indexes have relative offsets of 32 bits
 _NOT_INCREASING: Final = 1  # the kernel's numbers of the rules
 _EPOCH_DECREASING: Final = 2
+_IMPOSSIBLE: Final = 4
 
 
 class BatchOrder:
@@ -26,6 +27,7 @@ class BatchOrder:
 
     def __init__(self, base_offset: int | None) -> None:
         low, high = (_LOWEST, _HIGHEST) if base_offset is None else (base_offset, base_offset + _OFFSETS - 1)
+        self.impossible: list[int] = []  # rows of the table last given to `broken` whose offsets no log has
         self._state = array("q", [kernel.NONE, -1, low, min(high, _HIGHEST), 0, 0, 0])
 
     @property
@@ -41,13 +43,16 @@ class BatchOrder:
     def broken(self, file: str, heads: CellTable, row: int = 0) -> list[Finding]:
         """Compare the batches of `heads`, from `row` on, with those before; return a finding for each that is wrong."""
         findings: list[Finding] = []
+        self.impossible = []
         first = row
         while row < heads.count:
             before, epoch = self._state[self._LAST], self._state[self._EPOCH]
             row, rule = batch_headers.order(heads.cells, heads.capacity, row, heads.count, self._state)
             if not rule:
                 break
-            if row > first:
+            if rule == _IMPOSSIBLE:
+                self.impossible.append(row)
+            elif row > first:
                 before, epoch = heads.cell(kernel.LAST_OFFSET, row - 1), heads.cell(kernel.LEADER_EPOCH, row - 1)
             findings.append(self._finding(file, heads, row, rule, before, epoch))
             row += 1

@@ -16,7 +16,7 @@ from kafkalog.log.files import BytesSource, Source, open_source
 from kafkalog.log.names import FileKind, parse_name, sibling
 from kafkalog.log.watch import watch
 
-__all__ = ["batch_positions", "chunks_of_source", "scan", "scan_source", "segment_chunks"]
+__all__ = ["batch_positions", "chunks_of_source", "possible_chunks", "scan", "scan_source", "segment_chunks"]
 
 _INDEX_BYTES: Final = 16 << 20  # of an offset index that are read; a broker's has 10 MiB
 
@@ -148,6 +148,19 @@ def segment_chunks(
         yield from chunks_of_source(source, path, limits=limits, room=room)
     finally:
         source.close()
+
+
+def possible_chunks(
+    path: str | os.PathLike[str],
+    *,
+    limits: Limits | None = None,
+    max_bytes: int | None = None,
+    room: int | None = None,
+) -> Iterator[Chunk]:
+    """Read as ``segment_chunks``, but batches whose offsets no log has are not whole, though their CRC may match."""
+    for chunk in segment_chunks(path, limits=limits, max_bytes=max_bytes, room=room):
+        chunk.only_possible()
+        yield chunk
 
 
 def chunks_of_source(

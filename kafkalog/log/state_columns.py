@@ -25,7 +25,7 @@ from kafkalog.format.texts import PackedTexts
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.records import RecordBlock, record_cells
-from kafkalog.log.segment import segment_chunks
+from kafkalog.log.segment import possible_chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def read_state_columns(
     Raises UnreadableError where the file can't be opened or read.
     """
     reader = StateReader(file, log)
-    for chunk in segment_chunks(file, limits=limits, max_bytes=max_bytes, room=_ROOM):
+    for chunk in possible_chunks(file, limits=limits, max_bytes=max_bytes, room=_ROOM):
         reader.take(chunk)
     return reader.result()
 
@@ -117,6 +117,8 @@ class StateReader:
         kept = np.flatnonzero(is_kept)
         taken = _whole(kept, recs.count)
         rows |= {"offset": cells[kernel.OFFSET], "timestamp": cells[kernel.TIMESTAMP], "version": facts[VERSION]}
+        for name in ("timestamp", "last_update_timestamp", "start_timestamp"):
+            rows[name] = np.maximum(rows[name], -1)  # what is below is no time of Kafka's
         rows["transactional_id"] = self._names(kept)
         for name, column in rows.items():
             self._keep(name, column[taken])

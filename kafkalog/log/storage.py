@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from kafkalog.errors import UnreadableError
+from kafkalog.escape import command_line
 from kafkalog.log.files import open_unnoticed
 from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.tree import DirectoryEntry, FileIdentity, Tree
@@ -69,7 +70,8 @@ class _LocalTree:
             finally:
                 os.close(descriptor)
         except NotADirectoryError as error:
-            raise UnreadableError(f"{path}: not a directory: did you mean `kafkalog dump {path}`?") from error
+            shown = command_line("kafkalog dump", path) or "kafkalog dump FILE"
+            raise UnreadableError(f"{path}: not a directory: did you mean `{shown}`?") from error
         except OSError as error:
             raise UnreadableError(f"{path}: {(error.strerror or str(error)).lower()}") from error
 

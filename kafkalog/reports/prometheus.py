@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kafkalog.escape import escape
 from kafkalog.reports.source import AuditSource
 from kafkalog.tables.audit import STATES
 
@@ -76,8 +77,9 @@ def _metric(name: str, meaning: str, samples: Iterable[_Sample]) -> bytes:
     for labels, value in samples:
         written = ",".join(f'{label}="{_escaped(str(cell))}"' for label, cell in labels.items())
         lines.append(f"{name}{{{written}}} {value}")
-    return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+    return ("\n".join(lines) + "\n").encode()
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    """Write a label's value, of which the format escapes three characters; bytes that are no UTF-8 it cannot have."""
+    return escape(value).replace("\\", "\\\\").replace('"', '\\"')

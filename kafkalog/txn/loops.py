@@ -529,7 +529,7 @@ def batches(
         attributes = heads[at_attributes + row]
         modern = heads[at_magic + row] > 1
         control = modern and attributes & 32
-        newest = heads[at_max_timestamp + row]
+        newest = max(heads[at_max_timestamp + row], -1)  # what is below is no time of Kafka's
         producer = heads[at_producer + row]
         records = heads[at_count + row]
         kind = types[row]
@@ -586,7 +586,7 @@ def batches(
         earliest = newest
         if data:
             if not attributes & 72 and heads[at_base_timestamp + row] < newest:  # else the base is not a record's time
-                earliest = heads[at_base_timestamp + row]
+                earliest = max(heads[at_base_timestamp + row], -1)
             ending = heads[at_last_sequence + row]
             told = wrote(
                 states, at, 1, records, epoch, epoch, ending, first, last, earliest, newest,

@@ -41,6 +41,7 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     if master is not None and master.startswith("local"):
         defaults |= {} if master.startswith("local-cluster") else _ON_ONE_MACHINE
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ["PYTHONSAFEPATH"] = "1"  # workers import nothing from the folder in which the job was started
     builder = SparkSession.builder.appName("kafkalog")
     if master is not None:
         builder = builder.master(master)

@@ -130,7 +130,7 @@ def space(
                 for item in found.items(()):
                     if isinstance(item, Finding):
                         _count(outcome, item)
-                write_tree(found, stream, terminal=target.on_terminal)
+                write_tree(found, stream)
         status = outcome.status(exit_zero=exit_zero)
     else:
         from kafkalog.auditing.incidents import items_of_space

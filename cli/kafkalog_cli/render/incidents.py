@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkalog.escape import escape
+from kafkalog.escape import escape, escape_line
 from kafkalog_cli.render.zone import Zone
 
 __all__ = ["INFORMATIVE", "by_severity", "incident_lines", "incident_markdown", "informative_words", "wrapped"]
@@ -50,7 +50,7 @@ def incident_lines(row: Row, *, zone: Zone, width: int | None, color: bool) -> I
     for number, step in enumerate(steps[:_STEPS], 1):
         yield from wrapped(zone.prose(escape(step["text"])), f"  {number}. ", "     ", width)
         if step["command"]:
-            yield f"     {escape(step['command'])}"
+            yield f"     {escape_line(step['command'])}"
     if len(steps) > _STEPS:
         yield from wrapped(
             f"… {len(steps) - _STEPS} more steps: --table incidents --format ndjson", "  ", "     ", width
@@ -158,7 +158,7 @@ def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
         yield f"{number}. {_literal(step['text'])}"
         if step["command"]:
             fence = "`" * max(3, _longest_run(step["command"]) + 1)
-            yield from ("", f"   {fence}", f"   {escape(step['command'])}", f"   {fence}")
+            yield from ("", f"   {fence}", f"   {escape_line(step['command'])}", f"   {fence}")
     yield ""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
-from kafkalog.escape import escape
+from kafkalog.escape import escape, escape_line
 from kafkalog_cli.render.incidents import (
     INFORMATIVE,
     by_severity,
@@ -87,7 +87,7 @@ def write_findings(rows: Iterable[Row], stream: BinaryIO, zone: Zone) -> None:
             f"    {zone.prose(escape(row['message']))}",
         ]
         if row["remedy"]:
-            lines.append(f"    to end it, run: {escape(row['remedy'])}")
+            lines.append(f"    to end it, run: {escape_line(row['remedy'])}")
         _write(stream, [*lines, ""])
 
 

@@ -18,11 +18,13 @@ _BAR: Final = 10
 _SHOWN: Final = 20  # partitions of a topic, and causes
 
 
-def write_tree(space: Space, stream: BinaryIO, *, terminal: bool) -> None:
-    """Write the tree, what holds the bytes, and where the answer's time and settings are from."""
-    clean = escape if terminal else str
+def write_tree(space: Space, stream: BinaryIO) -> None:
+    """Write the tree, what holds the bytes, and where the answer's time and settings are from.
+
+    It is escaped in a pipe, too: a pager shows it.
+    """
     for line in _lines(space):
-        stream.write(clean(line).encode("utf-8", "surrogateescape") + b"\n")
+        stream.write(f"{escape(line)}\n".encode())
 
 
 def _lines(space: Space) -> Iterator[str]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from shlex import quote
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Kept, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
-from kafkalog.auditing.incidents.opened import Open, abort_steps, open_transactions
+from kafkalog.auditing.incidents.opened import READ_RECORDS, Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.stopped import describe
@@ -271,14 +270,10 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
             f"Save the copy on {_node(kept)} before its broker starts: it truncates"
             f" {offsets(kept.first_offset, kept.last_offset)} when it follows the new leader."
         )
-        steps.append(Step(text, f"cp -a {quote(kept.log)} SAFE_PLACE"))
-        steps.append(
-            Step(
-                "Read what was lost, and write again what is still wanted: no command puts it back.",
-                f"kafkalog dump --format ndjson --table records --offset {kept.first_offset}..{kept.last_offset}"
-                f" {quote(kept.log)}/*.log",
-            )
-        )
+        steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
+        text = "Read what was lost, and write again what is still wanted: no command puts it back."
+        place = ("--offset", f"{kept.first_offset}..{kept.last_offset}")
+        steps.append(Step.running(text, READ_RECORDS, place, kept.log, files="/*.log"))
     if not incident.kept:
         before = next((one.last_in_sync for loss in together for one in loss.elections if one.last_in_sync), None)
         if before is not None and _is_given(known, together, before["leader"]):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from shlex import quote
 
 from kafkalog.auditing.incidents.counting import add
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.leaders import leaderless_at
+from kafkalog.auditing.incidents.opened import READ_RECORDS
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.words import many, offsets
@@ -194,11 +194,10 @@ def _without_leader(known: Known, finding: Row, *decisions: Row) -> Iterator[Eve
 
 
 def _read(finding: Row, row: Row | None, why: str) -> Step:
-    command = (
-        f"kafkalog dump --format ndjson --table records --producer-id {finding['producer_id']}"
-        f" --offset {finding['offset']}..{_last(finding, row)} {quote(finding['file'])}"
-    )
-    return Step(f"{why}.", command)
+    return Step.running(
+        f"{why}.", READ_RECORDS, ("--producer-id", finding["producer_id"]),
+        ("--offset", f"{finding['offset']}..{_last(finding, row)}"), finding["file"],
+    )  # fmt: skip
 
 
 def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:

@@ -262,7 +262,7 @@ def _aborts(
     for number, step in enumerate(steps):
         reason = reasons.get((step["log"], step["offset"]))
         if reason is not None:
-            yield reason, step, steps[number + 2] if reason.has_successor else None
+            yield reason, step, next(iter(steps[number + 2 :]), None) if reason.has_successor else None
 
 
 def _records(

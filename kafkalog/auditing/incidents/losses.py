@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from shlex import quote
 from typing import Final
 
 from kafkalog.auditing.incidents.incident import (
@@ -295,19 +294,21 @@ def _steps(incident: Incident, first: _Loss, hanging: list[Open]) -> list[Step]:
     file = next((row["file"] for row in first.findings if row["file"]), "")
     for kept in incident.kept[:_SHOWN]:
         text = f"Copy the partition from {_node(kept)}, which has {offsets(kept.first_offset, kept.last_offset)} whole."
-        steps.append(Step(text, f"cp -a {quote(kept.log)} SAFE_PLACE"))
+        steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
     if not incident.kept:
         text = f"Read the other replicas of {incident.where()} together with this one: they may be whole."
         steps.append(Step(text, "kafkalog txn-audit DIR OTHER_BROKERS_DIR"))
     if first.cause == "damaged-bytes":
-        steps.append(Step("If no replica is whole, save what can be read of the segment.",
-                          f"kafkalog salvage {quote(file)} -o SALVAGED.log"))  # fmt: skip
+        text = "If no replica is whole, save what can be read of the segment."
+        steps.append(Step.running(text, "kafkalog salvage", file, ("-o", "SALVAGED.log")))
         if incident.last_offset is not None:
             topic, number = first.place
             steps.append(
-                Step(f"Let consumers go on after the damage; they lose {many(incident.records or 0, 'offset')}.",
-                     "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --group GROUP --reset-offsets"
-                     f" --topic {topic}:{number} --to-offset {incident.last_offset + 1} --execute")
+                Step.running(
+                    f"Let consumers go on after the damage; they lose {many(incident.records or 0, 'offset')}.",
+                    "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --group GROUP --reset-offsets",
+                    ("--topic", f"{topic}:{number}"), ("--to-offset", incident.last_offset + 1), ("--execute",),
+                )
             )  # fmt: skip
     elif first.cause in ("log-cut-short", "log-missing"):
         rest = "takes the shorter log as the truth" if first.cause == "log-cut-short" else "starts with an empty log"

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from shlex import quote
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.decided import Decided, decided, since
 from kafkalog.auditing.incidents.incident import Since, Step
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.words import many, offsets
-from kafkalog.auditing.transactions import Crowd
+from kafkalog.auditing.transactions import ABORT, Crowd
 
-__all__ = ["COPY_AGAIN", "SHOWN", "Open", "abort_steps", "open_transactions"]
+__all__ = ["COPY_AGAIN", "READ_RECORDS", "SHOWN", "Open", "abort_steps", "open_transactions"]
 
 COPY_AGAIN: Final = Step(
     "Copy the directory again, or read the directory of a stopped broker or of a snapshot of the file system: this copy"
     " does not prove it.",
     "kafkalog txn-audit --snapshot DIR",
 )
+READ_RECORDS: Final = "kafkalog dump --format ndjson --table records"
 SHOWN: Final = 20  # transactions of an incident that steps and events name
 
 
@@ -75,13 +75,20 @@ def abort_steps(every: list[Open]) -> list[Step]:
         if one.decided.committed and one.row["cause"] == "marker-missing":
             text = (f"Save {records} of {one.who} at {place} of {one.place}, {one.decided.said()}: the abort discards"
                     " what was committed, and no other command ends the transaction.")  # fmt: skip
-            command = (
-                f"kafkalog dump --format ndjson --table records --producer-id {one.row['producer_id']} --offset"
-                f" {one.row['first_offset']}..{one.row['last_offset']} -o saved.ndjson {quote(one.finding['file'])}"
-            )
-            steps.append(Step(text, command))
+            steps.append(
+                Step.running(
+                    text, READ_RECORDS, ("--producer-id", one.row["producer_id"]),
+                    ("--offset", f"{one.row['first_offset']}..{one.row['last_offset']}"), ("-o", "saved.ndjson"),
+                    one.finding["file"],
+                )
+            )  # fmt: skip
         text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
-        steps.append(Step(f"{text} at {place}.", one.finding["remedy"]))
+        text = f"{text} at {place}."
+        end = Step.running(
+            text, ABORT, ("--topic", one.row["topic"]), ("--partition", one.row["partition"]),
+            ("--start-offset", one.row["first_offset"]),
+        )  # fmt: skip
+        steps.append(Step(text) if end.command and not one.finding["remedy"] else end)
     number = len(every) + sum(len(one.crowd) for one in every if one.crowd is not None)
     if number > SHOWN:
         steps.append(Step(f"{number - SHOWN} more: each finding has its command in the column remedy.", None))

@@ -210,9 +210,11 @@ def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
         return [COPY_AGAIN]
     if code == "transaction-overdue":
         return [
-            Step("Look at the coordinator: the broker that leads this id's partition of __transaction_state aborts it"
-                 " within ten seconds after the timeout. If the cluster is stopped, it does so after the start.",
-                 f"kafka-transactions.sh --bootstrap-server HOST:PORT describe --transactional-id {one_id(every)}")
+            Step.running(
+                "Look at the coordinator: the broker that leads this id's partition of __transaction_state aborts it"
+                " within ten seconds after the timeout. If the cluster is stopped, it does so after the start.",
+                "kafka-transactions.sh --bootstrap-server HOST:PORT describe", ("--transactional-id", one_id(every)),
+            )
         ]  # fmt: skip
     return abort_steps(every)
 

@@ -65,9 +65,11 @@ class Neighbours:
     def chunk(self, chunk: Chunk) -> list[Finding]:
         """Take in the next batches; return what is wrong with those whose neighbours are known now.
 
-        A base offset that can only be one is corrected in the chunk.
+        A base offset that can only be one is corrected in the chunk: its batch counts again if no log has its offsets.
         """
         heads = chunk.heads
+        for row in chunk.impossible:
+            heads.set(kernel.VALID, row, 1)
         wrong: list[Finding] = []
         if header_sums.disagree(heads.cells, heads.capacity, heads.count, self._before, self._known):
             before = np.frombuffer(self._before, np.int64).reshape(len(_KEPT), 2)[:, 2 - self._known :]
@@ -75,6 +77,7 @@ class Neighbours:
             wrong += self._wrong(rows)
         if wrong:
             _correct(chunk, wrong)
+        chunk.only_possible()
         header_sums.last_two(heads.cells, heads.capacity, heads.count, self._before)
         self._known = min(2, self._known + heads.count)
         return wrong
@@ -126,6 +129,8 @@ def _correct(chunk: Chunk, wrong: Sequence[Finding]) -> None:
     for finding in wrong:
         row = row_of.get(finding.position)
         if row is not None and finding.code == "base-offset-wrong" and isinstance(finding.needed, int):
+            if row in chunk.impossible:
+                chunk.impossible.remove(row)
             by = finding.needed - heads.cell(kernel.BASE_OFFSET, row)
             for column in (kernel.BASE_OFFSET, kernel.LAST_OFFSET):
                 heads.cells[column * heads.capacity + row] += by

@@ -17,7 +17,7 @@ from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.folded import FileFindings, is_extent
 from kafkalog.log.logdir import Segment
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
-from kafkalog.log.readers import segment_chunks
+from kafkalog.log.segment import possible_chunks
 from kafkalog.log.state_columns import read_state_columns
 from kafkalog.txn.fold import Fold, FoldedLog
 from kafkalog.txn.shares import Share
@@ -88,7 +88,7 @@ def scan_segment(
     last_position = -1
     around = Neighbours(segment.path, segment.base_offset)
     try:
-        for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        for chunk in chunks or possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
             reported.of_chunk(chunk, fold.last_offset)
             heads = chunk.heads
             if not heads.count:

@@ -19,8 +19,8 @@ from kafkalog.format import compaction, kernel
 from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from kafkalog.format.secret import secret_bits
 from kafkalog.log.chunk import Chunk, Limits
-from kafkalog.log.readers import segment_chunks
 from kafkalog.log.records import ROOM, RecordBlock
+from kafkalog.log.segment import possible_chunks
 from kafkalog.txn.columns import NONE
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _map(
     segment: Segment, offsets: _OffsetMap, about: _Transactions, wanted: Pass, limits: Limits, left: Left
 ) -> None:  # fmt: skip
     """Put the keys of a dirty segment into the map, until it is full."""
-    for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+    for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
         heads = chunk.heads.numpy()
         if not heads.shape[1]:
             continue
@@ -214,7 +214,7 @@ class _Filter:
         """Add what is left of a segment."""
         self.left.before += segment.size
         read = 0
-        for chunk in segment_chunks(segment.path, limits=self.limits, max_bytes=segment.size):
+        for chunk in possible_chunks(segment.path, limits=self.limits, max_bytes=segment.size):
             heads = chunk.heads.numpy()
             if heads.shape[1]:
                 read += int(heads[kernel.SIZE].sum())

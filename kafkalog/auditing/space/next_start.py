@@ -17,7 +17,7 @@ from kafkalog.format import kernel
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import Segment
 from kafkalog.log.names import METADATA_TOPIC
-from kafkalog.log.readers import segment_chunks
+from kafkalog.log.segment import possible_chunks
 from kafkalog.tables.space import NEXT_START
 
 __all__ = ["next_start_row"]
@@ -129,7 +129,7 @@ def _part(segment: Segment, start: int, until: int, limits: Limits) -> int:
     """Return the bytes of a segment's batches from an offset up to another one."""
     size = 0
     try:
-        for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
             heads = chunk.heads.numpy()
             last = heads[kernel.LAST_OFFSET]
             size += int(heads[kernel.SIZE][(last >= start) & (last < until)].sum())

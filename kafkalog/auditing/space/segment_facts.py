@@ -14,7 +14,7 @@ from kafkalog.format import kernel
 from kafkalog.format.batch import CODEC_MASK, CONTROL, DELETE_HORIZON
 from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.logdir import PartitionDirectory, Segment
-from kafkalog.log.readers import segment_chunks
+from kafkalog.log.segment import possible_chunks
 
 __all__ = ["SegmentFacts", "future_batches", "read_segment"]
 
@@ -94,7 +94,7 @@ def read_segment(directory: PartitionDirectory, segment: Segment, limits: Limits
     facts = SegmentFacts(segment)
 
     def chunks() -> Iterator[Chunk]:
-        for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
             facts.take(chunk)
             yield chunk
 
@@ -110,7 +110,7 @@ def _readable(segment: Segment, doubtful: Container[int], limits: Limits) -> set
     """Return the positions of the doubtful batches whose records can all be read."""
     found = set()
     try:
-        for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
             heads = chunk.heads
             for row in range(heads.count):
                 if heads.cell(kernel.POSITION, row) not in doubtful:
@@ -133,7 +133,7 @@ def future_batches(segment: Segment, now: int, limits: Limits) -> tuple[int, int
     Of a batch that holds both, the first record's time counts. The record is None if no time is after `now`.
     """
     largest, where, when = -1, None, -1
-    for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+    for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
         heads = chunk.heads
         times, starts = heads.column(kernel.MAX_TIMESTAMP), heads.column(kernel.BASE_TIMESTAMP)
         ahead = [row for row in range(heads.count) if times[row] > now and heads.cell(kernel.VALID, row)]

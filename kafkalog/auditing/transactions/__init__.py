@@ -29,6 +29,7 @@ from kafkalog.auditing.transactions.many_rows import (
 from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.notable import notable_columns, notable_rows
 from kafkalog.auditing.transactions.pieces import RowKeeper, transaction_parts
+from kafkalog.auditing.transactions.prose import ABORT
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.auditing.transactions.rows import (
@@ -43,6 +44,7 @@ from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary,
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 
 __all__ = [
+    "ABORT",
     "COLUMN_TABLES",
     "KEY_COLUMNS",
     "MANY_NAMES",

@@ -17,6 +17,7 @@ from kafkalog.auditing.transactions.judged_rows import JudgedRows
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers, kept_by
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.auditing.transactions.words import CAUSE
+from kafkalog.escape import command_line
 from kafkalog.format.text_columns import TextColumn, joined, moments, sentences
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.tables.audit import CERTAINTIES, STATES
@@ -27,12 +28,13 @@ from kafkalog.txn.coordinator import Coordinator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SAID", "LostMarkers", "ReplicaMarkers", "messages", "remedies"]
+__all__ = ["ABORT", "SAID", "LostMarkers", "ReplicaMarkers", "messages", "remedies"]
 
 SAID: Final = (
     "producer_id", "first_offset", "last_offset", "first_epoch", "last_epoch", "marker_type", "marker_offset",
     "marker_epoch", "position",
 )  # fmt: skip
+ABORT: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT abort"
 _SHOWN: Final = 5  # partitions that a message names
 _WHY: Final = {
     "partition-not-registered": "the partition was never added to the transaction at the coordinator",
@@ -160,13 +162,11 @@ def messages(
 def remedies(
     audit: PartitionAudit, is_proved: NDArray[np.bool_], first_offset: NDArray[np.int64]
 ) -> TextColumn:  # fmt: skip
-    """Return the commands that end hanging transactions; none where nothing proves that it is needed."""
+    """Return the commands that end hanging transactions; none where nothing proves that, or its name can't be shown."""
     directory, at = audit.directory, np.flatnonzero(is_proved)
-    told = (
-        f"kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic {directory.topic}"
-        f" --partition {directory.partition} --start-offset "
-    )
-    return joined(len(is_proved), [(at, sentences(len(at), told, first_offset[at]))])
+    told = command_line(ABORT, ("--topic", directory.topic), ("--partition", directory.partition), ("--start-offset",))
+    parts = [] if told is None else [(at, sentences(len(at), f"{told} ", first_offset[at]))]
+    return joined(len(is_proved), parts)
 
 
 def _groups(kinds: NDArray[np.int64]) -> list[NDArray[np.intp]]:

@@ -18,8 +18,8 @@ from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.log.column_blocks import rows_of
-from kafkalog.log.readers import segment_chunks
 from kafkalog.log.rows import finding_rows
+from kafkalog.log.segment import possible_chunks
 from kafkalog.tables.audit import GAPS, LEADERS, PARTITIONS, VISIBLE
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
@@ -134,7 +134,7 @@ def _shown(log: LogAudit, aborted: Aborted) -> Iterator[tuple[NDArray[np.int64],
     first = max(0, bisect_left([segment.base_offset for segment in segments], log.partition.log_start_offset) - 1)
     for segment in segments[first:]:
         try:
-            for chunk in segment_chunks(segment.path, max_bytes=segment.size):  # the audit has reported the findings
+            for chunk in possible_chunks(segment.path, max_bytes=segment.size):  # the audit has reported the findings
                 chunk.open_wrappers()
                 yield _shown_of(chunk.heads, aborted)
         except UnreadableError:

@@ -65,6 +65,7 @@ def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
     def look(chunk: Chunk) -> None:
         if whole and survey.short:
             chunk.examined += _records_missing(chunk)
+        chunk.only_possible()
         side.chunk(chunk, plain=survey.is_plain)
 
     chunks = check_batches(facts, directory.topic, options, survey, look, segment.size)

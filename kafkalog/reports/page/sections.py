@@ -7,6 +7,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Any, Final
 
+from kafkalog.escape import escape_line
 from kafkalog.reports.page.elements import Content, Element, element, moment, table, text_of
 from kafkalog.reports.source import AuditSource
 
@@ -104,11 +105,14 @@ def _consumers(consumers: Mapping[str, str]) -> Element | None:
     return element("div", element("h4", "What consumers get"), element("ul", items)) if items else None
 
 
+def _command(line: str) -> Element:
+    made = element("code")
+    made.text = escape_line(line)  # its backslashes are its own
+    return element("pre", made)
+
+
 def _steps(steps: Iterable[Mapping[str, Any]]) -> Element | None:
-    items = [
-        element("li", one["text"], element("pre", element("code", one["command"])) if one["command"] else None)
-        for one in steps
-    ]
+    items = [element("li", one["text"], _command(one["command"]) if one["command"] else None) for one in steps]
     return element("div", element("h4", "What to do"), element("ol", items)) if items else None
 
 
