@@ -17,6 +17,7 @@ from kafkalog import UnreadableError
 from kafkalog.auditing.pipeline import executors
 from kafkalog.log.files import open_source, read_small
 from kafkalog.log.logdir import Segment, open_log_directory
+from kafkalog.log.moving import lost_directories
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.storage import exists, expand, is_directory, open_tree
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
@@ -328,3 +329,14 @@ main()
 
     assert ended.stderr.count("pip install 'kafkalog[parquet]'") == 1
     assert "baseOffset: 0" in ended.stdout
+
+
+def test_an_object_store_is_listed_again(store: ObjectStore) -> None:
+    """A copy that is deleted, or replaced by another broker's, after its last file was read is no whole one."""
+    local = FIXTURES / "k4-c-group-offsets-tv0" / "data"
+    uri = store.upload(local, "again")
+    node = open_log_directory(uri)
+    assert not list(lost_directories([node]))
+    other = (local / "meta.properties").read_bytes().replace(b"node.id=1", b"node.id=2")
+    store.put("again/meta.properties", other)
+    assert [finding.code for finding in lost_directories([node])] == ["file-unreadable"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +23,8 @@ from kafkalog.log.watch import watch
 __all__ = ["Cluster", "open_clusters"]
 
 
+_OWN: Final = frozenset({".kafka_cleanshutdown", ".lock"})
+_KEPT_IN_HOMES: Final = (FileKind.META_PROPERTIES, FileKind.OFFSET_CHECKPOINT, FileKind.KRAFT_SNAPSHOT)
 _OTHER_ARCHIVES: Final = (".xz", ".bz2", ".7z", ".rar", ".Z", ".br")
 
 
@@ -44,15 +46,16 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
     Any other path means the log directories below it (`kafkalog.log.search`). Directories with the same node id belong
     to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once. Directories
     with one cluster id whose topics have other ids are of several clusters, too: people make clusters from one example.
+    A log directory's own files, which a pattern of a shell catches, were read with it.
     """
-    unreadable = []
+    refused: list[tuple[str, str]] = []
     by_cluster: dict[str, Cluster] = {}
     met: set[str] = set()
     for path in paths:
         try:
             nodes = _log_directories(os.fspath(path), met)
         except UnreadableError as error:
-            unreadable.append(str(error))
+            refused.append((os.fspath(path), str(error)))
             continue
         for node in nodes:
             key = node.cluster_id or f"\0{node.path}"
@@ -62,7 +65,16 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
                     node.findings.append(put_aside(directory))
     clusters = [Cluster(cluster.cluster_id, nodes) for cluster in by_cluster.values() for nodes in apart(cluster.nodes)]
     tell_mixed([cluster.nodes for cluster in clusters])
-    return clusters, unreadable
+    nodes = (node for cluster in clusters for node in cluster.nodes)
+    homes = {os.path.realpath(local_path(node.home)) for node in nodes if not is_remote(node.home)}
+    return clusters, [message for path, message in refused if not _is_read_with(homes, path)]
+
+
+def _is_read_with(homes: Collection[str], path: str) -> bool:
+    """Say whether a path is one of the files that a broker keeps in a log directory, and this one of those read."""
+    above, name = os.path.split(local_path(path))
+    is_own = name in _OWN or parse_name(name).kind in _KEPT_IN_HOMES
+    return is_own and os.path.realpath(above) in homes and os.path.isfile(local_path(path))
 
 
 def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
