@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,6 +110,8 @@ def test_the_log_directories_below_a_path_cost_one_listing(store: ObjectStore) -
     local = FIXTURES / "k4-a-interleaved-tv2" / "data"
     for name in ("a", "b"):
         store.upload(local, f"below/volumes/{name}/kafka-log0")
+    about = re.sub(rb"(?m)^node\.id=.*\n|^directory\.id=.*\n", b"", (local / "meta.properties").read_bytes())
+    store.put("below/volumes/b/kafka-log0/meta.properties", about + b"node.id=2\n")  # another broker
     read = {path for path in local.rglob("*") if _is_audited(path)}
     with store.counting() as counts:
         ended = kafkalog("txn-audit", "--format", "ndjson", store.uri("below"))

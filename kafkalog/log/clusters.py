@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.left_over import put_aside
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
-from kafkalog.log.mixed import apart, tell_mixed
+from kafkalog.log.mixed import apart, copies, copy_finding, tell_mixed
 from kafkalog.log.names import FileKind, is_remote, is_virtual, local_path, parse_name
 from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.search import search
@@ -40,12 +40,15 @@ class Cluster:
         return [(node, directory) for node in self.nodes for directory in node.partitions if not directory.suffix]
 
 
-def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster], list[str]]:
+def open_clusters(
+    paths: Sequence[str | os.PathLike[str]], *, every_copy: bool = False
+) -> tuple[list[Cluster], list[str]]:  # fmt: skip
     """List log directories, or partitions' directories, by cluster; and what could not be read.
 
     Any other path means the log directories below it (`kafkalog.log.search`). Directories with the same node id belong
     to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once. Directories
     with one cluster id whose topics have other ids are of several clusters, too: people make clusters from one example.
+    Of several copies of one broker's directory only the first is read, and a finding says so, unless each is wanted.
     A log directory's own files, which a pattern of a shell catches, were read with it.
     """
     refused: list[tuple[str, str]] = []
@@ -65,9 +68,20 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
                     node.findings.append(put_aside(directory))
     clusters = [Cluster(cluster.cluster_id, nodes) for cluster in by_cluster.values() for nodes in apart(cluster.nodes)]
     tell_mixed([cluster.nodes for cluster in clusters])
-    nodes = (node for cluster in clusters for node in cluster.nodes)
-    homes = {os.path.realpath(local_path(node.home)) for node in nodes if not is_remote(node.home)}
+    if not every_copy:
+        clusters = [replace(cluster, nodes=_first_copies(cluster.nodes)) for cluster in clusters]
+    read = [node.home for cluster in clusters for node in cluster.nodes if not is_remote(node.home)]
+    homes = {os.path.realpath(local_path(home)) for home in read}
     return clusters, [message for path, message in refused if not _is_read_with(homes, path)]
+
+
+def _first_copies(nodes: list[LogDirectory]) -> list[LogDirectory]:
+    again = copies(nodes)
+    for node, of in again:
+        finding = copy_finding(node, of)
+        of.findings.append(finding._replace(message=f"{finding.message} Only {of.path} was read now."))
+    dropped = {id(node) for node, _ in again}
+    return [node for node in nodes if id(node) not in dropped]
 
 
 def _is_read_with(homes: Collection[str], path: str) -> bool:

@@ -19,6 +19,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity, Where
 from kafkalog.format.checkpoint import PartitionOffset
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.log.mixed import copies, copy_finding
 from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.readers import read_checkpoint, read_properties
 from kafkalog.log.storage import exists
@@ -65,10 +66,12 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
     the newest time in all logs (ms).
     """
     yield from _topic_ids(nodes, metadata)
+    again = copies(nodes)
+    second = {id(node) for node, _ in again}
     places: dict[tuple[str | None, str, int], str] = {}
     for node in nodes:
         for directory in node.partitions:
-            if directory.suffix or node.node_id is None:
+            if directory.suffix or node.node_id is None or id(node) in second:
                 continue
             key = (node.node_id, directory.topic, directory.partition)
             if places.setdefault(key, directory.log) != directory.log:
@@ -77,7 +80,7 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
                     f"node {node.node_id} also has this partition in {places[key]}",
                 )  # fmt: skip
                 yield _of_one_moment(twice, directory)  # it was moved from one to the other
-    yield from _directory_ids(nodes)
+    yield from (copy_finding(node, of) for node, of in again)
     if metadata is not None:
         yield from absent_findings(nodes, metadata, newest - COPY_MS)
 
@@ -270,18 +273,3 @@ def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iter
                     found=directory.topic_id,
                 )
                 yield _of_one_moment(differs, directory)  # it was deleted and created again
-
-
-def _directory_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
-    places: dict[str, str] = {}
-    for node in nodes:
-        path = os.path.join(node.home, "meta.properties")
-        if not exists(path):
-            continue
-        try:
-            directory_id = read_properties(path, on_finding=lambda _: None).get("directory.id")
-        except UnreadableError:
-            continue
-        if directory_id is not None and places.setdefault(directory_id, node.home) != node.home:
-            message = f"{places[directory_id]} has the same directory.id {directory_id}"
-            yield Finding.of("directory-twice", path, message, found=directory_id)

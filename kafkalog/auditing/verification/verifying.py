@@ -60,7 +60,7 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
                 _file(path, options, result)
         except UnreadableError as error:
             result.unreadable.append(str(error))
-    clusters, unreadable = open_clusters(places)
+    clusters, unreadable = open_clusters(places, every_copy=True)
     result.unreadable += unreadable
     _announce(directory for cluster in clusters for _, directory in cluster.wanted())
     for cluster in clusters:
