@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import kafkalog
+from invoke import kafkalog as command_line
 from kafkalog.log.clusters import open_clusters
 from official import FIXTURES, materialize
 
@@ -78,6 +79,8 @@ def test_one_topic_that_was_created_again_is_no_other_cluster(tmp_path: Path) ->
     """A broker was down while a topic was deleted and created again: the other topics have the same ids."""
     root = materialize(FIXTURES / "k4-f-marker-leaderless", tmp_path)
     shutil.copytree(root / "data-1", root / "data-3")
+    about = root / "data-3" / "meta.properties"
+    about.write_text(re.sub(r"(?m)^node\.id=.*\n|^directory\.id=.*\n", "", about.read_text()) + "node.id=3\n")
     for about in (root / "data-3").glob("quotes-orders*/partition.metadata"):
         about.write_text(re.sub(r"topic_id: .*", "topic_id: AAAAAAAAAAAAAAAAAAAAaA", about.read_text()))
     clusters, _ = open_clusters([root / "data-1", root / "data-3"])
@@ -92,3 +95,53 @@ def test_one_cluster_alone_is_not_mixed(tmp_path: Path) -> None:
     (other / "meta.properties").unlink()
 
     assert [row for row in rows(one, other) if row["kind"] == "clusters-mixed"] == []
+
+
+@pytest.mark.parametrize("command", ["txn-audit", "space", "groups", "transactions", "metadata"])
+@pytest.mark.parametrize("known_by", ["directory.id", "logs"])
+def test_two_copies_of_one_broker_are_not_one_cluster(command: str, known_by: str, tmp_path: Path) -> None:
+    """Same cluster, same node, same directory.id or the same logs: only the first is read, a warning says so."""
+    first, second = (
+        Path(shutil.copytree(FIXTURES / "k4-c-group-offsets-tv0" / "data", tmp_path / name)) for name in "ab"
+    )
+    if known_by == "logs":
+        for copy in (first, second):
+            about = copy / "meta.properties"
+            about.write_text(re.sub(r"(?m)^directory\.id=.*\n", "", about.read_text()))
+    else:  # the second one is older
+        shutil.rmtree(second / "__consumer_offsets-1")
+    alone = command_line(command, "--format", "ndjson", first)
+    ended = command_line(command, "--format", "ndjson", first, second)
+
+    assert ended.status == 1
+    told = [row for row in ended.rows if row.get("code") == "directory-twice" and row["table"] == "findings"]
+    assert [(row["file"], row["severity"]) for row in told] == [(str(second), "warning")]
+    assert "read each of them alone" in told[0]["message"]
+    counted = {"partitions", "transactions", "space", "groups", "committed", "transitions", "brokers", "topics"}
+    assert [row for row in ended.rows if row["table"] in counted] == [
+        row for row in alone.rows if row["table"] in counted
+    ]
+
+
+def test_the_disks_of_one_broker_are_no_copies(tmp_path: Path) -> None:
+    """They have the node in common, not their logs, but for one that was on its way from one to the other."""
+    first = Path(shutil.copytree(FIXTURES / "k4-c-group-offsets-tv0" / "data", tmp_path / "a"))
+    second = tmp_path / "b"
+    second.mkdir()
+    about = (first / "meta.properties").read_text()
+    (second / "meta.properties").write_text(re.sub(r"(?m)^directory\.id=.*", "directory.id=" + "B" * 21 + "A", about))
+    for name in ("__consumer_offsets-1", "__consumer_offsets-2"):
+        (first / name).rename(second / name)
+    shutil.copytree(second / "__consumer_offsets-1", first / "__consumer_offsets-1")
+    clusters, _ = open_clusters([first, second])
+
+    assert [len(cluster.nodes) for cluster in clusters] == [2]
+
+
+def test_two_copies_are_one_finding_of_verify(tmp_path: Path) -> None:
+    """It reads both, and does not report each partition that they share."""
+    paths = [shutil.copytree(FIXTURES / "k4-c-group-offsets-tv0" / "data", tmp_path / name) for name in "ab"]
+    ended = command_line("verify", "--format", "ndjson", "--table", "findings", *paths)
+
+    assert ended.status == 1
+    assert [row["code"] for row in ended.rows if row["severity"] != "note"] == ["directory-twice"]

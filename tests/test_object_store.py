@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from kafkalog import UnreadableError
 from kafkalog.auditing.pipeline import executors
 from kafkalog.log.files import open_source, read_small
 from kafkalog.log.logdir import Segment, open_log_directory
+from kafkalog.log.moving import lost_directories
 from kafkalog.log.readers import segment_chunks
 from kafkalog.log.storage import exists, expand, is_directory, open_tree
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
@@ -87,31 +89,37 @@ def test_several_processes_read_it_too(store: ObjectStore, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("case", ["k4-a-interleaved-tv2", "v0.11-codecs"])
 def test_an_audit_asks_for_each_name_once(case: str, store: ObjectStore) -> None:
-    """One listing; of each file that is read its size, and its bytes if there are any; nothing of what is not there."""
+    """One listing; of each file that is read its size, and its bytes if there are any; nothing of what is not there.
+
+    After the last read the log directory is listed once more, and its meta.properties read: is it still this one?
+    """
     local = FIXTURES / case / "data"
     uri = store.upload(local, f"asked/{case}")
     read = {path for path in local.rglob("*") if _is_audited(path)}
     with store.counting() as counts:
         kafkalog("txn-audit", uri)
 
-    assert counts == {"LIST": 1, "HEAD": len(read), "GET": sum(path.stat().st_size > 0 for path in read)}
+    assert counts == {"LIST": 2, "HEAD": len(read) + 1, "GET": sum(path.stat().st_size > 0 for path in read) + 1}
     assert {request.key for request in store.asked if request.kind != "LIST"} == {
         f"asked/{case}/{path.relative_to(local)}" for path in read
     }
 
 
 def test_the_log_directories_below_a_path_cost_one_listing(store: ObjectStore) -> None:
-    """What is found by the one listing is not listed again, and no file is asked for twice."""
+    """What is found by the one listing is not listed again, and no file is asked for twice until the last read."""
     local = FIXTURES / "k4-a-interleaved-tv2" / "data"
     for name in ("a", "b"):
         store.upload(local, f"below/volumes/{name}/kafka-log0")
+    about = re.sub(rb"(?m)^node\.id=.*\n|^directory\.id=.*\n", b"", (local / "meta.properties").read_bytes())
+    store.put("below/volumes/b/kafka-log0/meta.properties", about + b"node.id=2\n")  # another broker
     read = {path for path in local.rglob("*") if _is_audited(path)}
     with store.counting() as counts:
         ended = kafkalog("txn-audit", "--format", "ndjson", store.uri("below"))
 
     homes = {row["log"].rpartition("/")[0] for row in ended.table("partitions")}
     assert homes == {store.uri(f"below/volumes/{name}/kafka-log0") for name in ("a", "b")}
-    assert counts == {"LIST": 1, "HEAD": 2 * len(read), "GET": 2 * sum(path.stat().st_size > 0 for path in read)}
+    files, with_bytes = 2 * len(read), 2 * sum(path.stat().st_size > 0 for path in read)
+    assert counts == {"LIST": 1 + 2, "HEAD": files + 2, "GET": with_bytes + 2}  # each of them is then looked at again
 
 
 def _is_audited(path: Path) -> bool:
@@ -324,3 +332,14 @@ main()
 
     assert ended.stderr.count("pip install 'kafkalog[parquet]'") == 1
     assert "baseOffset: 0" in ended.stdout
+
+
+def test_an_object_store_is_listed_again(store: ObjectStore) -> None:
+    """A copy that is deleted, or replaced by another broker's, after its last file was read is no whole one."""
+    local = FIXTURES / "k4-c-group-offsets-tv0" / "data"
+    uri = store.upload(local, "again")
+    node = open_log_directory(uri)
+    assert not list(lost_directories([node]))
+    other = (local / "meta.properties").read_bytes().replace(b"node.id=1", b"node.id=2")
+    store.put("again/meta.properties", other)
+    assert [finding.code for finding in lost_directories([node])] == ["file-unreadable"]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
+import pytest
+
 from invoke import kafkalog
 from official import FIXTURES
 
@@ -20,3 +25,44 @@ def test_nothing_to_note_is_not_said() -> None:
     ended = kafkalog("txn-audit", FIXTURES / "k4-d-fencing-tv2-400" / "data")
 
     assert ended.text.splitlines()[0] == "OK: 8 transactions decided, nothing wrong"
+
+
+def test_what_could_not_be_read_never_hides_what_is_wrong() -> None:
+    """A mistyped input beside a directory with lost records: the worst leads, the rest stands beside it, exit 3."""
+    ended = kafkalog("txn-audit", FIXTURES / "made-damaged" / "data", "/no/such/directory")
+
+    assert ended.status == 3
+    first, *others = ended.text.splitlines()
+    assert first.startswith("WRONG and incomplete: 1 crc-mismatch")
+    assert first.endswith("; 1 input could not be read")
+    assert any(line.startswith("ERROR: ") for line in others)  # the incidents are reported in any case
+    metrics = kafkalog("txn-audit", "--format", "prometheus", FIXTURES / "made-damaged" / "data", "/no/such/directory")
+    verdicts = [line for line in metrics.text.splitlines() if line.startswith("kafkalog_verdict{")]
+    assert sorted(line.split('"')[1] for line in verdicts if line.endswith(" 1")) == ["incomplete", "wrong"]
+
+
+def test_a_healthy_input_beside_an_unreadable_one_is_incomplete() -> None:
+    """Nothing is wrong with what was read; that is not all."""
+    ended = kafkalog("txn-audit", FIXTURES / "k4-d-fencing-tv2-400" / "data", "/no/such/directory")
+
+    assert ended.status == 3
+    assert ended.text.splitlines()[0] == "INCOMPLETE: 1 input could not be read"
+
+
+@pytest.mark.parametrize("command", ["txn-audit", "verify", "space", "groups", "transactions", "metadata"])
+def test_a_log_directory_s_own_files_are_read_with_it(command: str) -> None:
+    """``data/*`` catches checkpoints and meta.properties: these are no inputs that could not be read."""
+    data = FIXTURES / "k4-c-group-offsets-tv0" / "data"
+    names = sorted(path for path in data.iterdir() if not path.name.startswith("."))
+    assert [path for path in names if path.is_file()]
+
+    assert kafkalog(command, *names).status == 0
+
+
+def test_other_files_stay_unreadable_inputs(tmp_path: Path) -> None:
+    """A file that no broker keeps in a log directory is named, and so is a checkpoint of a directory not read."""
+    data = shutil.copytree(FIXTURES / "k4-c-group-offsets-tv0" / "data", tmp_path / "data")
+    (data / "notes.txt").write_text("a")
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    for other in (data / "notes.txt", tmp_path / "meta.properties"):
+        assert kafkalog("txn-audit", data, other).status == 3

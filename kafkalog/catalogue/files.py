@@ -367,10 +367,10 @@ FILES: Final[dict[str, Code]] = {
     ),
     "directory-twice": Code(
         WARNING,
-        "Two log directories have the same directory.id: one is a copy of the other.",
+        "Two log directories are copies of one broker's: the same cluster, node and directory.id, or the same logs.",
         "Certain.",
         "A broker refuses to start with both.",
-        "Compare the two; give only one of them.",
+        "Read each copy alone; `kafkalog verify` reads both.",
     ),
     "quorum-state-wrong": Code(
         WARNING,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kafkalog.errors import UnreadableError
@@ -12,7 +12,7 @@ from kafkalog.escape import command_line
 from kafkalog.findings import Finding
 from kafkalog.log.left_over import put_aside
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
-from kafkalog.log.mixed import apart, tell_mixed
+from kafkalog.log.mixed import apart, copies, copy_finding, tell_mixed
 from kafkalog.log.names import FileKind, is_remote, is_virtual, local_path, parse_name
 from kafkalog.log.recognition import DirectoryKind, recognized
 from kafkalog.log.search import search
@@ -23,6 +23,8 @@ from kafkalog.log.watch import watch
 __all__ = ["Cluster", "open_clusters"]
 
 
+_OWN: Final = frozenset({".kafka_cleanshutdown", ".lock"})
+_KEPT_IN_HOMES: Final = (FileKind.META_PROPERTIES, FileKind.OFFSET_CHECKPOINT, FileKind.KRAFT_SNAPSHOT)
 _OTHER_ARCHIVES: Final = (".xz", ".bz2", ".7z", ".rar", ".Z", ".br")
 
 
@@ -38,21 +40,25 @@ class Cluster:
         return [(node, directory) for node in self.nodes for directory in node.partitions if not directory.suffix]
 
 
-def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster], list[str]]:
+def open_clusters(
+    paths: Sequence[str | os.PathLike[str]], *, every_copy: bool = False
+) -> tuple[list[Cluster], list[str]]:  # fmt: skip
     """List log directories, or partitions' directories, by cluster; and what could not be read.
 
     Any other path means the log directories below it (`kafkalog.log.search`). Directories with the same node id belong
     to one broker; other nodes of the cluster have replicas. A directory that is given twice is read once. Directories
     with one cluster id whose topics have other ids are of several clusters, too: people make clusters from one example.
+    Of several copies of one broker's directory only the first is read, and a finding says so, unless each is wanted.
+    A log directory's own files, which a pattern of a shell catches, were read with it.
     """
-    unreadable = []
+    refused: list[tuple[str, str]] = []
     by_cluster: dict[str, Cluster] = {}
     met: set[str] = set()
     for path in paths:
         try:
             nodes = _log_directories(os.fspath(path), met)
         except UnreadableError as error:
-            unreadable.append(str(error))
+            refused.append((os.fspath(path), str(error)))
             continue
         for node in nodes:
             key = node.cluster_id or f"\0{node.path}"
@@ -62,7 +68,27 @@ def open_clusters(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Cluster
                     node.findings.append(put_aside(directory))
     clusters = [Cluster(cluster.cluster_id, nodes) for cluster in by_cluster.values() for nodes in apart(cluster.nodes)]
     tell_mixed([cluster.nodes for cluster in clusters])
-    return clusters, unreadable
+    if not every_copy:
+        clusters = [replace(cluster, nodes=_first_copies(cluster.nodes)) for cluster in clusters]
+    read = [node.home for cluster in clusters for node in cluster.nodes if not is_remote(node.home)]
+    homes = {os.path.realpath(local_path(home)) for home in read}
+    return clusters, [message for path, message in refused if not _is_read_with(homes, path)]
+
+
+def _first_copies(nodes: list[LogDirectory]) -> list[LogDirectory]:
+    again = copies(nodes)
+    for node, of in again:
+        finding = copy_finding(node, of)
+        of.findings.append(finding._replace(message=f"{finding.message} Only {of.path} was read now."))
+    dropped = {id(node) for node, _ in again}
+    return [node for node in nodes if id(node) not in dropped]
+
+
+def _is_read_with(homes: Collection[str], path: str) -> bool:
+    """Say whether a path is one of the files that a broker keeps in a log directory, and this one of those read."""
+    above, name = os.path.split(local_path(path))
+    is_own = name in _OWN or parse_name(name).kind in _KEPT_IN_HOMES
+    return is_own and os.path.realpath(above) in homes and os.path.isfile(local_path(path))
 
 
 def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:

@@ -7,7 +7,7 @@ of a clean stop) are read; a file that can't be read is a finding.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -17,9 +17,9 @@ from kafkalog.findings import Finding
 from kafkalog.log.names import is_remote, is_virtual, local_path
 from kafkalog.log.partition import Home, PartitionDirectory, Segment, is_inside, list_partition, nested, read_small_file
 from kafkalog.log.readers import read_checkpoint, read_properties
-from kafkalog.log.recognition import CHECKPOINTS, DirectoryKind, partition_name, recognized
-from kafkalog.log.storage import exists, open_tree
-from kafkalog.log.tree import DirectoryEntry, Tree
+from kafkalog.log.recognition import CHECKPOINTS, DirectoryKind, is_marked, partition_name, recognized
+from kafkalog.log.storage import device_and_inode, exists, open_tree
+from kafkalog.log.tree import DirectoryEntry, DirectoryIdentity, Tree
 
 __all__ = [
     "LogDirectory",
@@ -27,6 +27,7 @@ __all__ = [
     "Place",
     "Segment",
     "checkpoints_now",
+    "identity_now",
     "list_again",
     "nested",
     "open_log_directory",
@@ -44,7 +45,8 @@ class LogDirectory:
 
     Without a meta.properties each argument is a cluster and a node of its own. `home` is the log directory, also if
     the argument is a partition's. `directory_id` is its id in the cluster's metadata, if brokers have several.
-    `all_checkpoints` are all offsets by kind, also those of partitions that are not here.
+    `all_checkpoints` are all offsets by kind, also those of partitions that are not here. `identity` is which directory
+    it was when it was listed; that of a partition's directory alone, if no log directory is around it.
     """
 
     path: str
@@ -57,6 +59,7 @@ class LogDirectory:
     findings: list[Finding] = field(default_factory=list)
     directory_id: str | None = None
     all_checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
+    identity: DirectoryIdentity = field(kw_only=True)
 
     @property
     def alone(self) -> bool:
@@ -77,15 +80,18 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
     root = os.fspath(path)
     tree = tree or open_tree(root)
     findings: list[Finding] = []
+    itself = device_and_inode(root)
     entries = tree.entries(root)
     above, own_name = os.path.split(_absolute(root))
     alone = recognized(tree, own_name, entries) is DirectoryKind.PARTITION
     home = above if alone else root
     names = _names(home, findings) if alone else {entry.name for entry in entries}
     about = _properties(os.path.join(home, "meta.properties"), findings) if "meta.properties" in names else {}
+    around = names if not alone or about else ()
     directory = LogDirectory(
         root, home, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
         ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings, directory_id=about.get("directory.id"),
+        identity=_identity(itself if home == root or not about else device_and_inode(home), about, around),
     )  # fmt: skip
     if directory.running:
         findings.append(
@@ -111,6 +117,20 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
         if found is not None:
             directory.partitions.append(found)
     return directory
+
+
+def _identity(itself: tuple[int, int], about: Mapping[str, str], names: Collection[str]) -> DirectoryIdentity:
+    said = "".join(f"{name}={value}\n" for name, value in sorted(about.items()))
+    return DirectoryIdentity(*itself, said, is_marked=is_marked(names))
+
+
+def identity_now(node: LogDirectory) -> DirectoryIdentity:
+    """Return which directory is now where a log directory was. Raises UnreadableError if there is none."""
+    place = node.path if node.alone and not node.identity.properties else node.home
+    itself = device_and_inode(place)
+    names = {entry.name for entry in open_tree(place, deep=False).entries(place)}
+    about = "meta.properties"
+    return _identity(itself, read_properties(os.path.join(place, about)) if about in names else {}, names)
 
 
 class Place(NamedTuple):

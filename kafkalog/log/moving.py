@@ -8,18 +8,32 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
 from kafkalog.log.links import leaving
-from kafkalog.log.logdir import LogDirectory, checkpoints_now, list_again
+from kafkalog.log.logdir import LogDirectory, checkpoints_now, identity_now, list_again
 from kafkalog.log.names import FileKind, local_path, parse_name
 from kafkalog.log.partition import PartitionDirectory, Segment
+from kafkalog.log.recognition import is_marked
 from kafkalog.log.storage import exists, identities, identity_of, open_tree
 from kafkalog.log.tree import FileIdentity
 
-__all__ = ["PAUSES", "READINGS", "Movement", "is_same_file", "is_unsettled", "list_again", "movement", "stays"]
+__all__ = [
+    "PAUSES",
+    "READINGS",
+    "Movement",
+    "is_lost",
+    "is_same_file",
+    "is_unsettled",
+    "list_again",
+    "lost_directories",
+    "movement",
+    "stays",
+    "unseen",
+]
 
 READINGS: Final = 3
 PAUSES: Final = (0.0, 0.05, 0.2)  # seconds before each: the broker renames the files of a segment one by one
@@ -39,13 +53,16 @@ class Movement(NamedTuple):
 
 
 def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | None:
-    """Compare a partition's files with its listing; None if what was read since then is of one moment."""
-    if not directory.files:
-        return Movement(frozenset(), is_gone=True) if directory.segments and not exists(directory.log) else None
+    """Compare a partition's files with its listing; None if what was read since then is of one moment.
+
+    Raises UnreadableError if they can't be listed and no broker deleted them.
+    """
     try:
         now = _files_now(node, directory)
     except UnreadableError:
-        return None if exists(directory.log) else Movement(frozenset(), is_gone=True)
+        if _is_deleted(node, directory):
+            return Movement(frozenset(), is_gone=True)
+        raise
     last = os.path.basename(directory.segments[-1].path) if directory.segments else ""
     changed = [name for name, then in directory.files.items() if then is None or now.get(name) != then]
     moved = {name for name in changed if _moved(name, directory.files[name], now.get(name), is_last=name == last)}
@@ -53,6 +70,53 @@ def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | No
     if not moved and checkpoints_now(node, directory) != directory.checkpoints:
         moved.add("cleaner-offset-checkpoint")
     return Movement(frozenset(moved)) if moved else None
+
+
+def _is_deleted(node: LogDirectory, directory: PartitionDirectory) -> bool:
+    """Say whether a broker deleted a partition's directory: it is gone, and the log directory around it is not."""
+    if exists(directory.log) or not node.identity.is_marked:
+        return False
+    try:
+        return node.identity.is_still(identity_now(node))
+    except UnreadableError:
+        return False
+
+
+def lost_directories(nodes: Iterable[LogDirectory]) -> Iterator[Finding]:
+    """Yield a finding for each log directory that is not where it was listed, once all that was wanted was read.
+
+    What is not there any more may have been read in part, or as the files of another directory.
+    """
+    for node in nodes:
+        try:
+            if node.identity.is_still(identity_now(node)):
+                continue
+            now = "another directory is there now"
+        except UnreadableError as error:
+            now = f"now: {error}"
+        message = f"{node.path} was renamed, unmounted or deleted while it was read, so not all of it was read; {now}"
+        yield Finding.of("file-unreadable", node.path, message)
+
+
+def is_lost(log: str) -> bool:
+    """Say whether a partition's directory is gone, and no log directory is around it from which a broker took it."""
+    if exists(log):
+        return False
+    above = os.path.dirname(log.rstrip("/"))
+    try:
+        return not is_marked(entry.name for entry in open_tree(above, deep=False).entries(above))
+    except UnreadableError:
+        return True
+
+
+def unseen(directory: PartitionDirectory) -> Iterator[Finding]:
+    """Yield a finding if a partition that another machine took for deleted is still here: it read nothing of it."""
+    if exists(directory.log):
+        message = f"{directory.log} was not there on the machine that had to read it, and is here: is it mounted there?"
+        yield Finding.of(
+            "file-unreadable", directory.log, message,
+            log=directory.log, topic=directory.topic, partition=directory.partition,
+        )  # fmt: skip
 
 
 def _files_now(node: LogDirectory, directory: PartitionDirectory) -> dict[str, FileIdentity | None]:

@@ -123,8 +123,8 @@ def _listed(
             findings.append(Finding.of("file-name-odd", path, message))
         return None, findings, True
     topic, partition, suffix = named
-    itself = _settled(path)
     try:
+        itself = _settled(path)
         every = tree.entries(path)
     except UnreadableError as error:
         if not exists(path):
@@ -144,7 +144,7 @@ def _listed(
     entries = [entry for entry in every if not entry.is_link or is_inside(entry, home.path, findings)]
     if findings:
         findings = [finding._replace(log=path, topic=topic, partition=partition) for finding in findings]
-    files = {entry.name: entry.identity for entry in entries}
+    files = {entry.name: _identity(entry, findings) for entry in entries}
     by_name = _by_name(entries, findings)
     folder = path if path.endswith("/") else f"{path}/"
     epochs, is_whole = _epochs(folder, files, findings)
@@ -178,9 +178,18 @@ def _settled(path: str) -> FileIdentity | None:
     """Return which directory it is, None if an entry came or went in the last minute.
 
     File systems count in steps of up to two seconds: a change that follows another at once may leave the time as it is.
+    Raises UnreadableError if the file system can't say.
     """
     found = identity_of(path)
     return None if found is None or abs(time.time_ns() - found.mtime_ns) < _RECENT_NS else found
+
+
+def _identity(entry: DirectoryEntry, findings: list[Finding]) -> FileIdentity | None:
+    try:
+        return entry.identity
+    except UnreadableError as error:
+        findings.append(Finding.of("file-unreadable", entry.path, str(error)))
+        return None
 
 
 @dataclass(slots=True)

@@ -255,13 +255,14 @@ class RemoteTree:
 
 
 def kind_of(path: str) -> str:
-    """Say what is there: ``file``, ``directory``, or an empty string if nothing can be seen."""
+    """Say what is there: ``file``, ``directory``, or an empty string for nothing.
+
+    Raises UnreadableError if the store can't be reached.
+    """
     fs = _pyarrow_fs()
+    system, key = _where(path)
     try:
-        system, key = _where(path)
         kind = system.get_file_info([key])[0].type
-    except UnreadableError:
-        return ""
-    except _pyarrow_errors():
-        return ""
+    except _pyarrow_errors() as error:
+        raise UnreadableError(f"{path}: {_words(error)}") from error
     return {fs.FileType.File: "file", fs.FileType.Directory: "directory"}.get(kind, "")

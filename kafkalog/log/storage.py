@@ -17,11 +17,12 @@ from kafkalog.log.files import open_unnoticed
 from kafkalog.log.names import is_remote, local_path
 from kafkalog.log.tree import DirectoryEntry, FileIdentity, Tree
 
-__all__ = ["exists", "expand", "identities", "identity_of", "is_directory", "open_tree"]
+__all__ = ["device_and_inode", "exists", "expand", "identities", "identity_of", "is_directory", "open_tree"]
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 _MAGIC: Final = frozenset("*?[")
+_NOTHING_THERE: Final = (FileNotFoundError, NotADirectoryError, ValueError)  # all else says nothing about what is there
 
 
 class _LocalEntry:
@@ -39,7 +40,10 @@ class _LocalEntry:
 
     @property
     def size(self) -> int:
-        known = self.identity
+        try:
+            known = self.identity
+        except UnreadableError:
+            return 0
         return 0 if known is None else known.size
 
     @property
@@ -50,10 +54,13 @@ class _LocalEntry:
 
 
 def _identity(place: str) -> FileIdentity | None:
+    """Return which file is there, None if nothing is. Raises UnreadableError if the file system can't say."""
     try:
         return FileIdentity.of(os.stat(place))
-    except OSError:
+    except _NOTHING_THERE:
         return None
+    except OSError as error:
+        raise UnreadableError(f"{place}: {(error.strerror or str(error)).lower()}") from error
 
 
 class _LocalTree:
@@ -92,24 +99,51 @@ def open_tree(path: str, *, deep: bool = True) -> Tree:
 
 
 def exists(path: str) -> bool:
-    """Say whether anything is there; False if the store can't be reached."""
-    return os.path.lexists(local_path(path)) if not is_remote(path) else _remote_kind(path) != ""
+    """Say whether anything is there; also True where a file system or a store fails, which proves nothing."""
+    try:
+        if is_remote(path):
+            return _remote_kind(path) != ""
+        os.lstat(local_path(path))
+    except _NOTHING_THERE:
+        return False
+    except (OSError, UnreadableError):
+        return True
+    return True
 
 
 def identity_of(path: str) -> FileIdentity | None:
-    """Say which local file or directory is there; None if nothing is there, or if it is an object."""
+    """Say which local file or directory is there; None if nothing is there, or if it is an object.
+
+    Raises UnreadableError if the file system can't say.
+    """
     return None if is_remote(path) else _identity(local_path(path))
 
 
+def device_and_inode(path: str) -> tuple[int, int]:
+    """Say which local directory is there; zeros for one of an object store. Raises UnreadableError if none is."""
+    if is_remote(path):
+        return 0, 0
+    try:
+        status = os.stat(local_path(path))
+    except OSError as error:
+        raise UnreadableError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    return status.st_dev, status.st_ino
+
+
 def identities(folder: str, names: Iterable[str]) -> dict[str, FileIdentity | None]:
-    """Say which files are in a local directory under these names."""
+    """Say which files are in a local directory under these names. Raises UnreadableError as ``identity_of``."""
     place = f"{local_path(folder)}/"
     return {name: _identity(place + name) for name in names}
 
 
 def is_directory(path: str) -> bool:
-    """Say whether a directory is there."""
-    return os.path.isdir(local_path(path)) if not is_remote(path) else _remote_kind(path) == "directory"
+    """Say whether a directory is there; False if a store can't be reached."""
+    if not is_remote(path):
+        return os.path.isdir(local_path(path))
+    try:
+        return _remote_kind(path) == "directory"
+    except UnreadableError:
+        return False
 
 
 def _remote_kind(path: str) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-__all__ = ["DirectoryEntry", "FileIdentity", "Tree"]
+__all__ = ["DirectoryEntry", "DirectoryIdentity", "FileIdentity", "Tree"]
 
 _INODE: Final = 2**63 - 1  # some file systems use 64 bits, a message has 63
 _In = TypeVar("_In")
@@ -26,6 +26,31 @@ class FileIdentity(NamedTuple):
         return cls(status.st_ino & _INODE, status.st_size, status.st_mtime_ns)
 
 
+class DirectoryIdentity(NamedTuple):
+    """What tells a log directory from another one at its path, which a rename or an unmount puts there.
+
+    `device` and `inode` are 0 in an object store, and as another machine knows them: then `properties`, the content of
+    its meta.properties, decides. `is_marked` says that it has a file that brokers keep only in log directories.
+    """
+
+    device: int
+    inode: int
+    properties: str
+    is_marked: bool
+
+    def elsewhere(self) -> DirectoryIdentity:
+        """Return what another machine can compare: it has devices and inodes of its own."""
+        return self._replace(device=0, inode=0)
+
+    def is_still(self, now: DirectoryIdentity) -> bool:
+        """Say whether the directory that is there now is this one, with a broker's files as before."""
+        if self.is_marked and not now.is_marked:
+            return False
+        if self.inode and now.inode:
+            return (self.device, self.inode) == (now.device, now.inode)
+        return self.properties == now.properties
+
+
 class DirectoryEntry(Protocol):
     """An entry of a directory: a file, a directory, a link or something else."""
 
@@ -43,11 +68,14 @@ class DirectoryEntry(Protocol):
 
     @property
     def size(self) -> int:
-        """Return a file's size in bytes, 0 if it vanished."""
+        """Return a file's size in bytes, 0 if it vanished or the file system can't say."""
 
     @property
     def identity(self) -> FileIdentity | None:
-        """Return which file it is, None if it vanished."""
+        """Return which file it is, None if it vanished.
+
+        Raises UnreadableError if the file system can't say.
+        """
 
 
 class Tree(Protocol):

@@ -27,10 +27,10 @@ class _Sample(NamedTuple):
 
 def prometheus(source: AuditSource) -> Iterator[bytes]:
     """Yield the metrics of an audit: its verdict, and by partition what is open, what waits and what is missing."""
-    word = source.verdict.partition(":")[0].lower()
+    words = source.verdict.partition(":")[0].lower().split()  # it may be wrong and incomplete
     yield _metric(
-        "kafkalog_verdict", "The audit's verdict: 1 for the one that holds.",
-        [_Sample({"verdict": one}, int(one == word)) for one in _VERDICTS],
+        "kafkalog_verdict", "The audit's verdict: 1 for each word that holds.",
+        [_Sample({"verdict": one}, int(one in words)) for one in _VERDICTS],
     )  # fmt: skip
     lags, sizes, ends = [], [], []
     for row in source.rows("partitions"):

@@ -20,6 +20,7 @@ from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Bytes, Finding, Severity
 from kafkalog.log.clusters import Cluster, open_clusters
+from kafkalog.log.moving import lost_directories, unseen
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
@@ -79,6 +80,11 @@ def bulk_audit(
         )
         with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
             findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
+            for log, read in zip(logs, judged.logs, strict=True):
+                if log.directory.segments and not read.segments:
+                    findings[log.cluster] += unseen(log.directory)
+            for number, cluster in enumerate(clusters):
+                findings[number] += lost_directories(cluster.nodes)
             summary = _summary(clusters, unreadable, judged, findings)
             if fail_on_corrupt and (damaged := _damaged(summary)):
                 raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")

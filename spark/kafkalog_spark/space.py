@@ -33,6 +33,7 @@ from kafkalog.auditing.space import (
 from kafkalog.auditing.topics import cluster_metadata
 from kafkalog.findings import Finding
 from kafkalog.log.clusters import Cluster, open_clusters
+from kafkalog.log.moving import lost_directories, unseen
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
@@ -104,7 +105,7 @@ class _Run:
             settings[number] = Settings(metadata, self.options.properties, self.options.topics)
             for node in cluster.nodes:
                 self.done.findings += node.findings
-                bare = replace(node, partitions=[], findings=[], all_checkpoints={})
+                bare = replace(node, partitions=[], findings=[], all_checkpoints={}, identity=node.identity.elsewhere())
                 for directory in node.partitions:
                     content = space_tasks.packed((number, bare, directory))
                     rows.append((task, len(self.logs), content))
@@ -181,10 +182,14 @@ class _Run:
         """Settle what can only be said of a broker's directories together; return the rows of these tables."""
         judged: dict[int, list[Weighed]] = {}
         for row in made.where("kind = 'judged'").select("content").toArrow().to_pylist():
-            number, verdicts, findings = space_tasks.unpacked(row["content"])
+            number, verdicts, findings, suffix = space_tasks.unpacked(row["content"])
             cluster, log = self.logs[number]
+            if suffix and not log.directory.suffix:
+                self.done.findings += unseen(log.directory)
             judged.setdefault(cluster, []).append(Weighed(log, verdicts, self.about[cluster].moment.now))
             self.done.findings += findings
+        for one in self.clusters:
+            self.done.findings += lost_directories(one.nodes)
         rows: dict[str, list[tuple[Any, ...]]] = {}
         for of_cluster in judged.values():
             settle(of_cluster)

@@ -160,7 +160,7 @@ class JudgeSpace:
         about = self.about[cluster]
         now = about.moment.now
         verdicts, findings = judge_directory(log, about.moment, self.limits, keys=self.keys)
-        yield "judged", cluster, b"", packed((number, verdicts, findings))
+        yield "judged", cluster, b"", packed((number, verdicts, findings, log.directory.suffix))
         made: dict[str, Callable[[], Iterable[Row]]] = {
             SPACE_SEGMENTS.name: lambda: segment_rows(log, verdicts, now),
             NEXT_START.name: lambda: [next_start_row(log, about.settings.metadata, self.limits)],

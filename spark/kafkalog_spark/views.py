@@ -24,6 +24,7 @@ from kafkalog.log.arrow import ARROW_BATCHES, segment_as_arrow
 from kafkalog.log.arrow_rows import ArrowRows
 from kafkalog.log.blocks import Rows
 from kafkalog.log.internals import TOPICS
+from kafkalog.log.moving import is_lost
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC
 from kafkalog.log.rows import finding_rows
 from kafkalog.log.segment import segment_chunks
@@ -62,7 +63,10 @@ def schema_of(view: View, names: Iterable[str]) -> pa.Schema:
 
 
 def segment_batches(view: View, piece: SegmentPlace, schema: pa.Schema, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield one segment's rows; the view ``findings`` reports what can't be read of it."""
+    """Yield one segment's rows; the view ``findings`` reports what can't be read of it.
+
+    Raises UnreadableError where its log directory is not there, as on a machine without the mount.
+    """
     try:
         if view.in_columns:
             path, topic = piece.segment.path, TOPICS.get(piece.topic)
@@ -78,7 +82,8 @@ def segment_batches(view: View, piece: SegmentPlace, schema: pa.Schema, request:
         if view.of_segment is not None:
             yield from _batches(view, view.of_segment(piece, request), schema)
     except UnreadableError:
-        return
+        if is_lost(piece.log):
+            raise
 
 
 def log_batches(

@@ -17,13 +17,19 @@ from held import ALL_TABLES, held, rows_in, rows_of, run
 from misbehaving import Failure, KilledWorker, Trouble
 
 from invoke import kafkalog
+from kafkalog import UnreadableError
+from kafkalog.auditing.pipeline import logs_of, segments_of
 from kafkalog.auditing.pipeline import run as local
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audit import Audit
 from kafkalog.findings import Severity
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
-from kafkalog_spark import scan_tasks, tasks
+from kafkalog_spark import audit as bulk
+from kafkalog_spark import scan_tasks, space, tasks
+from kafkalog_spark.output import Output
+from kafkalog_spark.request import Request
+from kafkalog_spark.views import VIEWS, schema_of, segment_batches
 from official import FIXTURES
 
 if TYPE_CHECKING:
@@ -206,3 +212,76 @@ def test_damaged_partitions_among_a_thousand(spark: SparkSession, tmp_path: Path
 def _column(folder: Path, table: str, column: str) -> list[Any]:
     at = TABLES[table].names.index(column)
     return [row[at] for row in rows_in(folder, table)]
+
+
+def _is_away_for_tasks(
+    monkeypatch: pytest.MonkeyPatch, module: Any, listed: str, looked_at: str, place: Path
+) -> None:  # fmt: skip
+    """Let `place` be missing from when the driver has listed it until the driver looks at it again."""
+    opened, again, away = getattr(module, listed), getattr(module, looked_at), place.with_name("away")
+
+    def lists(paths: Any) -> Any:
+        found = opened(paths)
+        place.rename(away)
+        return found
+
+    def looks(*arguments: Any) -> Any:
+        if away.exists():
+            away.rename(place)
+        return again(*arguments)
+
+    monkeypatch.setattr(module, listed, lists)
+    monkeypatch.setattr(module, looked_at, looks)
+
+
+@pytest.mark.parametrize("engine", ["txn-audit", "space"])
+@pytest.mark.parametrize("what", ["the mount", "a partition of an older copy"])
+def test_executors_that_do_not_see_what_the_driver_sees(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, what: str
+) -> None:
+    """Nothing that no task could read is in order, whatever the driver sees before and after: it is unreadable."""
+    data, file = _copy(tmp_path / "data")
+    place = data if what == "the mount" else file.parent
+    module = bulk if engine == "txn-audit" else space
+    _is_away_for_tasks(
+        monkeypatch, module, "open_clusters", "lost_directories" if what == "the mount" else "unseen", place
+    )
+    if engine == "txn-audit":
+        done = run(spark, [str(data)], tmp_path / "out")
+        found = [code for (code, _), _ in done.summary.findings.items()]
+        assert not done.summary.complete
+        assert done.summary.outcome(Severity.WARNING).status() is Exit.INCOMPLETE
+    else:
+        output = Output(str(tmp_path / "out"))
+        output.make(overwrite=False)
+        found = [finding.code for finding in space.bulk_space(spark, [str(data)], output, tables=["space"]).findings]
+    assert "file-unreadable" in found
+
+
+def test_a_partition_that_its_broker_deleted_is_no_fault(spark: SparkSession, tmp_path: Path) -> None:
+    """Tasks and driver see the log directory without it: a topic was deleted."""
+    data, file = _copy(tmp_path / "data")
+
+    def delete(line: str) -> None:
+        if line.startswith("listed"):
+            shutil.rmtree(file.parent)
+
+    done = run(spark, [str(data)], tmp_path / "out", progress=delete)
+
+    assert done.summary.complete
+    assert {code for code, _ in done.summary.findings} >= {"partition-moving"}
+
+
+def test_a_view_without_the_mount_is_an_error(tmp_path: Path) -> None:
+    """Rows that are missing because a machine does not see the disk are not left out silently."""
+    data, _ = _copy(tmp_path / "data")
+    clusters, _ = local.open_clusters([data])
+    request = Request.of({"path": str(data), "view": "records"}, tuple(VIEWS))
+    (piece, *_) = segments_of(logs_of(clusters, None), SEVERAL)
+    schema = schema_of(VIEWS["records"], request.names(VIEWS["records"].table))
+    assert list(segment_batches(VIEWS["records"], piece, schema, request))
+    shutil.rmtree(piece.log)
+    assert not list(segment_batches(VIEWS["records"], piece, schema, request))  # a broker deleted the topic
+    data.rename(tmp_path / "unmounted")
+    with pytest.raises(UnreadableError, match="no such file"):
+        list(segment_batches(VIEWS["records"], piece, schema, request))

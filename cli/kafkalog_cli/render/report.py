@@ -57,7 +57,7 @@ def write_report(
 ) -> None:  # fmt: skip
     """Write the report as text; `more` writes what comes before the totals."""
     word, colon, rest = report.verdict.partition(":")
-    verdict = f"{_VERDICTS.get(word, '')}{word}\x1b[0m{colon}{rest}" if color else report.verdict
+    verdict = f"{_VERDICTS.get(word.partition(' ')[0], '')}{word}\x1b[0m{colon}{rest}" if color else report.verdict
     _write(stream, wrapped(verdict, "", "  ", width))
     for row in report.drawn:
         _write(stream, ["", *incident_lines(row, zone=zone, width=width, color=color)])

@@ -55,7 +55,7 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
                "time-index-entry-unlike-batch", "index-insane", "sibling-missing", "version-unknown",
                "snapshot-corrupt", "txn-index-mismatch", "snapshot-mismatch"),
     _CHECKPOINTS: ("checkpoint-malformed", "checkpoint-wrong", "leader-epochs-mismatch", "meta-properties-wrong",
-                   "partition-metadata-wrong", "directory-twice", "quorum-state-wrong", "kraft-snapshot-wrong",
+                   "partition-metadata-wrong", "quorum-state-wrong", "kraft-snapshot-wrong",
                    "metadata-snapshot-incomplete", "file-unknown"),
     _DIVERGED: ("replicas-fork", "state-replicas-differ", "replicas-differ", "replica-lacks"),
     KindWords("replicas-diverged", "partition-twice"): ("partition-twice",),
@@ -63,7 +63,7 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
                 "expansion-over-budget"),
     _ABSENT: ("partition-absent", "topic-missing"),
     _SKEWED: ("copy-skewed",),
-    _CHANGED: ("file-added", "file-gone", "file-size-changed", "file-content-changed"),
+    _CHANGED: ("directory-twice", "file-added", "file-gone", "file-size-changed", "file-content-changed"),
     _TOPIC_IDS: ("topic-id-differs", "clusters-mixed"),
 }  # fmt: skip
 

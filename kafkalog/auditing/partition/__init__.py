@@ -36,7 +36,12 @@ from kafkalog.auditing.partition.scan_message import (
     write_states,
 )
 from kafkalog.auditing.partition.segments import segment_row
-from kafkalog.auditing.partition.steady import moving_finding, steady_findings, unreadable_while_moving
+from kafkalog.auditing.partition.steady import (
+    gone_finding,
+    moving_finding,
+    steady_findings,
+    unreadable_while_moving,
+)
 
 __all__ = [
     "DIGEST_SIZE",
@@ -54,6 +59,7 @@ __all__ = [
     "covered",
     "file_of",
     "fork_of",
+    "gone_finding",
     "join",
     "kept_about",
     "kept_bytes",

@@ -61,3 +61,7 @@ class PartitionAudit(NamedTuple):
     txn_entries: Mapping[int, list[AbortedTransaction]] = _NO_ENTRIES
     others: Columns = Columns.empty(MARKER_COLUMNS)
     cuts: tuple[Cut, ...] = ()
+
+    def with_findings(self, *findings: Finding) -> PartitionAudit:
+        """Return the same with more findings about the log."""
+        return self._replace(findings=(*self.findings, *findings)) if findings else self

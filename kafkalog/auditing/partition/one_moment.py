@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.joined import join
 from kafkalog.auditing.partition.scan import SegmentScan, scan_segment
-from kafkalog.auditing.partition.steady import moving_finding, unreadable_while_moving
+from kafkalog.auditing.partition.steady import gone_finding, moving_finding, unreadable_while_moving
+from kafkalog.errors import UnreadableError
 from kafkalog.findings import Severity
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
@@ -62,16 +63,18 @@ def settled(
         readings.append(partition)
         if is_remote(directory.log) and not _is_odd(partition):
             return Settled(with_note(partition, movements), scans)
-        moved = movement(node, directory)
+        try:
+            moved = movement(node, directory)
+        except UnreadableError as error:
+            return Settled(with_note(partition, movements).with_findings(gone_finding(directory, error)), scans)
         if moved is not None and moved.is_gone:
             return Settled(join(_emptied(directory), (), policies), (), moved=moved)
         if moved is None and not (len(readings) < READINGS and is_unsettled(directory)):
             return Settled(with_note(partition, movements), scans)
         movements += [moved] if moved is not None else []
-    unread = tuple(unreadable_while_moving(directory, movements))
-    partition = partition._replace(findings=(*partition.findings, *unread)) if unread else partition
-    earlier = [one._replace(findings=(*one.findings, *unread)) for one in readings[:-1]]
-    return Settled(partition, scans, earlier, moved)
+    unread = unreadable_while_moving(directory, movements)
+    earlier = [one.with_findings(*unread) for one in readings[:-1]]
+    return Settled(partition.with_findings(*unread), scans, earlier, moved)
 
 
 def with_note(partition: PartitionAudit, movements: Sequence[Movement]) -> PartitionAudit:
@@ -83,7 +86,7 @@ def with_note(partition: PartitionAudit, movements: Sequence[Movement]) -> Parti
     gone = Movement(frozenset(name for name in went if name not in known))
     if not gone.files:
         return partition
-    return partition._replace(findings=(*partition.findings, moving_finding(partition.directory, gone, ())))
+    return partition.with_findings(moving_finding(partition.directory, gone, ()))
 
 
 def _is_odd(partition: PartitionAudit) -> bool:

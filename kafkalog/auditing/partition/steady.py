@@ -6,11 +6,13 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 
+from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moving import READINGS, Movement
+from kafkalog.log.storage import exists
 
-__all__ = ["moving_finding", "steady_findings", "unreadable_while_moving"]
+__all__ = ["gone_finding", "moving_finding", "steady_findings", "unreadable_while_moving"]
 
 _SHOWN = 5
 
@@ -18,7 +20,10 @@ _SHOWN = 5
 def steady_findings(
     newest: Sequence[Finding], earlier: Sequence[Sequence[Finding]], directory: PartitionDirectory, moved: Movement
 ) -> list[Finding]:  # fmt: skip
-    """Return the newest reading's findings that the `earlier` ones also have, notes, and one note about the others."""
+    """Return the newest reading's findings that the `earlier` ones also have, notes, and one note about the others.
+
+    A file that is there and could not be read did not move: that is kept, too.
+    """
     if moved.is_gone:
         return [moving_finding(directory, moved, ())]
     known = [{_key(finding) for finding in findings} for findings in earlier]
@@ -26,12 +31,22 @@ def steady_findings(
     once: list[Finding] = []
     for finding in newest:
         is_steady = finding.severity is Severity.NOTE or all(_key(finding) in keys for keys in known)
+        is_steady |= finding.code == "file-unreadable" and exists(finding.file)
         (kept if is_steady else once).append(finding)
     return [*kept, moving_finding(directory, moved, once)] if once else kept
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
     return (finding.code, finding.file, finding.position, finding.offset, finding.last_offset, finding.producer_id)
+
+
+def gone_finding(directory: PartitionDirectory, error: UnreadableError) -> Finding:
+    """Report a partition that can't be listed again, though no broker deleted it: what was read may not be all."""
+    name = f"{directory.topic}-{directory.partition}"
+    return Finding.of(
+        "file-unreadable", directory.log, f"{name} could not be listed again after it was read: {error}",
+        log=directory.log, topic=directory.topic, partition=directory.partition,
+    )  # fmt: skip
 
 
 def moving_finding(directory: PartitionDirectory, moved: Movement, once: Sequence[Finding]) -> Finding:

@@ -10,7 +10,7 @@ from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.transactions import KEY_COLUMNS, Blocker, LogSummary
 from kafkalog.findings import Severity
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment
-from kafkalog.log.tree import FileIdentity
+from kafkalog.log.tree import DirectoryIdentity, FileIdentity
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
 
@@ -29,14 +29,18 @@ __all__ = [
 
 _PLACE: Final = Schema(
     "log-place",
-    2,
+    3,
     (
         WireTable(
             "log",
             ("number", "cluster", "group", "shares", "partition", "running", "clean_shutdown"),
             ("log", "topic", "suffix", "topic_id"),
         ),
-        WireTable("node", ("clean_shutdown", "locked"), ("path", "home", "cluster_id", "node_id", "directory_id")),
+        WireTable(
+            "node",
+            ("clean_shutdown", "locked", "is_marked"),
+            ("path", "home", "cluster_id", "node_id", "directory_id", "properties"),
+        ),
         WireTable("segments", ("base_offset", "size"), ("path",)),
         WireTable("snapshots", ("offset",), ("path",)),
         WireTable("left_over", (), ("name",)),
@@ -86,8 +90,8 @@ def write_place(place: LogPlace) -> bytes:
                  log.clean_shutdown, log.log, log.topic, log.suffix, log.topic_id),
             ],
             "node": [
-                (node.clean_shutdown, node.locked, node.path, node.home, node.cluster_id, node.node_id,
-                 node.directory_id),
+                (node.clean_shutdown, node.locked, node.identity.is_marked, node.path, node.home, node.cluster_id,
+                 node.node_id, node.directory_id, node.identity.properties),
             ],
             "segments": [(segment.base_offset, segment.size, segment.path) for segment in log.segments],
             "snapshots": log.snapshots.items(),
@@ -105,7 +109,7 @@ def read_place(data: bytes) -> LogPlace:
     """Read what ``write_place`` wrote. Raises WireError."""
     message = read_message(_PLACE, data)
     [(number, cluster, group, shares, partition, running, clean, path, topic, suffix, topic_id)] = message.rows("log")
-    [(node_clean, locked, node_path, home, cluster_id, node_id, directory_id)] = message.rows("node")
+    [(node_clean, locked, is_marked, node_path, home, cluster_id, node_id, directory_id, said)] = message.rows("node")
     directory = PartitionDirectory(
         log=path,
         topic=topic,
@@ -123,7 +127,11 @@ def read_place(data: bytes) -> LogPlace:
         txn_indexes=frozenset(offset for (offset,) in message.rows("txn_indexes")),
         files={name: _identity(*about) for *about, name in message.rows("files")},
     )
-    node = LogDirectory(node_path, home, cluster_id, node_id, bool(node_clean), bool(locked), directory_id=directory_id)
+    identity = DirectoryIdentity(0, 0, said or "", is_marked=bool(is_marked))  # device and inode are a machine's own
+    node = LogDirectory(
+        node_path, home, cluster_id, node_id, bool(node_clean), bool(locked), directory_id=directory_id,
+        identity=identity,
+    )  # fmt: skip
     return LogPlace(number, cluster, group, shares, node, directory)
 
 

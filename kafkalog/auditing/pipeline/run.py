@@ -16,6 +16,7 @@ from kafkalog.auditing.pipeline.stages import surround
 from kafkalog.auditing.transactions import Audit, AuditOptions, ClusterAudit, LogAudit, Surroundings
 from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.moving import lost_directories
 from kafkalog.log.names import STATE_TOPIC
 
 __all__ = ["audit", "run_stages"]
@@ -68,6 +69,7 @@ def audit(
             of_cluster = in_cluster.get(number, [])
             findings = [*around[number].findings, *judged.findings.get(number, ())]
             coordinator = around[number].coordinator
+            findings += lost_directories(cluster.nodes)
             metadata, now = around[number].metadata, around[number].now
             audits.append(
                 ClusterAudit(cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings, metadata, now)

@@ -13,6 +13,7 @@ from kafkalog.auditing.partition import SegmentScan, settled, steady_findings
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.auditing.transactions import AuditOptions, Judgement, Reported, StateLog, Surroundings, judge
+from kafkalog.findings import Finding
 from kafkalog.log.clusters import Cluster
 from kafkalog.quantities import LAST_MS
 from kafkalog.txn.shares import Share
@@ -36,12 +37,15 @@ def surround(
     cluster: Cluster, states: Iterable[tuple[LogPlace, Sequence[SegmentScan]]], clock: Clock, options: AuditOptions
 ) -> Surroundings:
     """Make the surroundings of a cluster's logs; `states` are the logs of its state topic with their scans."""
-    metadata = cluster_metadata(cluster.nodes, options.limits)
+    told: list[Finding] = []
+    metadata = cluster_metadata(cluster.nodes, options.limits, told.append)
     logs = []
     for log, scans in states:
         state = settled(log.node, log.directory, scans, _policies(log, metadata), options.limits)
         logs.append(StateLog.of(log.node, state.partition, state.scans))
-    return Surroundings.of(cluster.nodes, metadata, logs, clock.newest, clock.newest_broker, options)
+    around = Surroundings.of(cluster.nodes, metadata, logs, clock.newest, clock.newest_broker, options)
+    around.findings += [finding for finding in told if finding.code == "file-unreadable"]
+    return around
 
 
 def judge_partition(

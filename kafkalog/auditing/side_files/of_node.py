@@ -19,6 +19,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding, Severity, Where
 from kafkalog.format.checkpoint import NO_UUID, PartitionOffset, java_int, java_uuid
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.log.mixed import copies, copy_finding
 from kafkalog.log.names import METADATA_TOPIC
 from kafkalog.log.readers import read_checkpoint, read_properties
 from kafkalog.log.storage import exists
@@ -64,21 +65,21 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
     """
     yield from _topic_ids(nodes, metadata)
     yield from twice_findings(nodes)
-    yield from _directory_ids(nodes)
+    yield from (copy_finding(node, of) for node, of in copies(nodes))
     if metadata is not None:
         yield from absent_findings(nodes, metadata, newest - COPY_MS)
 
 
 def twice_findings(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
-    """Yield the partitions that a node has in two log directories; copies of one directory have their own finding."""
-    places: dict[tuple[str, str, int], tuple[LogDirectory, str]] = {}
+    """Yield the partitions that a node has in two log directories; a copy of a directory has its own finding."""
+    second = {id(node) for node, _ in copies(nodes)}
+    places: dict[tuple[str, str, int], str] = {}
     for node in nodes:
         for directory in node.partitions:
-            if directory.suffix or node.node_id is None:
+            if directory.suffix or node.node_id is None or id(node) in second:
                 continue
-            other, log = places.setdefault((node.node_id, directory.topic, directory.partition), (node, directory.log))
-            is_copy = node.directory_id is not None and node.directory_id == other.directory_id
-            if log != directory.log and not is_copy:
+            log = places.setdefault((node.node_id, directory.topic, directory.partition), directory.log)
+            if log != directory.log:
                 message = f"node {node.node_id} also has this partition in {log}"
                 twice = _of(directory, "partition-twice", directory.log, message)
                 yield _of_one_moment(twice, directory)  # it was moved from one to the other
@@ -271,19 +272,3 @@ def _topic_ids(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iter
                     found=directory.topic_id,
                 )
                 yield _of_one_moment(differs, directory)  # it was deleted and created again
-
-
-def _directory_ids(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
-    places: dict[str, str] = {}
-    for node in nodes:
-        path = os.path.join(node.home, "meta.properties")
-        if not exists(path):
-            continue
-        try:
-            directory_id = read_properties(path, on_finding=lambda _: None).get("directory.id", "")
-        except UnreadableError:
-            continue
-        read = java_uuid(directory_id)
-        if read is not None and places.setdefault(read, node.home) != node.home:
-            message = f"{places[read]} has the same directory.id {directory_id}"
-            yield Finding.of("directory-twice", path, message, found=directory_id)

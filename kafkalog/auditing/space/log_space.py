@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from kafkalog.auditing.partition import PartitionAudit, join
 from kafkalog.auditing.space.segment_facts import SegmentFacts, read_segment
 from kafkalog.auditing.space.settings import BrokerSettings, Settings, TopicSettings
+from kafkalog.errors import UnreadableError
+from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
-from kafkalog.log.logdir import LogDirectory, PartitionDirectory
+from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
+from kafkalog.log.moving import PAUSES, movement
 
 __all__ = ["LogSpace", "known_space", "read_space"]
 
@@ -35,6 +39,11 @@ class LogSpace:
         return self.segments[:-1]
 
     @property
+    def unreadable(self) -> list[Finding]:
+        """Return the findings about files that could not be read."""
+        return [finding for finding in self.facts.findings if finding.code == "file-unreadable"]
+
+    @property
     def log_bytes(self) -> int:
         return self.directory.size
 
@@ -44,11 +53,20 @@ class LogSpace:
 
 
 def read_space(node: LogDirectory, directory: PartitionDirectory, settings: Settings, limits: Limits) -> LogSpace:
-    """Read a partition's directory; each segment once."""
-    log = known_space(node, directory, settings)
-    if not directory.suffix:
+    """Read a partition's directory; each segment once, or again where a broker took its files away meanwhile."""
+    for pause in PAUSES:
+        time.sleep(pause)
+        log = known_space(node, directory, settings)
+        if directory.suffix:
+            break
         log.segments = [read_segment(directory, segment, limits) for segment in directory.segments]
         log.facts = join(directory, [one.scan for one in log.segments], _policies(log.settings))
+        try:
+            if not log.unreadable or movement(node, directory) is None:
+                break
+        except UnreadableError:  # as the findings say
+            break
+        directory = list_again(node, directory)
     return log
 
 

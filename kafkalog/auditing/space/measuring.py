@@ -24,6 +24,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.clusters import Cluster, open_clusters
+from kafkalog.log.moving import lost_directories
 from kafkalog.log.names import FileKind, parse_name
 from kafkalog.quantities import When
 from kafkalog.tables import Table
@@ -146,6 +147,8 @@ def measure(paths: Sequence[str | os.PathLike[str]], options: SpaceOptions | Non
     space = Space(unreadable=unreadable, paths=paths, options=options)
     for cluster in clusters:
         _cluster(cluster, options, space)
+    for cluster in clusters:
+        space.findings += lost_directories(cluster.nodes)
     space.logs.sort(key=lambda one: -one.log.all_bytes)
     return space
 
@@ -188,20 +191,20 @@ def settle(judged: Sequence[Weighed]) -> None:
 def judge_directory(
     log: LogSpace, moment: Present, limits: Limits, *, keys: bool
 ) -> tuple[list[Verdict], list[Finding]]:  # fmt: skip
-    """Judge one directory, without its keys where its records can't be read any more; that is a finding.
+    """Judge one directory, without its keys where its records can't be read any more; what can't be is a finding.
 
     Without `keys` those of a small partition are read all the same.
     """
     now, doubt = moment.now, moment.doubt_ms
     try:
-        return judge(log, now, limits, is_keyed=keys or log.log_bytes < _SMALL, doubt_ms=doubt), []
+        return judge(log, now, limits, is_keyed=keys or log.log_bytes < _SMALL, doubt_ms=doubt), log.unreadable
     except UnreadableError as error:
         directory = log.directory
         finding = Finding.of(
             "file-unreadable", directory.log, str(error), log=directory.log, topic=directory.topic,
             partition=directory.partition,
         )  # fmt: skip
-        return judge(log, now, limits, is_keyed=False, doubt_ms=doubt), [finding]
+        return judge(log, now, limits, is_keyed=False, doubt_ms=doubt), [*log.unreadable, finding]
 
 
 def judged_items(logs: Sequence[Weighed], tables: Collection[str]) -> Iterator[tuple[Table, tuple[Any, ...]] | Finding]:

@@ -12,7 +12,14 @@ import numpy as np
 from kafkalog.auditing.topics.group_logs import ChosenGroups, GroupLog, Item, read_groups
 from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_of_directory
 from kafkalog.auditing.topics.share_offsets import ShareOffsets
-from kafkalog.auditing.topics.topic_logs import TopicLog, clusters_of, moment_among, places_of, topic_logs
+from kafkalog.auditing.topics.topic_logs import (
+    TopicLog,
+    clusters_of,
+    lost_inputs,
+    moment_among,
+    places_of,
+    topic_logs,
+)
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
 from kafkalog.log.forked import each_of
@@ -65,6 +72,7 @@ def group_rows(
                 yield from of_log.rows(form)
     for log in share_logs:
         yield from _share_log(log, chosen, limits, topics, seen, form)
+    yield from lost_inputs(clusters)
     if groups and (offsets_logs or share_logs) and not any(matches(name, groups) for name in seen):
         raise nothing_matches("group", groups, seen)
 

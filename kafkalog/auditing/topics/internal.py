@@ -33,6 +33,7 @@ __all__ = [
     "InternalView",
     "RowForm",
     "Written",
+    "blocks_again",
     "blocks_of_directory",
     "of_directory",
     "split",
@@ -86,6 +87,13 @@ def blocks_of_directory(
                     report(item)
         except UnreadableError as error:
             report(Finding.of("file-unreadable", segment.path, str(error), log=directory.log))
+
+
+def blocks_again(directory: PartitionDirectory, limits: Limits, unreadable: list[Finding]) -> Iterator[InternalRecords]:
+    """Yield the same blocks once more; only a file that can't be read is still to be reported."""
+    findings: list[Finding] = []
+    yield from blocks_of_directory(directory, limits, findings.append)
+    unreadable += [finding for finding in findings if finding.code == "file-unreadable"]
 
 
 def split(items: Iterable[Written | Finding], findings: list[Finding]) -> Iterator[Written]:

@@ -21,7 +21,6 @@ from kafkalog.log.logdir import LogDirectory, PartitionDirectory, list_again
 from kafkalog.log.moving import READINGS, movement
 from kafkalog.log.names import METADATA_TOPIC, FileKind, is_remote, parse_name
 from kafkalog.log.readers import control_records
-from kafkalog.log.storage import open_tree
 
 __all__ = ["Snapshot", "check_records", "cluster_metadata", "metadata_of", "snapshots"]
 
@@ -40,11 +39,7 @@ class Snapshot(NamedTuple):
 def snapshots(directory: PartitionDirectory) -> list[Snapshot]:
     """List a metadata log's snapshots, oldest first."""
     found = []
-    try:
-        names = [entry.name for entry in open_tree(directory.log, deep=False).entries(directory.log)]
-    except UnreadableError:
-        names = []
-    for name in names:
+    for name in directory.files:
         parsed = parse_name(name)
         if parsed.kind is not FileKind.KRAFT_SNAPSHOT or parsed.removed or name.endswith(".part"):
             continue
@@ -56,7 +51,10 @@ def snapshots(directory: PartitionDirectory) -> list[Snapshot]:
 def cluster_metadata(
     nodes: Iterable[LogDirectory], limits: Limits | None = None, report: Report | None = None
 ) -> Metadata | None:
-    """Return the metadata of a cluster, from the node whose metadata log reaches furthest; None without one."""
+    """Return the metadata of a cluster, from the node whose metadata log reaches furthest; None without one.
+
+    A segment that can't be read is reported by whoever scans the log.
+    """
     logs = [(node, one) for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC and not one.suffix]
     if not logs:
         return None
@@ -64,11 +62,17 @@ def cluster_metadata(
     for _ in range(READINGS):
         findings: list[Finding] = []
         metadata = metadata_of(directory, limits, findings.append)
-        if is_remote(directory.log) or movement(node, directory) is None:
+        segments = {segment.path for segment in directory.segments}
+        is_whole = not any(finding.code == "file-unreadable" for finding in findings)
+        try:
+            if is_whole and (is_remote(directory.log) or movement(node, directory) is None):
+                break
+        except UnreadableError as error:
+            findings.append(Finding.of("file-unreadable", directory.log, str(error)))
             break
         directory = list_again(node, directory)  # retention deletes segments and snapshots, new snapshots come
-    if report is not None:
-        for finding in findings:
+    for finding in findings:
+        if report is not None and (finding.code != "file-unreadable" or finding.file not in segments):
             report(finding)
     return metadata
 

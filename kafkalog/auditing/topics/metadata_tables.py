@@ -14,7 +14,7 @@ from kafkalog.auditing.topics.internal import (
     InternalView,
     RowForm,
     Written,
-    blocks_of_directory,
+    blocks_again,
     until,
 )
 from kafkalog.auditing.topics.leadership_columns import leadership_columns
@@ -22,7 +22,7 @@ from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_blocks import MetadataBlocks
 from kafkalog.auditing.topics.metadata_log import check_records, metadata_of
 from kafkalog.auditing.topics.spans import Span, SpanTimes
-from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, topic_logs
+from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, topic_logs
 from kafkalog.findings import Finding, Severity
 from kafkalog.format.internal_topics import Internal
 from kafkalog.log.blocks import Rows
@@ -62,7 +62,8 @@ def metadata_view(
     """
     limits = limits or Limits()
     findings: list[Finding] = []
-    logs = topic_logs(clusters_of(paths, findings.append), METADATA_TOPIC, limits, findings.append)
+    clusters = clusters_of(paths, findings.append)
+    logs = topic_logs(clusters, METADATA_TOPIC, limits, findings.append)
     moment = None if moment is None else moment_among(moment, logs)
     seen: set[str] = set()
     is_joined = bool(topics) or any(table.name in tables for table in (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP))
@@ -93,6 +94,7 @@ def metadata_view(
         if INTERNAL.name in tables:
             yield from _internal(directory, limits, moment, about, form)
     yield from findings
+    yield from lost_inputs(clusters)
     if logs and topics and not any(matches(name, topics) for name in seen):
         raise nothing_matches("topic", topics, seen)
 
@@ -252,22 +254,26 @@ def _leadership(
 
 def _records(
     directory: PartitionDirectory, limits: Limits, moment: Moment | None, about: _About, form: RowForm
-) -> Iterator[tuple[Table, Row] | Rows]:
+) -> Iterator[tuple[Table, Row] | Rows | Finding]:
     """Yield the log's records as rows; their findings are reported with the metadata."""
     blocks: MetadataBlocks | None = None
-    for records in blocks_of_directory(directory, limits, lambda _: None):
+    unreadable: list[Finding] = []
+    for records in blocks_again(directory, limits, unreadable):
         if blocks is None:
             blocks = MetadataBlocks(directory.log, form, records.block.recs.capacity)
         yield from blocks.of(records, _chosen(records, moment, about))
+    yield from unreadable
 
 
 def _internal(
     directory: PartitionDirectory, limits: Limits, moment: Moment | None, about: _About, form: RowForm
-) -> Iterator[Rows]:
+) -> Iterator[Rows | Finding]:
     """Yield the same as rows of the table ``internal``."""
     view = InternalView(directory, form)
-    for records in blocks_of_directory(directory, limits, lambda _: None):
+    unreadable: list[Finding] = []
+    for records in blocks_again(directory, limits, unreadable):
         yield from (some for some, _ in view.of(records, _chosen(records, moment, about)))
+    yield from unreadable
 
 
 def _chosen(records: InternalRecords, moment: Moment | None, about: _About) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -15,9 +15,10 @@ from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.forked import Each
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.moment import Moment
+from kafkalog.log.moving import lost_directories
 from kafkalog.txn.fold import Fold
 
-__all__ = ["TopicLog", "clusters_of", "moment_among", "places_of", "topic_logs"]
+__all__ = ["TopicLog", "clusters_of", "lost_inputs", "moment_among", "places_of", "topic_logs"]
 
 PathLike = str | os.PathLike[str]
 Report = Callable[[Finding], object]
@@ -61,11 +62,19 @@ def topic_logs(
     if clusters and not replicas and not optional:
         paths = ", ".join(node.path for cluster in clusters for node in cluster.nodes)
         report(Finding.of("topic-missing", paths, f"no partition of {topic} is here", topic=topic))
-    chosen = [max(logs, key=lambda log: reach(log.partition)) for _, logs in sorted(replicas.items())]
-    for log in chosen:
-        for finding in log.partition.findings:
-            report(finding)
+    chosen = []
+    for _, logs in sorted(replicas.items()):
+        chosen.append(max(logs, key=lambda log: reach(log.partition)))
+        for log in logs:
+            for finding in log.partition.findings:
+                if log is chosen[-1] or finding.code == "file-unreadable":  # it might have reached further
+                    report(finding)
     return chosen
+
+
+def lost_inputs(clusters: Sequence[Cluster]) -> Iterator[Finding]:
+    """Yield the findings of ``lost_directories`` about all inputs, once all that was wanted was read."""
+    return lost_directories(node for cluster in clusters for node in cluster.nodes)
 
 
 def places_of(clusters: Sequence[Cluster], topic: str) -> list[tuple[int, LogDirectory, PartitionDirectory]]:

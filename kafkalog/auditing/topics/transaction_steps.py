@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kafkalog.auditing.topics.commit_keys import Names, WantedNames
-from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_of_directory, until
-from kafkalog.auditing.topics.topic_logs import clusters_of, moment_among, places_of, topic_logs
+from kafkalog.auditing.topics.internal import WHOLE, InternalView, RowForm, blocks_again, until
+from kafkalog.auditing.topics.topic_logs import clusters_of, lost_inputs, moment_among, places_of, topic_logs
 from kafkalog.auditing.topics.transition_columns import last_steps, state_number, transition_columns
 from kafkalog.findings import Finding
 from kafkalog.format.state_columns import StateColumns
@@ -66,6 +66,7 @@ def transition_rows(
             raise nothing_matches("transactional id", ids, known)
     for directory in (log.partition.directory for log in logs if INTERNAL.name in tables):
         yield from _records(directory, limits, moment, ids, form)
+    yield from lost_inputs(found)
     if TRANSITIONS.name not in tables:
         return
     block = ColumnBlock(TRANSITIONS, form.names_of(TRANSITIONS))
@@ -91,14 +92,16 @@ def _wanted(
 
 def _records(
     directory: PartitionDirectory, limits: Limits, moment: Moment | None, ids: Collection[str], form: RowForm
-) -> Iterator[Rows]:
+) -> Iterator[Rows | Finding]:
     """Yield the records of a log as rows; their findings are reported with the steps."""
     view, names = InternalView(directory, form), Names()
     wanted = WantedNames(names, ids)
-    for records in blocks_of_directory(directory, limits, lambda _: None):
+    unreadable: list[Finding] = []
+    for records in blocks_again(directory, limits, unreadable):
         rows = np.flatnonzero(until(moment, records) & (records.is_read | (not wanted.narrow)))
         if wanted.narrow:
             parts = records.keys(set(records.type[rows].tolist()), rows)
             starts, sizes = (records.field(parts, "transactionalId", number)[rows] for number in range(2))
             rows = rows[wanted.of(names.numbers(records, starts, sizes))]
         yield from (some for some, _ in view.of(records, rows))
+    yield from unreadable

@@ -165,12 +165,15 @@ class Summary:
                 counts[code] += count
                 worst[code] = max(severity, worst.get(code, severity))
         serious = sorted(counts, key=lambda code: (-worst[code], -counts[code], code))
-        if self.unreadable:
-            return f"INCOMPLETE: {count_of(len(self.unreadable), 'input')} could not be read"
+        unread = [f"{count_of(len(self.unreadable), 'input')} could not be read"] if self.unreadable else []
+        if not serious and not self.complete:
+            files = sum(count for (code, _), count in self.findings.items() if code == "file-unreadable")
+            return f"INCOMPLETE: {unread[0] if unread else count_of(files, 'file') + ' could not be read'}"
         if not serious:
             return f"OK: {self._fine()}" if self.has_read else "EMPTY: the log directories have no logs"
+        word = "WRONG" if self.worst is Severity.ERROR else "SUSPICIOUS"
         words = ", ".join(f"{counts[code]} {code}" for code in serious)
-        return f"{'WRONG' if self.worst is Severity.ERROR else 'SUSPICIOUS'}: {words}"
+        return f"{word}{'' if self.complete else ' and incomplete'}: {'; '.join([words, *unread])}"
 
     def _fine(self) -> str:
         """Say that nothing is wrong, and what consumers wait for all the same."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import chain
 
 from kafkalog.auditing.partition import (
+    gone_finding,
     join,
     located,
     log_findings,
@@ -24,6 +25,7 @@ from kafkalog.auditing.topics import Metadata, policies
 from kafkalog.auditing.verification.result import LogFacts
 from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_segment
 from kafkalog.auditing.verification.segment_tasks import segment_tasks
+from kafkalog.errors import UnreadableError
 from kafkalog.log.folded import counted
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, Segment, list_again
 from kafkalog.log.moving import PAUSES, READINGS, Movement, is_same_file, is_unsettled, movement, stays
@@ -53,7 +55,11 @@ def settled_log(
             directory = newer
         log = log_of(node, directory, checks, metadata, movements)
         readings.append(log)
-        moved = None if is_remote(directory.log) and not readings[1:] else movement(node, directory)
+        try:
+            moved = None if is_remote(directory.log) and not readings[1:] else movement(node, directory)
+        except UnreadableError as error:
+            log.findings = [*log.findings, gone_finding(directory, error)]
+            return log
         if moved is not None and moved.is_gone:
             node.findings.extend(steady_findings((), (), directory, moved))
             return None

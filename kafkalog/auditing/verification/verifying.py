@@ -30,6 +30,7 @@ from kafkalog.log.folded import FileFindings
 from kafkalog.log.forked import in_processes
 from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
+from kafkalog.log.moving import lost_directories
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
 from kafkalog.log.processes import bundles, job_count
 from kafkalog.log.rows import side_file_rows
@@ -64,7 +65,7 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
                 _file(path, options, result)
         except UnreadableError as error:
             result.unreadable.append(str(error))
-    clusters, unreadable = open_clusters(places)
+    clusters, unreadable = open_clusters(places, every_copy=True)
     result.unreadable += unreadable
     _announce(directory for cluster in clusters for _, directory in cluster.wanted())
     for cluster in clusters:
@@ -74,8 +75,11 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
             _node(node, metadata, options, result)
         newest = max((log.partition.newest for log in result.logs[known:]), default=-1)
         result.tell(compare_cluster(cluster.nodes, metadata, newest))
+    nodes = [node for cluster in clusters for node in cluster.nodes]
     if options.replicas:
-        _compare([node for cluster in clusters for node in cluster.nodes], options, result)
+        _compare(nodes, options, result)
+    for finding in lost_directories(nodes):
+        result.tell([finding])
     return result
 
 
