@@ -43,7 +43,7 @@ _CONF: Final = "Every option except --input and --output can also be set as spar
     help="A broker's log directory, or a pattern; repeat for more.",
 )
 @click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
-@click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
+@click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
 @click.option(
     "--split-bytes", type=Size(), default="128MiB", show_default=True, help="How much one task reads, approximately."
 )

@@ -31,7 +31,7 @@ _TABLES = (*(table.name for table in SPACE_TABLES), FINDINGS.name)
     help="A broker's log directory, or a pattern; repeat for more.",
 )
 @click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
-@click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
+@click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
 @click.option(
     "--split-bytes",
     type=Size(),
