@@ -9,11 +9,11 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from kafkalog.format.secret import secret_bits
+from kafkalog.format.secret import beside
 from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import MANIFEST, Manifest, TableFile, read_manifest
 from kafkalog.tables.parquet import row_count
@@ -24,10 +24,10 @@ __all__ = [
     "SCANS",
     "SUCCESS",
     "WORK",
-    "beside",
     "is_linked",
     "listed",
     "mark",
+    "new_folder",
     "refusal",
     "remove_listed",
     "remove_written",
@@ -73,9 +73,17 @@ def refusal(name: str, command: str, *, overwrite: bool, provenance: Callable[[]
     return None
 
 
-def beside(target: Path) -> Path:
-    """Return an unused name beside `target`: known before the file is made, so that a signal can't leave it there."""
-    return target.with_name(f".{target.name}.{secret_bits(32):08x}")
+@contextmanager
+def new_folder(place: Path) -> Iterator[Path]:
+    """Give a new directory beside `place`, for this user alone; it is removed if it still has its name in the end."""
+    made, new = beside(place), None
+    try:
+        made.mkdir(0o700)
+        new = made.stat()
+        yield made
+    finally:
+        if new is not None and made.exists() and os.path.samestat(made.stat(), new):
+            shutil.rmtree(made, ignore_errors=True)
 
 
 def is_linked(folder: Path, name: str) -> bool:

@@ -18,12 +18,13 @@ from typing import Final
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, begun_before, begun_text
 from kafkalog.provenance import (
     BEGUN,
+    PROVENANCE,
     SCANS,
     SUCCESS,
     WORK,
-    beside,
     is_linked,
     listed,
+    new_folder,
     remove_listed,
     remove_written,
     write_manifest,
@@ -125,13 +126,9 @@ def _begin(place: Path, command: str, arguments: Sequence[str]) -> AuditFolder:
 
 def _begin_new(place: Path, command: str, arguments: Sequence[str]) -> AuditFolder:
     """Make the directory with what says whose it is, in one step."""
-    temporary = beside(place)
-    try:
-        temporary.mkdir(0o700)
+    with new_folder(place) as temporary:
         begun = _begin(temporary, command, arguments)
         temporary.rename(place)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return replace(begun, path=place)
 
 
@@ -150,7 +147,7 @@ def _locked(place: Path, name: Path) -> Iterator[None]:
 
 def _clear(place: Path) -> None:
     """Remove what an unfinished run left, except its scans and what says whose directory it is."""
-    remove_listed(place, [*listed(place), MANIFEST])
+    remove_listed(place, [*(name for name in listed(place) if name != PROVENANCE), MANIFEST])
     shutil.rmtree(place / _TABLES, ignore_errors=True)
     for left in (place / SCANS).glob(".*"):
         left.unlink()

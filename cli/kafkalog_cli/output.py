@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.escape import escape
+from kafkalog.format.secret import beside
 from kafkalog.log.names import is_remote, local_path, unpacked_places
 from kafkalog.log.watch import watch
 from kafkalog_cli.exit import OutputError, PipeClosedError
@@ -91,8 +92,8 @@ class Target:
     """What ``-o`` names, `path`, None for standard output; what is there is replaced as the two options say.
 
     A file is replaced unless `no_clobber`, a directory only with `overwrite`, and only one that the same `command`
-    wrote. `csv_safe` says that a spreadsheet will open it. `remote` is the URI of a place in an object store, where only Spark
-    writes.
+    wrote. `csv_safe` says that a spreadsheet will open it. `remote` is the URI of a place in an object store, where only
+    Spark writes.
     """
 
     path: Path | None = None
@@ -131,8 +132,6 @@ class Target:
         self._refuse(output)
         if output.exists() and not output.is_file():
             raise OutputError(f"{output}: is {'a directory' if output.is_dir() else 'not a regular file'}")
-        from kafkalog.provenance import beside
-
         folder = output.absolute().parent.resolve()
         refuse_evidence(output, _places(inputs))
         name = beside(folder / output.name)
@@ -163,7 +162,7 @@ class Target:
         An output that it replaces stays until then. Raises OutputError if that can't be done, or if it would be in one
         of the inputs, or contain one.
         """
-        from kafkalog.provenance import PROVENANCE, beside, refusal, replace_folder, write_manifest
+        from kafkalog.provenance import PROVENANCE, new_folder, refusal, replace_folder, write_manifest
         from kafkalog.tables.manifest import MANIFEST
 
         assert self.path is not None
@@ -172,27 +171,18 @@ class Target:
             about = (place / PROVENANCE).read_bytes
             if said := refusal(str(output), self.command, overwrite=self.overwrite, provenance=about):
                 raise OutputError(said)
-        temporary = beside(place)
-        made = None
         try:
-            temporary.mkdir(0o700)
-            made = temporary.stat()
-            yield temporary
-            if not (temporary / MANIFEST).exists():
-                write_manifest(temporary)
-            temporary.chmod(0o755)
-            if os.path.lexists(place):
-                replace_folder(temporary, place)
-            else:
-                temporary.rename(place)
+            with new_folder(place) as temporary:
+                yield temporary
+                if not (temporary / MANIFEST).exists():
+                    write_manifest(temporary)
+                temporary.chmod(0o755)
+                if os.path.lexists(place):
+                    replace_folder(temporary, place)
+                else:
+                    temporary.rename(place)
         except OSError as error:
             raise OutputError(f"{output}: {error.strerror or error}") from error
-        finally:
-            import shutil
-
-            # Under this name the replaced output may be, if it could not be removed.
-            if temporary.exists() and (made is None or os.path.samestat(temporary.stat(), made)):
-                shutil.rmtree(temporary, ignore_errors=True)
 
     def place(self, inputs: Sequence[str]) -> Path:
         """Return the directory that ``-o`` names, itself where that is a link to it.

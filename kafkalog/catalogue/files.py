@@ -179,7 +179,7 @@ FILES: Final[dict[str, Code]] = {
         "A file of kafkalog's own output is missing, or is not what was written.",
         "Certain: its size or its SHA-256 is not the one in manifest.json, or not the one that the file carries.",
         "No effect: it is no file of Kafka's.",
-        "Take the file from a copy of the output, or run the command again. Do not believe rows that are read from it.",
+        "Take the file from a copy of the output, or run the command again; rows that are read from it may be wrong.",
     ),
     "output-unlisted": Code(
         NOTE,

@@ -61,7 +61,7 @@ def held(done: BulkAudit, folder: Path, found: Audit, tables: Sequence[str] = AL
 
 def listed(folder: Path) -> dict[str, list[TableFile]]:
     """Return what the manifest lists, which is what is there."""
-    found = read_manifest((folder / "manifest.json").read_bytes())
+    found = dict(read_manifest((folder / "manifest.json").read_bytes()).tables)
     for table in found:
         there = {str(path.relative_to(folder)): path.stat().st_size for path in (folder / table).iterdir()}
         assert there == {file.name: file.size_bytes for file in found[table]}

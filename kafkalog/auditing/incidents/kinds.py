@@ -63,8 +63,9 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
                 "expansion-over-budget"),
     _ABSENT: ("partition-absent", "topic-missing"),
     _SKEWED: ("copy-skewed",),
-    _CHANGED: ("file-added", "file-gone", "file-size-changed", "file-content-changed", "output-changed"),
+    _CHANGED: ("file-added", "file-gone", "file-size-changed", "file-content-changed"),
     _TOPIC_IDS: ("topic-id-differs", "clusters-mixed"),
+    KindWords("output-damaged", "not-as-written"): ("output-changed",),
 }  # fmt: skip
 
 KIND_OF: Final[dict[str, KindWords]] = {

@@ -23,8 +23,9 @@ VERDICT: Final = "verdict.json"
 
 
 def provenance(
-    command: str, summary: Summary, files: Iterable[dict[str, Any]], arguments: Sequence[str], started: float, engine: str
-) -> dict[str, Any]:
+    command: str, summary: Summary, files: Iterable[dict[str, Any]], arguments: Sequence[str], started: float,
+    engine: str,
+) -> dict[str, Any]:  # fmt: skip
     """Return an audit's versions, options and files; `started` is in seconds, a file has its path, size and more."""
     return {
         **mark(command),

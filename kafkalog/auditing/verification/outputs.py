@@ -1,4 +1,4 @@
-"""Outputs of kafkalog itself: whether each file is what was written, by the checksums in the manifest and in the file."""
+"""Outputs of kafkalog itself: whether each file is what was written, by the manifest's checksums and its own."""
 
 from __future__ import annotations
 
