@@ -92,8 +92,8 @@ class Target:
     """What ``-o`` names, `path`, None for standard output; what is there is replaced as the two options say.
 
     A file is replaced unless `no_clobber`, a directory only with `overwrite`, and only one that the same `command`
-    wrote. `csv_safe` says that a spreadsheet will open it. `remote` is the URI of a place in an object store, where only
-    Spark writes.
+    wrote. `csv_safe` says that a spreadsheet will open it. `remote` is the URI of a place in an object store, where
+    only Spark writes.
     """
 
     path: Path | None = None
