@@ -82,7 +82,7 @@ def new_folder(place: Path) -> Iterator[Path]:
         new = made.stat()
         yield made
     finally:
-        if new is not None and made.exists() and os.path.samestat(made.stat(), new):
+        if made.exists() and (new is None or os.path.samestat(made.stat(), new)):
             shutil.rmtree(made, ignore_errors=True)
 
 
