@@ -53,6 +53,8 @@ VERIFY_ALONE: Final = frozenset(
         # --replicas and --against.
         "file-added", "file-content-changed", "file-gone", "file-size-changed", "replica-damaged", "replica-lacks",
         "replicas-differ",
+        # kafkalog's own outputs.
+        "output-changed", "output-unlisted",
     }
 )  # fmt: skip
 

@@ -201,7 +201,7 @@ def test_the_command_writes_whole_outputs(seed: int, tmp_path: Path) -> None:
 
     taken = {path.name for path in (tmp_path / "first" / "_work" / "scans").glob("*.rows")}
     assert taken & {path.name for path in (tmp_path / "second" / "_work" / "scans").glob("*.rows")}
-    for table, files in read_manifest((tmp_path / "second" / "manifest.json").read_bytes()).items():
+    for table, files in read_manifest((tmp_path / "second" / "manifest.json").read_bytes()).tables.items():
         assert [file.name for file in files] == [
             str(path.relative_to(tmp_path / "second")) for path in sorted((tmp_path / "second" / table).iterdir())
         ]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from invoke import PARTITION, kafkalog
+from kafkalog.tables.manifest import sealed
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,9 @@ def tables_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def say(folder: Path, tables: Any) -> None:
-    (folder / "manifest.json").write_text(json.dumps({"tables": tables}))
+    """Write another manifest, with its checksum."""
+    others = json.loads((folder / "manifest.json").read_text())["others"]
+    (folder / "manifest.json").write_text(sealed({"tables": tables, "others": others}))
 
 
 @pytest.mark.parametrize("form", ["parquet", "ndjson", "arrow"])
@@ -83,7 +86,7 @@ def test_what_is_missing_is_noticed(copy: Path) -> None:
     assert f"transactions/{file.name} is missing; manifest.json lists it" in ended.err
 
 
-_FILE = {"file": "gaps/part-00000.parquet", "size_bytes": 1, "rows": 0}
+_FILE = {"file": "gaps/part-00000.parquet", "size_bytes": 1, "rows": 0, "sha256": ""}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +95,7 @@ _FILE = {"file": "gaps/part-00000.parquet", "size_bytes": 1, "rows": 0}
         None, [], "x", {"gaps": 5}, {"gaps": [5]}, {"gaps": [{}]}, {"gaps": [_FILE | {"file": 5}]},
         {"gaps": [_FILE | {"size_bytes": "1"}]}, {"gaps": [_FILE | {"rows": "1"}]},
         {"gaps": [_FILE | {"file": "../other/part.parquet"}]}, {"gaps": [_FILE | {"file": "/etc/passwd"}]},
-        {"gaps": [_FILE | {"file": "gaps/\0"}]},
+        {"gaps": [_FILE | {"file": "gaps/\0"}]}, {"gaps": [_FILE | {"file": ""}]}, {"gaps": [_FILE | {"sha256": None}]},
     ],
 )  # fmt: skip
 def test_one_of_another_shape_is_refused(copy: Path, tables: Any) -> None:

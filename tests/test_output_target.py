@@ -56,13 +56,16 @@ def test_a_name_without_a_suffix_is_a_directory(command: str, form: str, tmp_pat
         name = next(row["table"] for row in rows if row["table"] != "findings")
         found = [json.loads(line) for line in (out / f"{name}.ndjson").read_text().splitlines()]
         assert found == [row for row in rows if row["table"] == name]
+    assert kafkalog("verify", out).status == 0
     (out / "mine").touch()
+    (out / "link").symlink_to(tmp_path)
 
     refused = kafkalog(*ROWS[command], "--format", form, "-o", out)
     assert (refused.status, (out / "mine").exists()) == (4, True)
     assert "--overwrite" in refused.err
     assert kafkalog(*ROWS[command], "--format", form, "-o", out, "--overwrite").status == 0
-    assert not (out / "mine").exists()
+    assert (out / "mine").exists()
+    assert (out / "link").is_symlink()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

@@ -6,6 +6,7 @@ What was scanned survives whatever ends the run. The same command goes on from t
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -14,20 +15,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from kafkalog.auditing.pipeline import (
+from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, begun_before, begun_text
+from kafkalog.provenance import (
     BEGUN,
+    PROVENANCE,
     SCANS,
     SUCCESS,
     WORK,
-    Keeping,
-    KeptScans,
-    LocalFolder,
-    begun_before,
-    begun_text,
+    is_linked,
+    listed,
+    new_folder,
+    remove_listed,
+    remove_written,
+    write_manifest,
 )
-from kafkalog.provenance import PROVENANCE
+from kafkalog.tables.manifest import MANIFEST
 from kafkalog_cli.exit import OutputError
-from kafkalog_cli.output import Target, say, temporary_name, write_provenance
+from kafkalog_cli.output import Target, say, write_provenance
 
 __all__ = ["AuditFolder", "audit_folder"]
 
@@ -49,13 +53,20 @@ class AuditFolder:
         return KeptScans(Keeping(LocalFolder(scans), hashed), (*earlier, *mine), self.begun_ms)
 
     def write(self, write: Callable[[Path], None]) -> None:
-        """Let `write` fill a directory; what it made comes here when it is whole."""
+        """Let `write` fill a directory; what it made comes here when it is whole, its list first."""
         made = self.path / _TABLES
         made.mkdir()
         write(made)
-        for found in sorted(made.iterdir()):
-            found.rename(self.path / found.name)
-        made.rmdir()
+        write_manifest(made)
+        names = [MANIFEST, *listed(made)]
+        for name in names:
+            if is_linked(self.path, name):
+                raise OSError(errno.ELOOP, f"{name} is a link, or behind one: kafkalog did not make it")
+        for name in names:
+            (self.path / name).parent.mkdir(exist_ok=True)
+            (made / name).rename(self.path / name)
+        shutil.rmtree(made)
+        (self.path / SUCCESS).touch()
 
 
 @contextlib.contextmanager
@@ -66,15 +77,15 @@ def audit_folder(target: Target, inputs: Sequence[str], arguments: Sequence[str]
     Raises OutputError if that can't be done, or if it would be in one of the inputs.
     """
     assert target.path is not None
-    place = target.path.absolute()
-    begun = _begun_before(place, arguments)
-    if begun is None and os.path.lexists(place):
-        with target.folder(inputs) as temporary:
-            yield _begin(temporary, arguments)
-        return
-    target.refuse(inputs)
+    place = target.place(inputs)
     try:
-        folder = _begin_new(place, arguments) if begun is None else AuditFolder(place, begun, resumed=True)
+        begun = _begun_before(place, arguments)
+        if begun is None and os.path.lexists(place):
+            with target.folder(inputs) as temporary:
+                yield _begin(temporary, target.command, arguments)
+            return
+        new = _begin_new(place, target.command, arguments) if begun is None else None
+        folder = new or AuditFolder(place, begun or 0, resumed=True)
         with _locked(place, target.path):
             if folder.resumed:
                 _clear(place)
@@ -89,32 +100,35 @@ def audit_folder(target: Target, inputs: Sequence[str], arguments: Sequence[str]
 
 
 def _begun_before(place: Path, arguments: Sequence[str]) -> int | None:
-    """Return when an unfinished run with the same arguments began a directory; None without such a run."""
+    """Return when an unfinished run with the same arguments began a directory; None without such a run.
+
+    Raises OSError where a link would lead out of it.
+    """
     if (place / SUCCESS).exists():
         return None
     try:
-        return begun_before((place / BEGUN).read_bytes(), arguments)
+        begun = begun_before((place / BEGUN).read_bytes(), arguments)
     except OSError:
         return None
+    for name in (SCANS, BEGUN):
+        if begun is not None and is_linked(place, name):
+            raise OSError(errno.ELOOP, f"{name} is a link, or behind one: kafkalog did not make it")
+    return begun
 
 
-def _begin(place: Path, arguments: Sequence[str]) -> AuditFolder:
+def _begin(place: Path, command: str, arguments: Sequence[str]) -> AuditFolder:
     text, begun = begun_text(arguments)
     (place / SCANS).mkdir(parents=True)
-    write_provenance(place)
+    write_provenance(place, command)
     (place / BEGUN).write_text(text)
     return AuditFolder(place, begun)
 
 
-def _begin_new(place: Path, arguments: Sequence[str]) -> AuditFolder:
+def _begin_new(place: Path, command: str, arguments: Sequence[str]) -> AuditFolder:
     """Make the directory with what says whose it is, in one step."""
-    temporary = temporary_name(place)
-    try:
-        temporary.mkdir(0o700)
-        begun = _begin(temporary, arguments)
+    with new_folder(place) as temporary:
+        begun = _begin(temporary, command, arguments)
         temporary.rename(place)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return replace(begun, path=place)
 
 
@@ -133,9 +147,7 @@ def _locked(place: Path, name: Path) -> Iterator[None]:
 
 def _clear(place: Path) -> None:
     """Remove what an unfinished run left, except its scans and what says whose directory it is."""
-    for found in place.iterdir():
-        if found.name not in (WORK, PROVENANCE):
-            shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
+    remove_listed(place, [*(name for name in listed(place) if name != PROVENANCE), MANIFEST])
     shutil.rmtree(place / _TABLES, ignore_errors=True)
     for left in (place / SCANS).glob(".*"):
         left.unlink()
@@ -148,4 +160,4 @@ def _leave(place: Path, name: Path) -> None:
     if count:
         say(f"{name} has the scans of {count:,} segments: the same command goes on from there")
     else:
-        shutil.rmtree(place, ignore_errors=True)
+        remove_written(place)

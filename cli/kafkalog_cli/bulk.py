@@ -43,7 +43,7 @@ _CONF: Final = "Every option except --input and --output can also be set as spar
     help="A broker's log directory, or a pattern; repeat for more.",
 )
 @click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
-@click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
+@click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
 @click.option(
     "--split-bytes", type=Size(), default="128MiB", show_default=True, help="How much one task reads, approximately."
 )
@@ -170,28 +170,31 @@ def _earlier(params: dict[str, Any], output: Output) -> tuple[str, ...]:
     if previous is None:
         return ()
     if output.is_at(previous):
-        raise click.UsageError("--since-audit and the output are the same directory, which the job would empty.")
+        raise click.UsageError("--since-audit and the output are the same directory: name another one with -o.")
     return (scans_of_audit(absolute(previous)),)
 
 
 def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, Any], started: float) -> int:
     from pyspark import __version__ as spark_version
 
-    from kafkalog.auditing.pipeline import (
-        SPLIT_BYTES,
-        SUCCESS,
-        VERDICT,
-        as_text,
-        provenance,
-        verdict_of,
-    )  # fmt: skip
+    from kafkalog.auditing.pipeline import SPLIT_BYTES, VERDICT, as_text, provenance, verdict_of
     from kafkalog.log.storage_options import set_storage_options
-    from kafkalog.provenance import PROVENANCE
-    from kafkalog_spark.audit import CorruptInputError, bulk_audit
+    from kafkalog.provenance import PROVENANCE, SUCCESS
+    from kafkalog_spark.audit import BulkAudit, CorruptInputError, bulk_audit
     from kafkalog_spark.output import OutputFailedError
 
     storage = _storage(params)
     set_storage_options(storage)
+
+    def status_of(found: BulkAudit) -> Exit:
+        return found.summary.outcome(Severity[params["fail_on"].upper()]).status(exit_zero=params["exit_zero"])
+
+    def said(found: BulkAudit) -> dict[str, str]:
+        engine = f"spark {spark_version}"
+        origin = provenance(output.command, found.summary, found.files, sys.argv[1:], started, engine)
+        verdict = verdict_of(found.summary, status_of(found))
+        return {VERDICT: as_text(verdict), PROVENANCE: as_text(origin), SUCCESS: ""}
+
     try:
         output.reach()  # by the options that the session's configuration may have set
         earlier = _earlier(params, output)
@@ -200,22 +203,16 @@ def _run(session: Any, paths: Sequence[str], output: Output, params: dict[str, A
             session, paths, output, audit_options_of(params), tables=params["tables"] or SHOWN,
             split_bytes=params.get("split_bytes", SPLIT_BYTES),
             kept=output.kept(earlier, hashed=params["hashed"]),
-            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, progress=say,
+            fail_on_corrupt=params.get("on_corrupt") == "fail", storage=storage, said=said, progress=say,
         )  # fmt: skip
         say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
         for line in found.summary.unreadable:
             say(f"error: {line}")
-        outcome = found.summary.outcome(Severity[params["fail_on"].upper()])
-        status = outcome.status(exit_zero=params["exit_zero"])
-        origin = provenance(found.summary, found.files, sys.argv[1:], started, f"spark {spark_version}")
-        output.write(VERDICT, as_text(verdict_of(found.summary, status)))
-        output.write(PROVENANCE, as_text(origin))
-        output.write(SUCCESS, "")
     except CorruptInputError as error:
-        output.remove()
+        output.discard()
         say(f"error: {error}")
         return Exit.FINDINGS
     except OutputFailedError as error:
         raise OutputError(str(error)) from error
     print(found.summary.verdict())
-    return status
+    return status_of(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -31,7 +32,7 @@ _TABLES = (*(table.name for table in SPACE_TABLES), FINDINGS.name)
     help="A broker's log directory, or a pattern; repeat for more.",
 )
 @click.option("-o", "--output", required=True, metavar="DIR", help="New directory for the output.")
-@click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
+@click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
 @click.option(
     "--split-bytes",
     type=Size(),
@@ -73,10 +74,11 @@ def bulk_space(
         from kafkalog_spark.session import active_session, open_session, stop
     except ImportError as error:
         raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
-    from kafkalog.auditing.pipeline import SUCCESS
+    from kafkalog.auditing.pipeline import as_text
     from kafkalog.auditing.space import SpaceOptions, read_broker_properties, read_topic_configs
     from kafkalog.log.storage import expand
     from kafkalog.log.storage_options import StorageOptions, set_storage_options
+    from kafkalog.provenance import PROVENANCE, SUCCESS, mark
     from kafkalog_spark.output import Output, OutputFailedError
     from kafkalog_spark.space import bulk_space as run
 
@@ -91,15 +93,17 @@ def bulk_space(
     paths = [path for pattern in inputs for path in expand(absolute(pattern))]
     tables = tables or _TABLES
     try:
-        folder = Output(output)
+        folder = Output(output, "space")
         folder.refuse_within(paths)
         folder.refuse_existing(overwrite=overwrite)
         with folder.held(), jvm_in_words():
             session = open_session()
             try:
                 folder.make(overwrite=overwrite)
-                done = run(session, paths, folder, options, tables=tables, split_bytes=split_bytes, storage=storage)
-                folder.write(SUCCESS, "")
+                said = {PROVENANCE: as_text(mark(folder.command) | {"arguments": sys.argv[1:]}), SUCCESS: ""}
+                done = run(
+                    session, paths, folder, options, tables=tables, split_bytes=split_bytes, storage=storage, said=said
+                )
             finally:
                 if mine:
                     stop(session)

@@ -58,7 +58,7 @@ def dump_files(
         with target.folder(inputs) as folder:
             with folder_sink(form, folder, columns, tables, request.files) as sink:
                 dump_rows(request, sink, outcome, findings_as_rows=True)
-            write_provenance(folder)
+            write_provenance(folder, target.command)
         return
     if len(request.tables) > 1:
         raise click.UsageError(f"Several tables in {form} need a directory: name one, without a suffix, with -o.")

@@ -122,9 +122,10 @@ def output_options(text: str, *, folders: bool = True, required: bool = False) -
                 raise click.UsageError("--no-clobber and --overwrite exclude each other.")
             path = None if output in (None, "-") else _path(output or "")
             remote = output if output and is_remote(output) else None
-            return command(*arguments, target=Target(path, overwrite, no_clobber, csv_safe, remote), **others)
+            name = click.get_current_context().command.name or ""
+            return command(*arguments, target=Target(path, overwrite, no_clobber, csv_safe, remote, name), **others)
 
-        again = click.option("--overwrite", is_flag=True, help="Replace a directory that kafkalog wrote.")
+        again = click.option("--overwrite", is_flag=True, help="Replace a directory that the same command wrote.")
         options = in_order(
             click.option("-o", "--output", type=click.Path(), required=required, metavar="NAME",
                          help=f"{text} `-` is standard output."),

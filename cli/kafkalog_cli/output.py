@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.escape import escape
+from kafkalog.format.secret import beside
 from kafkalog.log.names import is_remote, local_path, unpacked_places
 from kafkalog.log.watch import watch
-from kafkalog.provenance import PROVENANCE, refusal
 from kafkalog_cli.exit import OutputError, PipeClosedError
 
 if TYPE_CHECKING:
@@ -83,13 +83,6 @@ def refuse_evidence(output: Path, inputs: Sequence[Path]) -> None:
             raise OutputError(f"{output}: is in an input directory; kafkalog never writes there")
 
 
-def temporary_name(target: Path) -> Path:
-    """Return an unused name beside `target`: known before the file is made, so that a signal can't leave it there."""
-    import secrets  # imports hmac and random
-
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-
-
 def _only_ours(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
@@ -98,9 +91,9 @@ def _only_ours(path: str, flags: int) -> int:
 class Target:
     """What ``-o`` names, `path`, None for standard output; what is there is replaced as the two options say.
 
-    A file is replaced unless `no_clobber`, a directory only with `overwrite`, and only one that kafkalog wrote.
-    `csv_safe` says that a spreadsheet will open it. `remote` is the URI of a place in an object store, where only Spark
-    writes.
+    A file is replaced unless `no_clobber`, a directory only with `overwrite`, and only one that the same `command`
+    wrote. `csv_safe` says that a spreadsheet will open it. `remote` is the URI of a place in an object store, where
+    only Spark writes.
     """
 
     path: Path | None = None
@@ -108,6 +101,7 @@ class Target:
     no_clobber: bool = False
     csv_safe: bool = False
     remote: str | None = None
+    command: str = ""
 
     @property
     def on_terminal(self) -> bool:
@@ -140,7 +134,7 @@ class Target:
             raise OutputError(f"{output}: is {'a directory' if output.is_dir() else 'not a regular file'}")
         folder = output.absolute().parent.resolve()
         refuse_evidence(output, _places(inputs))
-        name = temporary_name(folder / output.name)
+        name = beside(folder / output.name)
         try:
             with open(name, "xb", opener=_only_ours) as file:
                 descriptor = file.fileno()
@@ -163,40 +157,46 @@ class Target:
 
     @contextlib.contextmanager
     def folder(self, inputs: Sequence[str]) -> Iterator[Path]:
-        """Give a directory that gets its name when it is complete, or is removed.
+        """Give a directory that gets its name when it is complete, with a list of its files, or is removed.
 
-        Raises OutputError if that can't be done, or if it would be in one of the inputs.
+        An output that it replaces stays until then. Raises OutputError if that can't be done, or if it would be in one
+        of the inputs, or contain one.
         """
+        from kafkalog.provenance import PROVENANCE, new_folder, refusal, replace_folder, write_manifest
+        from kafkalog.tables.manifest import MANIFEST
+
         assert self.path is not None
-        output, target = self.path, self.path.absolute()
-        self.refuse(inputs)
-        if target.exists():
-            there = target / PROVENANCE
-            if said := refusal(str(output), overwrite=self.overwrite, provenance=there.read_bytes):
+        output, place = self.path, self.place(inputs)
+        if os.path.lexists(place):
+            about = (place / PROVENANCE).read_bytes
+            if said := refusal(str(output), self.command, overwrite=self.overwrite, provenance=about):
                 raise OutputError(said)
-        temporary, old = temporary_name(target), temporary_name(target)
         try:
-            temporary.mkdir(0o700)
-            yield temporary
-            temporary.chmod(0o755)
-            if target.exists() and self.overwrite:
-                os.rename(target, old)
-            os.rename(temporary, target)
+            with new_folder(place) as temporary:
+                yield temporary
+                if not (temporary / MANIFEST).exists():
+                    write_manifest(temporary)
+                temporary.chmod(0o755)
+                if os.path.lexists(place):
+                    replace_folder(temporary, place)
+                else:
+                    temporary.rename(place)
         except OSError as error:
             raise OutputError(f"{output}: {error.strerror or error}") from error
-        finally:
-            if old.exists() and not target.exists():
-                os.rename(old, target)
-            import shutil
 
-            for left in (temporary, old):
-                shutil.rmtree(left, ignore_errors=True)
+    def place(self, inputs: Sequence[str]) -> Path:
+        """Return the directory that ``-o`` names, itself where that is a link to it.
 
-    def refuse(self, inputs: Sequence[str]) -> None:
-        """Raise OutputError where nothing may be written: in one of the inputs, or over what is there."""
+        Raises OutputError where nothing may be written: in one of the inputs, around one, or over what is there.
+        """
         assert self.path is not None
         self._refuse(self.path)
-        refuse_evidence(self.path, _places(inputs))
+        place, places = self.path.resolve(), _places(inputs)
+        refuse_evidence(self.path, places)
+        refuse_evidence(place, places)
+        if any(path.resolve() != place and path.resolve().is_relative_to(place) for path in places):
+            raise OutputError(f"{self.path}: contains an input; kafkalog never writes there")
+        return place
 
     def _refuse(self, output: Path) -> None:
         if self.remote is not None:
@@ -217,12 +217,12 @@ def _places(inputs: Sequence[str]) -> list[Path]:
     return [Path(local_path(path)) for path in inputs if not is_remote(path)]
 
 
-def write_provenance(folder: Path) -> None:
-    """Write which version made a directory, of what; an audit and a verification write more."""
+def write_provenance(folder: Path, command: str) -> None:
+    """Write which version and command made a directory, of what; an audit and a verification write more."""
     import json
 
+    from kafkalog.provenance import PROVENANCE, mark
     from kafkalog.tables import SCHEMA_VERSION
-    from kafkalog.version import VERSION
 
-    about = {"kafkalog": VERSION, "schema_version": SCHEMA_VERSION, "arguments": sys.argv[1:]}
+    about = {**mark(command), "schema_version": SCHEMA_VERSION, "arguments": sys.argv[1:]}
     (folder / PROVENANCE).write_text(json.dumps(about, indent=1) + "\n")

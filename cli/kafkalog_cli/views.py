@@ -108,7 +108,7 @@ class ViewOutput:
 
                     with folder_sink(self.form, folder, (), [table.name for table in tables]) as sink:
                         yield sink
-                write_provenance(folder)
+                write_provenance(folder, self.target.command)
             return
         from kafkalog_cli.render.sinks import sink_of
 

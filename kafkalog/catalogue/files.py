@@ -174,6 +174,20 @@ FILES: Final[dict[str, Code]] = {
         "No effect by itself.",
         "Find out who wrote to it: evidence should not change. The other findings may show what changed.",
     ),
+    "output-changed": Code(
+        ERROR,
+        "A file of kafkalog's own output is missing, or is not what was written.",
+        "Certain: its size or its SHA-256 is not the one in manifest.json, or not the one that the file carries.",
+        "No effect: it is no file of Kafka's.",
+        "Take the file from a copy of the output, or run the command again; rows that are read from it may be wrong.",
+    ),
+    "output-unlisted": Code(
+        NOTE,
+        "A file in kafkalog's own output is not in its manifest.json.",
+        "Certain.",
+        "No effect: it is no file of Kafka's.",
+        "kafkalog report does not read it; what reads all files of a table's directory does. Find out who wrote it.",
+    ),
     "link-leaves": Code(
         WARNING,
         "A symbolic link in the log directory leads out of it, or to nothing, and was not followed.",

@@ -110,4 +110,10 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "Nothing: each cluster has consumers of its own.",
         "Give the directories of one cluster; each was audited alone.",
     ),
+    "output-damaged": IncidentKind(
+        "An output of kafkalog is not what was written: files of it are missing, or have other bytes.",
+        "Certain by the checksums in its manifest.json and in the files.",
+        "Nothing: these are no files of Kafka's.",
+        "Take the files from a copy of the output, or run the command again.",
+    ),
 }

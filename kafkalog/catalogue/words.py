@@ -66,6 +66,7 @@ INCIDENT_CAUSES: Final = {
     "evidence-changed": "Files are not those of the earlier verification.",
     "cluster-ids": "Directories with different cluster ids.",
     "topic-ids": "Directories with one cluster id, but other topic ids for the same topics.",
+    "not-as-written": "Files of an output are missing, or have other bytes than kafkalog wrote.",
 }
 CERTAINTIES: Final = {
     "proved": "The files show it beyond doubt.",

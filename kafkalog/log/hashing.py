@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
+
+from kafkalog.log.files import open_source
 
 if TYPE_CHECKING:
     from kafkalog.log.files import SizedSource
 
-__all__ = ["HASHES", "HashedSource"]
+__all__ = ["HASHES", "HashedSource", "sized_hash"]
 
 HASHES: Final = ("sha256",)
 _PIECE: Final = 1 << 20
@@ -56,3 +59,9 @@ class HashedSource:
             self._digest.update(data)
             self._hashed += len(data)
         return self._digest.hexdigest()
+
+
+def sized_hash(path: str, *, max_bytes: int | None = None) -> tuple[int, str]:
+    """Return a file's size and SHA-256; with `max_bytes` those of its beginning. Raises UnreadableError."""
+    with closing(open_source(path, max_bytes=max_bytes)) as source:
+        return source.size, HashedSource(source, "sha256").hexdigest()

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kafkalog.errors import UnreadableError
-from kafkalog.provenance import PROVENANCE
+from kafkalog.log.files import read_small
+from kafkalog.log.hashing import sized_hash
+from kafkalog.provenance import PROVENANCE, SUCCESS
 from kafkalog.reports.source import DECIDING, Decisions
 from kafkalog.tables import TABLES
-from kafkalog.tables.manifest import MANIFEST, read_manifest
+from kafkalog.tables.manifest import MANIFEST, TableFile, read_manifest
 from kafkalog.txn.columns import NONE
 
 if TYPE_CHECKING:
@@ -30,40 +32,54 @@ class WrittenAudit:
     def __init__(self, folder: Path) -> None:
         """Open the audit in `folder`.
 
-        Raises UnreadableError if it has no verdict.json, or no ``_SUCCESS``: a run that ended early wrote only a part;
-        or if it has not the files that its manifest lists.
+        Raises UnreadableError if it has no ``_SUCCESS``: a run that ended early wrote only a part; if it has not the
+        files that its manifest lists; or if its manifest or its verdict.json is not what was written.
         """
-        from kafkalog.auditing.pipeline import SUCCESS, VERDICT
+        from kafkalog.auditing.pipeline import VERDICT
 
         self._folder = folder
         if not (folder / SUCCESS).is_file():
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
+        self._files, self._others = _files(folder)
+        self._checked: set[Path] = set()
+        self.tables = frozenset(self._files)
         try:
-            said = json.loads((folder / VERDICT).read_bytes())
+            said = json.loads(self._content(VERDICT))
             self.verdict, self.totals = str(said["verdict"]), str(said["totals"])
             self.worst: str | None = said["worst"]
             self.complete = bool(said["complete"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UnreadableError(f"{folder}: {VERDICT} can't be read: {error}") from error
-        self._files = _files(folder)
-        self.tables = frozenset(self._files)
 
     def origin(self) -> dict[str, Any]:
-        """Return what provenance.json says; nothing where it is not there. Raises UnreadableError."""
-        file = self._folder / PROVENANCE
+        """Return what provenance.json says. Raises UnreadableError."""
         try:
-            return _checked(dict(json.loads(file.read_bytes())))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, TypeError, RecursionError) as error:
-            raise UnreadableError(f"{file}: can't be read: {error}") from error
+            return _as_written(dict(json.loads(self._content(PROVENANCE))))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise UnreadableError(f"{self._folder / PROVENANCE}: can't be read: {error}") from error
+
+    def _content(self, name: str) -> bytes:
+        """Read a file that is no table. Raises UnreadableError where it is not what was written."""
+        if name not in self._others:
+            raise UnreadableError(f"{self._folder}: {MANIFEST} does not list {name}")
+        self._check(self._others[name])
+        return read_small(self._folder / name)
+
+    def _check(self, file: TableFile) -> Path:
+        """Return a file's path. Raises UnreadableError unless all of its bytes are what was written."""
+        path = self._folder / file.name
+        if path not in self._checked and (change := file.change(*sized_hash(str(path)))):
+            raise UnreadableError(f"{path}: {change}: make the audit again, or take this file from a copy")
+        self._checked.add(path)
+        return path
 
     def _batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield a table's batches. Raises UnreadableError for a file that is damaged, or of another table."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        for file, rows in self._files.get(table, ()):
+        for listed in self._files.get(table, ()):
+            file, rows = self._check(listed), listed.rows
             try:
                 with pq.ParquetFile(file) as parquet:
                     if parquet.metadata.num_rows != rows:
@@ -99,25 +115,26 @@ class WrittenAudit:
             yield Decisions(times, names, states == DECIDING[1])
 
 
-def _files(folder: Path) -> dict[str, list[tuple[Path, int | None]]]:
-    """Return the files of each table that is written as Parquet, with their rows. Raises UnreadableError."""
+def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFile]]:
+    """Return the files of each table that is written as Parquet, and all others by name. Raises UnreadableError."""
     try:
-        listed = read_manifest((folder / MANIFEST).read_bytes())
+        manifest = read_manifest((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnreadableError(f"{folder}: {MANIFEST} can't be read: {error}") from error
-    found: dict[str, list[tuple[Path, int | None]]] = {}
-    if unknown := set(listed) - set(TABLES):  # damaged, or of a later version: it would be missing without a word
+    if unknown := set(manifest.tables) - set(TABLES):  # of a later version: it would be missing without a word
         raise UnreadableError(f"{folder}: {MANIFEST} lists a table that this version does not know: {min(unknown)!r}")
-    for table in TABLES:
-        for name, size, rows in listed.get(table, ()):
-            file = folder / name
-            if not file.is_file():
-                raise UnreadableError(f"{folder}: {name} is missing; {MANIFEST} lists it")
-            if file.stat().st_size != size:
-                raise UnreadableError(f"{file}: has {file.stat().st_size} bytes; {MANIFEST} says {size}")
-            if file.suffix == ".parquet":
-                found.setdefault(table, []).append((file, rows))
-    return found
+    for file in manifest.files():
+        path = folder / file.name
+        if not path.is_file():
+            raise UnreadableError(f"{folder}: {file.name} is missing; {MANIFEST} lists it")
+        if path.stat().st_size != file.size_bytes:
+            raise UnreadableError(f"{path}: has {path.stat().st_size} bytes; {MANIFEST} says {file.size_bytes}")
+    parquet = {
+        table: [file for file in manifest.tables[table] if file.name.endswith(".parquet")]
+        for table in TABLES
+        if table in manifest.tables
+    }
+    return {table: files for table, files in parquet.items() if files}, {file.name: file for file in manifest.others}
 
 
 def _deciding() -> Any:
@@ -126,7 +143,7 @@ def _deciding() -> Any:
     return pa.array(DECIDING)
 
 
-def _checked(origin: dict[str, Any]) -> dict[str, Any]:
+def _as_written(origin: dict[str, Any]) -> dict[str, Any]:
     """Return what provenance.json says. Raises TypeError where a part that is shown is not what was written."""
     parts = (("arguments", list), ("files", list), ("started_ms", int), ("ended_ms", int))
     for name, kind in parts:

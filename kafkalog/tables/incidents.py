@@ -23,6 +23,7 @@ KINDS: Final = (
     "copy-incomplete",
     "copy-skewed",  # files of different moments
     "clusters-mixed",
+    "output-damaged",  # of kafkalog itself
 )
 CERTAINTIES: Final = (
     "proved",
@@ -82,6 +83,7 @@ CAUSES: Final = (
     "evidence-changed",
     "cluster-ids",
     "topic-ids",
+    "not-as-written",
 )
 
 INCIDENTS: Final = Table(

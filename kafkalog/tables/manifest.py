@@ -1,50 +1,90 @@
-"""The list of the files that are the tables of an output: what is not in it does not count, what is missing is noticed.
+"""The list of an output's files: what is not in it does not count, what is missing or was changed is noticed.
 
 A task that runs twice, or is lost, writes files of its own each time. Only those that the manifest names are rows.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
-__all__ = ["MANIFEST", "TableFile", "as_manifest", "read_manifest"]
+__all__ = ["MANIFEST", "Manifest", "TableFile", "read_manifest", "sealed", "unsealed"]
 
 MANIFEST: Final = "manifest.json"  # written when all tables are, before what says that the run is complete
+_SEAL: Final = b',\n "sha256": '
 
 
 class TableFile(NamedTuple):
-    """A file of a table: its name below the output's directory, its size, and its rows if a footer counts them."""
+    """A file: its name below the output's directory, its size, its rows if a footer counts them, and its SHA-256."""
 
     name: str
     size_bytes: int
     rows: int | None
+    sha256: str
+
+    def change(self, size: int, sha256: str) -> str | None:
+        """Say what is another thing now in a file of this size and checksum; None if nothing is."""
+        if size != self.size_bytes:
+            return f"it has {size} bytes; {MANIFEST} says {self.size_bytes}"
+        if sha256 != self.sha256:
+            return f"its {size} bytes were changed: their SHA-256 is {sha256}; {MANIFEST} says {self.sha256}"
+        return None
 
 
-def as_manifest(files: Mapping[str, Iterable[TableFile]]) -> dict[str, Any]:
-    """Return what the manifest says of each table's files."""
-    return {"tables": {table: [_entry(file) for file in some] for table, some in sorted(files.items())}}
+class Manifest(NamedTuple):
+    """The files of each table, and the `others` that say where the tables come from and how the run ended."""
+
+    tables: Mapping[str, list[TableFile]]
+    others: list[TableFile]
+
+    def files(self) -> Iterator[TableFile]:
+        """Yield all files."""
+        return chain(*self.tables.values(), self.others)
+
+    def text(self) -> str:
+        """Write it."""
+        tables = {table: [_entry(file) for file in files] for table, files in sorted(self.tables.items())}
+        return sealed({"tables": tables, "others": [_entry(file) for file in self.others]})
+
+
+def sealed(said: Mapping[str, Any]) -> str:
+    """Write an object as JSON whose last value is the SHA-256 of all bytes before it."""
+    body = json.dumps(said, indent=1)[: -len("\n}")]
+    return f'{body}{_SEAL.decode()}"{hashlib.sha256(body.encode()).hexdigest()}"\n}}\n'
+
+
+def unsealed(data: bytes) -> Any:
+    """Read such an object. Raises ValueError or RecursionError for any other bytes."""
+    body, _, seal = data.rpartition(_SEAL)
+    if seal != f'"{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode():
+        raise ValueError("it was changed since it was written: it has not the SHA-256 that it ends with")
+    return json.loads(data)
+
+
+def read_manifest(data: bytes) -> Manifest:
+    """Read a manifest. Raises ValueError, KeyError, TypeError or RecursionError for anything else."""
+    said = unsealed(data)
+    tables, others = said["tables"], said["others"]
+    if not isinstance(tables, dict):
+        raise TypeError("tables is no object")
+    return Manifest({table: list(map(_file, files)) for table, files in tables.items()}, list(map(_file, others)))
 
 
 def _entry(file: TableFile) -> dict[str, Any]:
-    return {"file": file.name, "size_bytes": file.size_bytes, "rows": file.rows}
-
-
-def read_manifest(data: bytes) -> dict[str, list[TableFile]]:
-    """Read a manifest. Raises ValueError, KeyError, TypeError or RecursionError for anything else."""
-    tables = json.loads(data)["tables"]
-    if not isinstance(tables, dict):
-        raise TypeError("tables is no object")
-    return {table: [_file(entry) for entry in files] for table, files in tables.items()}
+    return {"file": file.name, "size_bytes": file.size_bytes, "rows": file.rows, "sha256": file.sha256}
 
 
 def _file(entry: Mapping[str, Any]) -> TableFile:
-    name, size, rows = (entry[key] for key in ("file", "size_bytes", "rows"))
-    if not isinstance(name, str) or not isinstance(size, int) or not isinstance(rows, int | None):
+    name, size, rows, sha256 = (entry[key] for key in ("file", "size_bytes", "rows", "sha256"))
+    if not (isinstance(name, str) and isinstance(size, int) and isinstance(rows, int | None)):
         raise TypeError(f"{entry!r:.200} is no file")
+    if not isinstance(sha256, str):
+        raise TypeError(f"{entry!r:.200} has no checksum")
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
+    if not path.name or path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
         raise ValueError(f"{name!r:.200} is not in the directory")
-    return TableFile(name, size, rows)
+    return TableFile(name, size, rows, sha256)

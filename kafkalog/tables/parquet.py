@@ -11,7 +11,7 @@ from kafkalog.tables.arrow import arrow_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ParquetFile", "WholeFile", "is_table", "whole_file"]
+__all__ = ["ParquetFile", "WholeFile", "is_table", "row_count", "whole_file"]
 
 _GROUP_ROWS: Final = 1 << 17
 _GROUP_BYTES: Final = 32 << 20
@@ -27,7 +27,9 @@ class ParquetFile:
         import pyarrow.parquet as pq
 
         self._schema = arrow_schema(table)
-        self._writer = pq.ParquetWriter(sink, self._schema, compression="zstd", store_schema=False)
+        self._writer = pq.ParquetWriter(
+            sink, self._schema, compression="zstd", store_schema=False, write_page_checksum=True
+        )
         self._batches: list[pa.RecordBatch] = []
         self.rows = self._rows = self._bytes = 0
 
@@ -71,6 +73,13 @@ def whole_file(table: Table, batches: Iterable[pa.RecordBatch]) -> WholeFile:
         file.write(batch)
     file.close()
     return WholeFile(sink.getvalue().to_pybytes(), file.rows)
+
+
+def row_count(file: Any) -> int:
+    """Return how many rows a Parquet file has, by its footer; `file` is a path or an open file. Needs pyarrow."""
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(file).num_rows)
 
 
 def is_table(data: bytes, table: Table, rows: int) -> bool:

@@ -53,13 +53,13 @@ def bulk_audit(
     session: SparkSession, paths: Sequence[str], output: Output, options: AuditOptions | None = None, *,
     tables: Sequence[str], split_bytes: int = SPLIT_BYTES, share_bytes: int = SHARE_BYTES,
     kept: KeptScans | None = None, fail_on_corrupt: bool = False, storage: StorageOptions | None = None,
-    progress: Callable[[str], object] = lambda _: None,
+    said: Callable[[BulkAudit], Mapping[str, str]] = lambda _: {}, progress: Callable[[str], object] = lambda _: None,
 ) -> BulkAudit:  # fmt: skip
-    """Audit log directories and write `tables` to `output`, an existing empty directory.
+    """Audit log directories and write `tables` to `output`, which was made.
 
     The rows are those of a local audit with the same options; the option `jobs` has no effect here.
     `kept` says which scans are kept and taken, `storage` how object stores are reached, if the environment of driver
-    and executors does not.
+    and executors does not. `said` are the texts of further files, which are written when the tables count.
     Raises CorruptInputError before anything is written if `fail_on_corrupt` is set and bytes are damaged.
     """
     options, storage = options or AuditOptions(), storage or StorageOptions()
@@ -91,8 +91,10 @@ def bulk_audit(
             incidents = incident_rows(judged, clusters, logs, around, findings) if INCIDENTS.name in tables else []
             started = time.monotonic()
             _write(output, judged, tables, clusters, around, findings, summary, incidents)
+            done = BulkAudit(summary, judged.files)
+            output.commit(judged.parts, said(done))
             progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
-    return BulkAudit(summary, judged.files)
+    return done
 
 
 def _summary(
@@ -117,7 +119,7 @@ def _write(
     around: Mapping[int, Surroundings], findings: Mapping[int, list[Finding]], summary: Summary,
     incidents: Iterable[tuple[Any, ...]],
 ) -> None:  # fmt: skip
-    """Write the driver's rows, and let these and the tasks' files count."""
+    """Write the driver's rows."""
     of_tasks = {part.table for part in judged.parts}
     of_driver: dict[str, Iterable[tuple[Any, ...]]] = {
         "partitions": (partition_row(log) for log in summary.logs),
@@ -131,7 +133,6 @@ def _write(
         elif table in of_driver or table not in of_tasks:  # a table without rows has a file with its columns
             rows = of_driver.get(table, ())
             output.write_table(TABLES[table], arrow_batches(rows, arrow_schema(TABLES[table])))
-    output.commit(judged.parts)
 
 
 def _finding_rows(clusters: Sequence[Cluster], findings: Mapping[int, list[Finding]]) -> Iterator[tuple[Any, ...]]:

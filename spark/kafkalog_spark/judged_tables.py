@@ -39,7 +39,7 @@ from kafkalog_spark.rows import Row
 
 __all__ = ["EXPLAINED", "LOST", "PART", "JudgedTables", "read_part"]
 
-PART: Final = "part"  # a file of a table: the table, its size, its name
+PART: Final = "part"  # a file of a table: the table, its size, its SHA-256, its name
 EXPLAINED: Final = "explained"  # the findings that incidents need
 LOST: Final = "lost"  # the gaps that they need
 
@@ -164,10 +164,10 @@ def _ipc(batch: pa.RecordBatch) -> bytes:
 def _part_row(part: PartFile) -> Row:
     """Make a row of ``tasks.JUDGED`` of a table's file."""
     file = part.file
-    return (PART, -1, -1, file.rows, f"{part.table}/{file.size_bytes}/{file.name}".encode())
+    return (PART, -1, -1, file.rows, f"{part.table}/{file.size_bytes}/{file.sha256}/{file.name}".encode())
 
 
 def read_part(rows: int, content: bytes) -> PartFile:
     """Read the row of a table's file."""
-    table, size, name = content.decode().split("/")
-    return PartFile(table, TableFile(name, int(size), rows))
+    table, size, sha256, name = content.decode().split("/")
+    return PartFile(table, TableFile(name, int(size), rows, sha256))

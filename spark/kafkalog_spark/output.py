@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import stat
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 from pyarrow import fs
 
-from kafkalog.auditing.pipeline import (
+from kafkalog.auditing.pipeline import Keeping, KeptScans, as_text, begun_before, begun_text
+from kafkalog.errors import KafkaLogError
+from kafkalog.log.names import is_remote, local_path
+from kafkalog.provenance import (
     BEGUN,
+    PROVENANCE,
     SCANS,
     SUCCESS,
     WORK,
-    Keeping,
-    KeptScans,
-    as_text,
-    begun_before,
-    begun_text,
+    is_linked,
+    mark,
+    new_folder,
+    refusal,
+    remove_listed,
+    remove_written,
+    replace_folder,
 )
-from kafkalog.errors import KafkaLogError
-from kafkalog.log.names import is_remote, local_path
-from kafkalog.provenance import PROVENANCE, refusal
 from kafkalog.tables import Table
-from kafkalog.tables.manifest import MANIFEST, TableFile, as_manifest
-from kafkalog.tables.parquet import ParquetFile
-from kafkalog.version import VERSION
+from kafkalog.tables.manifest import MANIFEST, Manifest, TableFile, read_manifest
+from kafkalog.tables.parquet import ParquetFile, row_count
 from kafkalog_spark.held_output import HELD, held_in_store, held_on_disk
 from kafkalog_spark.kept_folder import task_folder
-from kafkalog_spark.parts import PartFile, filesystem_of
+from kafkalog_spark.parts import HashedStream, PartFile, filesystem_of
 
 __all__ = ["Output", "OutputFailedError"]
 
-_LASTING: Final = tuple(os.path.basename(name) for name in (SCANS, BEGUN))
+_COMING: Final = f"{WORK}/coming.json"  # a manifest of the files of a commit and of those that it replaces
+_LASTING: Final = tuple(os.path.basename(name) for name in (SCANS, BEGUN, _COMING))
 _MOVERS: Final = 8
+_PIECE: Final = 1 << 20
 
 
 class OutputFailedError(KafkaLogError):
@@ -46,22 +53,37 @@ class OutputFailedError(KafkaLogError):
 
 
 class Output:
-    """A directory for one run: tasks write below `work`, the driver says what counts, in a manifest.
+    """A directory for one run of a command: tasks write below `work`, the driver says what counts, in a manifest.
 
-    What a run with the same arguments scanned before it was ended is the next one's, since `begun_ms`.
+    What a run with the same arguments scanned before it was ended is the next one's, since `begun_ms`. An output that
+    is replaced stays until the commit. On a disk the new one comes to be beside it, and takes its name. In an object
+    store it comes to be in the same place, with files of other names: the manifest is the commit.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, command: str = "txn-audit") -> None:
         """Name the directory. Raises OutputFailedError where its filesystem is not known, or can't be reached."""
         self.name = name
-        self.uri = name if "://" in name else Path(os.path.abspath(name)).as_uri()
+        self.command = command
+        self.is_store = is_remote(name)
+        self.uri = name.rstrip("/") if self.is_store else Path(local_path(name)).resolve().as_uri()
         self.reach()
-        self.work = f"{self.uri.rstrip('/')}/{WORK}"
-        self.work_path = f"{self.path}/{WORK}"
         self.begun_ms = 0
         self.resumed = False
+        self._replaced: Path | None = None  # the output whose name this one gets
+        self._is_above = False  # the output that is replaced is in the same place
+        self._ending = ExitStack()  # what goes when the directory is no longer held
         self._check_held: Callable[[], None] = lambda: None
-        self._files: dict[str, list[TableFile]] = {}  # that count
+        self._written: list[PartFile] = []  # by the driver
+
+    @property
+    def work(self) -> str:
+        """Return the URI of the place for tasks' files."""
+        return f"{self.uri}/{WORK}"
+
+    @property
+    def work_path(self) -> str:
+        """Return its path in the filesystem."""
+        return f"{self.path}/{WORK}"
 
     def reach(self) -> None:
         """Find the filesystem, by the options that are set for object stores now. Raises OutputFailedError."""
@@ -71,11 +93,10 @@ class Output:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the directory: until the end no other job writes to it. Raises OutputFailedError where one does."""
-        in_store = is_remote(self.uri)
-        holding = held_in_store(self.filesystem, self.path) if in_store else held_on_disk(self.path)
-        with ExitStack() as stack:
+        holding = held_in_store(self.filesystem, self.path) if self.is_store else held_on_disk(self.path)
+        with self._ending:
             with self._in_words():
-                self._check_held = stack.enter_context(holding)
+                self._check_held = self._ending.enter_context(holding)
             yield
 
     def refuse_within(self, inputs: Sequence[str]) -> None:
@@ -108,8 +129,10 @@ class Output:
                 return False
             before = None if arguments is None else self._begun_before(arguments)
             self.resumed, self.begun_ms = before is not None, before or 0
-            if not self.resumed and (said := refusal(self.name, overwrite=overwrite, provenance=self._provenance)):
-                raise OutputFailedError(said)
+            if not self.resumed:
+                said = refusal(self.name, self.command, overwrite=overwrite, provenance=partial(self._read, PROVENANCE))
+                if said:
+                    raise OutputFailedError(said)
         return True
 
     def _is_nothing(self) -> bool:
@@ -121,21 +144,26 @@ class Output:
         return bool(names) and all(name.startswith(HELD) for name in names)
 
     def make(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> None:
-        """Make the directory; an existing one is refused, or emptied if kafkalog wrote it. Raises OutputFailedError.
+        """Make the directory; one that is there is refused, gone on with, or replaced by the commit.
 
-        What says that a run is complete goes first, and what says whose directory it is stays: an interrupted run
-        leaves nothing that looks like an audit, and may be overwritten again.
+        Raises OutputFailedError.
         """
         with self._in_words():
-            if self.refuse_existing(overwrite=overwrite, arguments=arguments):
-                with suppress(FileNotFoundError):
-                    self.filesystem.delete_file(f"{self.path}/{SUCCESS}")
-                self._empty(self.path, kept=(PROVENANCE, WORK) if self.resumed else (PROVENANCE,))
+            is_there = self.refuse_existing(overwrite=overwrite, arguments=arguments)
+            if is_there and not self.resumed and not self.is_store:
+                self._replaced = Path(self.path)
+                made = self._ending.enter_context(new_folder(self._replaced))
+                made.chmod(stat.S_IMODE(self._replaced.stat().st_mode))
+                self.uri, self.path = made.as_uri(), str(made)
+            self._is_above = is_there and not self.resumed and self.is_store
             self.filesystem.create_dir(self.path)
-            self.write(PROVENANCE, as_text({"kafkalog": VERSION}))  # of a job that fails, too
+            self._sweep()
             if self.resumed:
+                self._remove([*(file.name for file in self._listed(MANIFEST) if file.name != PROVENANCE), MANIFEST])
                 self._empty(self.work_path, kept=_LASTING)
-            elif arguments is not None:
+            elif not self._is_above:
+                self.write(PROVENANCE, as_text(mark(self.command)))  # of a job that fails, too
+            if arguments is not None and not self.resumed:
                 self.filesystem.create_dir(f"{self.path}/{SCANS}")
                 text, self.begun_ms = begun_text(arguments)
                 self.write(BEGUN, text)
@@ -150,29 +178,51 @@ class Output:
                 self.filesystem.delete_file(found.path)
 
     def _begun_before(self, arguments: Sequence[str]) -> int | None:
-        """Return when an unfinished run with the same arguments began the directory; None without such a run."""
+        """Return when an unfinished run with the same arguments began the directory; None without such a run.
+
+        Raises OSError where a link would lead out of it.
+        """
         if self.filesystem.get_file_info(f"{self.path}/{SUCCESS}").type is not fs.FileType.NotFound:
             return None
         try:
-            with self.filesystem.open_input_stream(f"{self.path}/{BEGUN}") as stream:
-                return begun_before(stream.read(), arguments)
+            begun = begun_before(self._read(BEGUN), arguments)
         except OSError:
             return None
+        for name in (SCANS, BEGUN):
+            if begun is not None and not self.is_store and is_linked(Path(self.path), name):
+                raise OSError(f"{name} is a link, or behind one: kafkalog did not make it")
+        return begun
 
     def kept(self, earlier: Sequence[str], *, hashed: bool) -> KeptScans:
         """Keep scans here, and take those of an earlier run and of the folders of `earlier` audits."""
-        scans = f"{self.uri.rstrip('/') if is_remote(self.uri) else self.path}/{SCANS}"  # a local URI is quoted
+        scans = f"{self.uri if self.is_store else self.path}/{SCANS}"  # a local URI is quoted
         mine = (scans,) if self.resumed else ()
         return KeptScans(Keeping(task_folder(scans), hashed), (*earlier, *mine), self.begun_ms)
 
-    def _provenance(self) -> bytes:
-        with self.filesystem.open_input_stream(f"{self.path}/{PROVENANCE}") as stream:
+    def _read(self, name: str) -> bytes:
+        with self.filesystem.open_input_stream(f"{self.path}/{name}") as stream:
             content: bytes = stream.read()
         return content
 
-    def remove(self) -> None:
-        """Remove the directory and its content."""
-        self.filesystem.delete_dir(self.path)
+    def _listed(self, name: str) -> list[TableFile]:
+        """Return the files in a manifest; none where it is missing or damaged."""
+        try:
+            return list(read_manifest(self._read(name)).files())
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return []
+
+    def discard(self) -> None:
+        """Remove what this run wrote; an output that it was to replace stays."""
+        if self._replaced is not None:
+            return  # who holds the output removes it
+        with self._in_words():
+            if self._is_above:
+                self._sweep()
+            elif self.is_store:
+                self._remove([*(file.name for file in self._listed(MANIFEST)), MANIFEST, PROVENANCE])
+                self.filesystem.delete_dir(self.work_path)
+            else:
+                remove_written(Path(self.path))
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -188,39 +238,104 @@ class Output:
                 else:
                     self.filesystem.delete_dir(self.work_path)
 
-    def commit(self, parts: Iterable[PartFile]) -> None:
-        """Write the manifest: the driver's files and these `parts` of tasks count, which get the names that it lists.
+    def commit(self, parts: Iterable[PartFile], said: Mapping[str, str] | None = None) -> None:
+        """Let the driver's files and these `parts` of tasks count, which get the names that the manifest lists.
 
-        Raises OutputFailedError.
+        `said` are the texts of further files, in the order in which they are written. An output that was there before
+        is replaced, and its files are removed. Raises OutputFailedError.
         """
+        said = said or {}
         with self._in_words():
             self._check_held()
-        moves = []
-        counts = Counter[str]()
+            moves, manifest = self._named([*self._written, *parts], said)
+            old = self._listed(MANIFEST)
+            self.write(_COMING, Manifest({}, [*manifest.files(), *old]).text())
+            try:
+                for table in manifest.tables:
+                    self.filesystem.create_dir(f"{self.path}/{table}")
+                with ThreadPoolExecutor(_MOVERS) as pool:  # an object store copies each
+                    for done in [pool.submit(self.filesystem.move, *move) for move in moves]:
+                        done.result()
+                self.write(MANIFEST, manifest.text())
+                for name, text in said.items():
+                    self.write(name, text)
+                if self._is_above:
+                    self._remove_old_scans()
+            finally:
+                self._sweep()
+            if self._replaced is not None:
+                replace_folder(Path(self.path), self._replaced)
+                self.path, self.uri, self._replaced = str(self._replaced), self._replaced.as_uri(), None
+
+    def _named(
+        self, parts: Iterable[PartFile], said: Mapping[str, str]
+    ) -> tuple[list[tuple[str, str]], Manifest]:  # fmt: skip
+        """Return which files of the work get which names, and the manifest with these.
+
+        In a store no name is used twice: readers of the old files do not get the new ones.
+        """
+        run = f"-{uuid.uuid4().hex[:8]}" if self.is_store else ""
+        moves, tables = [], dict[str, list[TableFile]]()
         for table, file in parts:
-            name = f"{table}/part-{counts[table]:05}.parquet"
-            counts[table] += 1
-            self._files.setdefault(table, []).append(file._replace(name=name))
-            moves.append((f"{self.path}/{WORK}/{file.name}", f"{self.path}/{name}"))
-        self.write(MANIFEST, as_text(as_manifest(self._files)))
-        with self._in_words():
-            for table in counts:
-                self.filesystem.create_dir(f"{self.path}/{table}")
-            with ThreadPoolExecutor(_MOVERS) as pool:  # an object store copies each
-                for done in [pool.submit(self.filesystem.move, *move) for move in moves]:
-                    done.result()
+            files = tables.setdefault(table, [])
+            name = f"{table}/part-{len(files):05}{run}.parquet"
+            files.append(file._replace(name=name))
+            moves.append((f"{self.work_path}/{file.name}", f"{self.path}/{name}"))
+        others = [
+            TableFile(name, len(text.encode()), None, hashlib.sha256(text.encode()).hexdigest())
+            for name, text in said.items()
+            if not name.startswith("_")
+        ]
+        return moves, Manifest(tables, others)
+
+    def _sweep(self) -> None:
+        """Remove what a commit, of this run or of one that was killed, has made or replaced and the manifest lacks."""
+        counting = {file.name for file in self._listed(MANIFEST)}
+        coming = [file.name for file in self._listed(_COMING)]
+        if coming:
+            self._remove([name for name in coming if name not in counting])
+            self._remove([_COMING])
+
+    def _remove(self, names: Iterable[str]) -> None:
+        """Remove files of the directory that are there."""
+        if not self.is_store:
+            remove_listed(Path(self.path), names)
+            return
+        for name in names:
+            with suppress(FileNotFoundError):
+                self.filesystem.delete_file(f"{self.path}/{name}")
+
+    def _remove_old_scans(self) -> None:
+        """Remove scans and rows that were kept before this run began, by the store's clock."""
+        begun = self.filesystem.get_file_info(f"{self.path}/{BEGUN}").mtime_ns
+        for found in self.filesystem.get_file_info(fs.FileSelector(f"{self.path}/{SCANS}", allow_not_found=True)):
+            if begun is not None and found.mtime_ns is not None and found.mtime_ns < begun:
+                self.filesystem.delete_file(found.path)
+
+    def take(self, table: str) -> Iterator[PartFile]:
+        """Yield the files of a table that Spark wrote below `work`, in a directory with its name."""
+        folder = f"{self.work_path}/{table}"
+        for found in self.filesystem.get_file_info(fs.FileSelector(folder)):
+            if found.extension == "parquet":
+                digest = hashlib.sha256()
+                with self.filesystem.open_input_stream(found.path) as stream:
+                    while data := stream.read(_PIECE):
+                        digest.update(data)
+                with self.filesystem.open_input_file(found.path) as file:
+                    rows = row_count(file)
+                yield PartFile(table, TableFile(f"{table}/{found.base_name}", found.size, rows, digest.hexdigest()))
 
     def write_table(self, table: Table, batches: Iterable[pa.RecordBatch]) -> None:
         """Write the driver's file of a table. Raises OutputFailedError."""
-        name = f"{table.name}/part-driver.parquet"
+        name = f"{table.name}-driver.parquet"
         with self._in_words():
-            self.filesystem.create_dir(f"{self.path}/{table.name}")
-            with self.filesystem.open_output_stream(f"{self.path}/{name}") as stream:
+            self.filesystem.create_dir(self.work_path)
+            with closing(HashedStream(self.filesystem.open_output_stream(f"{self.work_path}/{name}"))) as stream:
                 file = ParquetFile(stream, table)
                 for batch in batches:
                     file.write(batch)
                 file.close()
-                self._files.setdefault(table.name, []).append(TableFile(name, stream.tell(), file.rows))
+            self._written.append(PartFile(table.name, stream.file(name, file.rows)))
 
     def write(self, name: str, text: str) -> None:
         """Write a small file. Raises OutputFailedError."""

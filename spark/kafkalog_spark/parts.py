@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,7 +17,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import TableFile
 from kafkalog.tables.parquet import ParquetFile, WholeFile
 
-__all__ = ["CANNOT_WRITE", "PartFile", "PartFiles", "filesystem_of"]
+__all__ = ["CANNOT_WRITE", "HashedStream", "PartFile", "PartFiles", "filesystem_of"]
 
 CANNOT_WRITE: Final = "kafkalog can't write its output: "  # what the driver knows an error of this kind by
 _FILE_BYTES: Final = 64 << 20  # of a file, approximately
@@ -43,6 +44,35 @@ class PartFile(NamedTuple):
     file: TableFile
 
 
+class HashedStream:
+    """An output stream of pyarrow's that knows the size and the SHA-256 of what was written; pyarrow writes to it."""
+
+    def __init__(self, stream: pa.NativeFile) -> None:
+        self._stream = stream
+        self._digest = hashlib.sha256()
+        self.size = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        """Write bytes, or a buffer of pyarrow's."""
+        self._digest.update(data)
+        self._stream.write(data)
+        self.size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Keep what is written in the stream's own buffers."""
+
+    def close(self) -> None:
+        """Close the stream."""
+        self.closed = True
+        self._stream.close()
+
+    def file(self, name: str, rows: int | None) -> TableFile:
+        """Return what was written as a file of the manifest."""
+        return TableFile(name, self.size, rows, self._digest.hexdigest())
+
+
 class PartFiles:
     """The files of one task, one at a time for each table; all are removed where the task fails.
 
@@ -51,7 +81,7 @@ class PartFiles:
 
     def __init__(self, folder: str) -> None:
         self._filesystem, self._folder = filesystem_of(folder)
-        self._open: dict[str, tuple[str, Any, ParquetFile]] = {}
+        self._open: dict[str, tuple[str, HashedStream, ParquetFile]] = {}
         self._made: list[str] = []
 
     def write(self, table: str, batch: pa.RecordBatch) -> Iterator[PartFile]:
@@ -59,12 +89,12 @@ class PartFiles:
         try:
             if table not in self._open:
                 name = _new_name(table)
-                stream = self._filesystem.open_output_stream(f"{self._folder}/{name}")
+                stream = HashedStream(self._filesystem.open_output_stream(f"{self._folder}/{name}"))
                 self._made.append(name)
                 self._open[table] = name, stream, ParquetFile(stream, TABLES[table])
             _, stream, file = self._open[table]
             file.write(batch)
-            if stream.tell() >= _FILE_BYTES:
+            if stream.size >= _FILE_BYTES:
                 yield self._close(table)
         except OSError as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
@@ -78,7 +108,7 @@ class PartFiles:
                 stream.write(file.data)
         except OSError as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
-        yield PartFile(table, TableFile(name, len(file.data), file.rows))
+        yield PartFile(table, TableFile(name, len(file.data), file.rows, hashlib.sha256(file.data).hexdigest()))
 
     def close(self) -> Iterator[PartFile]:
         """Complete all files; yield them."""
@@ -103,9 +133,8 @@ class PartFiles:
     def _close(self, table: str) -> PartFile:
         name, stream, file = self._open.pop(table)
         file.close()
-        size = stream.tell()
         stream.close()
-        return PartFile(table, TableFile(name, size, file.rows))
+        return PartFile(table, stream.file(name, file.rows))
 
 
 def _new_name(table: str) -> str:

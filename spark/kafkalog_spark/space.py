@@ -65,8 +65,9 @@ class BulkSpace:
 def bulk_space(
     session: SparkSession, paths: Sequence[str], output: Output, options: SpaceOptions | None = None, *,
     tables: Sequence[str], split_bytes: int = _SPLIT_BYTES, storage: StorageOptions | None = None,
+    said: Mapping[str, str] | None = None,
 ) -> BulkSpace:  # fmt: skip
-    """Measure log directories and write `tables` to `output`, an existing empty directory.
+    """Measure log directories and write `tables` to `output`, which was made, then the texts of further files.
 
     An open transaction's incident is not looked up: ``txn-audit`` has it.
     """
@@ -76,8 +77,8 @@ def bulk_space(
         clusters, unreadable = open_clusters(paths)
         done = BulkSpace(unreadable=unreadable)
         run = _Run(session, clusters, options, storage, frozenset(tables), done)
-        with run.read(split_bytes) as read, run.judge(read) as made:
-            run.write(made, output)
+        with output.working(), run.read(split_bytes) as read, run.judge(read) as made:
+            run.write(made, output, said)
     return done
 
 
@@ -155,8 +156,8 @@ class _Run:
         with _kept(read.mapInArrow(judging, from_arrow_schema(space_tasks.MADE))) as made:
             yield made
 
-    def write(self, made: DataFrame, output: Output) -> None:
-        """Write the tables."""
+    def write(self, made: DataFrame, output: Output, said: Mapping[str, str] | None) -> None:
+        """Write the tables, and let them count."""
         mine = self._of_driver(made)
         for table in sorted(self.tables):
             schema = StructType.fromJson(spark_schema(TABLES[table]))
@@ -170,7 +171,8 @@ class _Run:
                 frame = rows.select("content").mapInArrow(_unpack, schema).coalesce(1)
             writer = frame.write.mode("append").option("compression", "zstd")
             writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-            writer.parquet(f"{output.uri.rstrip('/')}/{table}")
+            writer.parquet(f"{output.work}/{table}")
+        output.commit((part for table in sorted(self.tables) for part in output.take(table)), said)
 
     def _joined(self, made: DataFrame, kind: str) -> DataFrame:
         states: dict[int, StateTopic] = {number: about.state for number, about in self.about.items()}

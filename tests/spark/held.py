@@ -61,11 +61,11 @@ def held(done: BulkAudit, folder: Path, found: Audit, tables: Sequence[str] = AL
 
 def listed(folder: Path) -> dict[str, list[TableFile]]:
     """Return what the manifest lists, which is what is there."""
-    found = read_manifest((folder / "manifest.json").read_bytes())
-    for table in found:
+    found = dict(read_manifest((folder / "manifest.json").read_bytes()).tables)
+    for table, files in found.items():
         there = {str(path.relative_to(folder)): path.stat().st_size for path in (folder / table).iterdir()}
-        assert there == {file.name: file.size_bytes for file in found[table]}
-        assert sum(file.rows or 0 for file in found[table]) == pq.read_table(folder / table).num_rows
+        assert there == {file.name: file.size_bytes for file in files}
+        assert sum(file.rows or 0 for file in files) == pq.read_table(folder / table).num_rows
     assert {path.name for path in folder.iterdir() if path.is_dir()} - {"_work"} == set(found)
     return found
 

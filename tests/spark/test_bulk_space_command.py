@@ -39,4 +39,9 @@ def test_a_whole_run_says_so(spark: SparkSession, tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(HANGING.parent)
     ended = kafkalog("--input", "data", "-o", tmp_path / "out", "--table", "space", "--exit-zero", command=bulk_space)
     assert ended.status == Exit.FINE, ended.err
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"_SUCCESS", "provenance.json", "space"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "_SUCCESS",
+        "manifest.json",
+        "provenance.json",
+        "space",
+    }

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext, suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from held import ROOT, listed, rows_in, rows_of, run
 
@@ -18,6 +23,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.outcome import Exit
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
+from kafkalog.tables.manifest import read_manifest
 from kafkalog_spark import session, tasks
 from kafkalog_spark.output import Output, OutputFailedError
 from kafkalog_spark.parts import PartFiles
@@ -54,31 +60,84 @@ def test_an_output_is_refused_before_a_session_starts(
     )
 
 
-def test_what_marks_a_whole_run_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever overwriting is interrupted, no _SUCCESS is left beside missing tables, and it may be done again."""
-    folder = tmp_path / "out"
-    output = Output(str(folder))
-    output.make(overwrite=False)
-    (folder / "gaps").mkdir()
-    (folder / "_SUCCESS").touch()
-    monkeypatch.setattr(output, "filesystem", _KeepsDirectories(output.filesystem))
-    with pytest.raises(OutputFailedError):
-        output.make(overwrite=True)
-    assert sorted(found.name for found in folder.iterdir()) == ["gaps", "provenance.json"]
-    monkeypatch.undo()
-    output.make(overwrite=True)
-    assert [found.name for found in folder.iterdir()] == ["provenance.json"]
+TEXTS: Final = {"provenance.json": '{"kafkalog": "x", "command": "txn-audit"}', "_SUCCESS": ""}
 
 
-class _KeepsDirectories:
-    def __init__(self, real: Any) -> None:
-        self._real = real
+def written(name: str, *, overwrite: bool, marked: bool = False) -> Output:
+    """Write an output with a table; `marked` ones have a row more."""
+    output = Output(name)
+    with output.held():
+        output.make(overwrite=overwrite, arguments=["x"])
+        with output.working():
+            gaps = TABLES["gaps"]
+            rows = [(None,) * len(gaps.columns)] * (2 if marked else 1)
+            output.write_table(gaps, arrow_batches(rows, arrow_schema(gaps)))
+            output.commit([], TEXTS)
+    return output
+
+
+class _FailsAt:
+    """A filesystem that writes or moves `left` files, then fails once; one that `died` does nothing more."""
+
+    def __init__(self, real: Any, left: int, *, died: bool) -> None:
+        self._real, self.left, self._died, self.failed = real, left, died, False
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+        found = getattr(self._real, name)
+        names = ("move", "open_output_stream", *(["delete_file"] if self._died else []))
+        return partial(self._step, found) if name in names else found
 
-    def delete_dir(self, path: str) -> None:
-        raise OSError(13, "Permission denied")
+    def _step(self, what: Any, *arguments: Any) -> Any:
+        self.left -= 1
+        if self.left == -1 or (self.left < 0 and self._died):
+            self.failed = True
+            raise OSError(28, "No space left on device")
+        return what(*arguments)
+
+
+@pytest.mark.parametrize("died", [False, True], ids=["an error", "a kill"])
+@pytest.mark.parametrize("in_store", [False, True], ids=["disk", "store"])
+def test_the_old_output_is_whole_until_the_new_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_store: bool, died: bool
+) -> None:
+    """Whatever step of a run that replaces it fails: every file is the old one's, or every table the new one's."""
+    monkeypatch.setattr("kafkalog_spark.output.is_remote", lambda _: in_store)
+    monkeypatch.setattr("kafkalog_spark.output.held_on_disk", lambda _: nullcontext(lambda: None))
+    monkeypatch.setattr("kafkalog_spark.output.held_in_store", lambda *_: nullcontext(lambda: None))
+    name = (tmp_path / "out").as_uri()
+    reach, seen = Output.reach, set()
+    for left in count():
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        written(name, overwrite=False)
+        (tmp_path / "out" / "gaps" / "mine").touch()
+        broken: list[_FailsAt] = []
+
+        def reached(output: Output, left: int = left, broken: list[_FailsAt] = broken) -> None:
+            reach(output)
+            broken.append(_FailsAt(output.filesystem, left, died=died))
+            output.filesystem = broken[-1]  # type: ignore[assignment]  # it has what is used of one
+
+        monkeypatch.setattr(Output, "reach", reached)
+        with suppress(OutputFailedError):
+            written(name, overwrite=True, marked=True)
+        monkeypatch.setattr(Output, "reach", reach)
+        manifest = read_manifest((tmp_path / "out" / "manifest.json").read_bytes())
+        [file] = manifest.tables["gaps"]
+        seen.add(file.rows)
+        assert pq.read_metadata(tmp_path / "out" / file.name).num_rows == file.rows
+        if file.rows == 1:
+            assert kafkalog("verify", tmp_path / "out").status == 0
+        if not died:
+            assert {found.name for found in (tmp_path / "out" / "gaps").iterdir()} == {"mine", Path(file.name).name}
+            assert [found.name for found in tmp_path.iterdir()] == ["out"]
+        written(name, overwrite=True)
+        assert len(list((tmp_path / "out" / "gaps").iterdir())) == 2
+        assert kafkalog("verify", tmp_path / "out").status == 0
+        assert not (tmp_path / "out" / "_work" / "coming.json").exists()
+        if not broken[0].failed:
+            break
+    assert left > 5
+    assert seen == {1, 2}
 
 
 def test_files_of_an_attempt_that_did_not_count_are_no_rows(tmp_path: Path) -> None:

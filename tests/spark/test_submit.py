@@ -151,7 +151,7 @@ def test_a_packed_environment(elsewhere: Elsewhere) -> None:
 
 
 def test_an_output_that_is_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """--overwrite replaces it, with all that was in it, if kafkalog wrote it; a directory of somebody else never."""
+    """--overwrite replaces it if the same command wrote it, and leaves what is not kafkalog's; others' it never does."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine").write_text("mine")
@@ -164,9 +164,11 @@ def test_an_output_that_is_there_is_refused(spark: SparkSession, tmp_path: Path)
     assert "kafkalog did not write it" in not_ours.err
     assert [path.name for path in out.iterdir()] == ["mine"]
 
-    (out / "provenance.json").write_text('{"kafkalog": "0.1.0"}')
+    (out / "provenance.json").write_text('{"kafkalog": "0.1.0", "command": "verify"}')
+    assert "kafkalog verify wrote it" in kafkalog(*arguments, "--overwrite", command=bulk_audit).err
+    (out / "provenance.json").write_text('{"kafkalog": "0.1.0", "command": "txn-audit"}')
     assert kafkalog(*arguments, "--overwrite", command=bulk_audit).status == Exit.FINE
-    assert not (out / "mine").exists()
+    assert (out / "mine").read_text() == "mine"
     assert (out / "_SUCCESS").exists()
 
 
@@ -184,12 +186,19 @@ def test_nothing_is_written_where_evidence_lies(spark: SparkSession, tmp_path: P
 
 
 def test_damage_ends_a_job_that_was_told_so(spark: SparkSession, tmp_path: Path) -> None:
-    """--on-corrupt fail leaves no output; by default the job goes on."""
+    """--on-corrupt fail leaves no output, and one that it was to replace as it was; by default the job goes on."""
     arguments = ("--input", DAMAGED, "--table", "gaps")
     ended = kafkalog(*arguments, "--output", tmp_path / "a", "--on-corrupt", "fail", command=bulk_audit)
     assert ended.status == Exit.FINDINGS
     assert "damaged" in ended.err
     assert not (tmp_path / "a").exists()
+
+    whole = ("--input", HEALTHY, "--table", "gaps", "--output", tmp_path / "c")
+    assert kafkalog(*whole, command=bulk_audit).status == Exit.FINE
+    again = (*arguments, "--output", tmp_path / "c", "--overwrite", "--on-corrupt", "fail")
+    assert kafkalog(*again, command=bulk_audit).status == Exit.FINDINGS
+    assert kafkalog("verify", tmp_path / "c").status == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
     assert kafkalog(*arguments, "--output", tmp_path / "b", command=bulk_audit).status == Exit.FINDINGS
     assert len(rows_in(tmp_path / "b", "gaps")) == 1

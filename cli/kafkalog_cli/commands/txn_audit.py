@@ -162,7 +162,7 @@ def txn_audit(
 
             write_audit(
                 found, summary, status, place, form, tables or SHOWN, chosen.of if narrowing or state else None,
-                kept=kept, arguments=sys.argv[1:], hashed=hashed, started=started,
+                kept=kept, command=target.command, arguments=sys.argv[1:], hashed=hashed, started=started,
             )  # fmt: skip
             print(summary.verdict())
         elif form in REPORT_FORMS or (form == "table" and not everything and not state and (not tables or told)):
@@ -173,7 +173,8 @@ def txn_audit(
             def origin() -> dict[str, Any]:
                 from kafkalog_cli.render.parquet import files_of
 
-                return provenance(summary, files_of(found, hashed=hashed), sys.argv[1:], started, "local")
+                files = files_of(found, hashed=hashed)
+                return provenance(target.command, summary, files, sys.argv[1:], started, "local")
 
             with target.stream(paths) as stream:
                 write_form(

@@ -142,7 +142,8 @@ def _write_report(
     from kafkalog_cli.render.sinks import style
 
     def origin() -> dict[str, Any]:
-        return provenance(found.summary(), file_entries(found.files, paths), sys.argv[1:], started, "local")
+        files = file_entries(found.files, paths)
+        return provenance(target.command, found.summary(), files, sys.argv[1:], started, "local")
 
     write_form(
         form, source_of_verification(found), origin, stream, zone=zone, style=style(target.on_terminal),
@@ -208,7 +209,7 @@ def _write_folder(
     rows = _rows(found, tables)
 
     def origin() -> dict[str, Any]:
-        return provenance(summary, file_entries(found.files, paths), sys.argv[1:], started, engine)
+        return provenance(target.command, summary, file_entries(found.files, paths), sys.argv[1:], started, engine)
 
     write = partial(write_parquet, rows) if form == "parquet" else partial(write_tables, form, rows)
     write_directory(target, paths, write, summary, status, origin)

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import batches_of_audit, rows_of_audit
-from kafkalog.auditing.pipeline import SUCCESS, VERDICT, KeptScans, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline import VERDICT, KeptScans, as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.transactions import Audit, Summary
 from kafkalog.log.arrow import ARROW_ROOM
 from kafkalog.log.arrow_rows import ArrowRows
 from kafkalog.log.blocks import Rows
 from kafkalog.outcome import Exit
-from kafkalog.provenance import PROVENANCE
+from kafkalog.provenance import PROVENANCE, SUCCESS
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
-from kafkalog.tables.manifest import MANIFEST, TableFile, as_manifest
 from kafkalog.tables.parquet import ParquetFile, WholeFile
 from kafkalog_cli.audit_folder import AuditFolder
 from kafkalog_cli.output import Target
@@ -35,7 +34,7 @@ _KEPT_ROWS: Final = 1 << 16
 def write_audit(
     audit: Audit, summary: Summary, status: Exit, folder: AuditFolder, form: str, tables: Sequence[str],
     test_of: Callable[[Table], Callable[[Row], bool]] | None,
-    *, kept: KeptScans, arguments: Sequence[str], hashed: bool, started: float,
+    *, kept: KeptScans, command: str, arguments: Sequence[str], hashed: bool, started: float,
 ) -> None:  # fmt: skip
     """Write the tables, verdict.json and provenance.json to a directory.
 
@@ -55,58 +54,37 @@ def write_audit(
         return found if test_of is None else filter(test_of(table), found)
 
     def origin() -> dict[str, Any]:
-        return provenance(summary, files_of(audit, hashed=hashed), arguments, started, engine)
+        files = files_of(audit, hashed=hashed)
+        return provenance(command, summary, files, arguments, started, engine)
 
     if form == "parquet":
         write = partial(_write_batches, ((TABLES[name], batches(TABLES[name])) for name in tables))
     else:
         write = partial(write_tables, form, [(TABLES[name], rows(TABLES[name])) for name in tables])
-    folder.write(partial(_write_listed, write))
-    _finish(folder.path, summary, status, origin())
+    folder.write(partial(_write_all, write, summary, status, origin))
 
 
 def write_directory(
     target: Target, paths: Sequence[str], write: Callable[[Path], None], summary: Summary, status: Exit,
     origin: Callable[[], dict[str, Any]],
 ) -> None:  # fmt: skip
-    """Make a directory of what `write` puts into it, manifest.json, verdict.json, and provenance.json with `origin`.
+    """Make a directory of what `write` puts into it, verdict.json, and provenance.json with `origin`.
 
     Everything is first written beside it and appears under its name at the end. Raises OutputError if that can't be
     done.
     """
     with target.folder(paths) as folder:
-        _write_listed(write, folder)
-        _finish(folder, summary, status, origin())
+        _write_all(write, summary, status, origin, folder)
+        (folder / SUCCESS).touch()
 
 
-def _finish(folder: Path, summary: Summary, status: Exit, origin: dict[str, Any]) -> None:
-    (folder / VERDICT).write_text(as_text(verdict_of(summary, status)))
-    (folder / PROVENANCE).write_text(as_text(origin))
-    (folder / SUCCESS).touch()
-
-
-def _write_listed(write: Callable[[Path], None], folder: Path) -> None:
-    """Write tables, and the manifest of their files."""
+def _write_all(
+    write: Callable[[Path], None], summary: Summary, status: Exit, origin: Callable[[], dict[str, Any]], folder: Path
+) -> None:
+    """Write tables, how the run ended, and where the tables come from."""
     write(folder)
-    (folder / MANIFEST).write_text(as_text(as_manifest(_files_in(folder))))
-
-
-def _files_in(folder: Path) -> dict[str, list[TableFile]]:
-    """Return the files of each table: one, or a directory of Parquet files."""
-    return {
-        place.name.partition(".")[0]: [_table_file(folder, file) for file in files]
-        for place in sorted(folder.iterdir())
-        for files in [sorted(place.iterdir()) if place.is_dir() else [place]]
-    }
-
-
-def _table_file(folder: Path, file: Path) -> TableFile:
-    rows = None
-    if file.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        rows = pq.read_metadata(file).num_rows
-    return TableFile(file.relative_to(folder).as_posix(), file.stat().st_size, rows)
+    (folder / VERDICT).write_text(as_text(verdict_of(summary, status)))
+    (folder / PROVENANCE).write_text(as_text(origin()))
 
 
 def write_parquet(tables: Iterable[tuple[Table, Iterable[tuple[Any, ...]]]], folder: Path) -> None:

@@ -65,6 +65,7 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _SKEWED: ("copy-skewed",),
     _CHANGED: ("directory-twice", "file-added", "file-gone", "file-size-changed", "file-content-changed"),
     _TOPIC_IDS: ("topic-id-differs", "clusters-mixed"),
+    KindWords("output-damaged", "not-as-written"): ("output-changed",),
 }  # fmt: skip
 
 KIND_OF: Final[dict[str, KindWords]] = {

@@ -17,7 +17,7 @@ __all__ = ["others"]
 
 _MOST: Final = 20  # incidents of one kind and cause; more become one
 _EVENTS: Final = 20
-_OF_CLUSTER: Final = frozenset({"copy-incomplete", "copy-skewed", "clusters-mixed"})
+_OF_CLUSTER: Final = frozenset({"copy-incomplete", "copy-skewed", "clusters-mixed", "output-damaged"})
 
 
 def others(known: Known, pool: Pool) -> Iterator[Incident]:
@@ -120,6 +120,7 @@ _SAID: Final = {
     "copy-incomplete": "The inputs do not have all of",
     "copy-skewed": "The files are of different moments in",
     "clusters-mixed": "The inputs are of several clusters:",
+    "output-damaged": "An output of kafkalog is not what was written:",
 }
 _MAY: Final = {
     **_SAID,

@@ -22,7 +22,7 @@ from kafkalog.auditing.pipeline.messages import (
     write_place,
     write_summary,
 )
-from kafkalog.auditing.pipeline.origin import SUCCESS, VERDICT, as_text, provenance, sha256_of, verdict_of
+from kafkalog.auditing.pipeline.origin import VERDICT, as_text, provenance, sha256_of, verdict_of
 from kafkalog.auditing.pipeline.places import (
     SHARE_BYTES,
     SPLIT_BYTES,
@@ -35,16 +35,12 @@ from kafkalog.auditing.pipeline.places import (
 )
 from kafkalog.auditing.pipeline.run import audit, run_stages
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition, surround
-from kafkalog.auditing.pipeline.unfinished import BEGUN, SCANS, WORK, begun_before, begun_text, scans_of_audit
+from kafkalog.auditing.pipeline.unfinished import begun_before, begun_text, scans_of_audit
 
 __all__ = [
-    "BEGUN",
-    "SCANS",
     "SHARE_BYTES",
     "SPLIT_BYTES",
-    "SUCCESS",
     "VERDICT",
-    "WORK",
     "Clock",
     "Keeping",
     "KeptRows",

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from typing import Any, Final
 
 from kafkalog.auditing.transactions import Summary
 from kafkalog.errors import UnreadableError
 from kafkalog.format.kernel import form
-from kafkalog.log.files import open_source
+from kafkalog.log.hashing import sized_hash
 from kafkalog.log.logdir import Segment
 from kafkalog.outcome import Exit
+from kafkalog.provenance import mark
 from kafkalog.tables import SCHEMA_VERSION
-from kafkalog.version import VERSION
 
-__all__ = ["SUCCESS", "VERDICT", "as_text", "provenance", "sha256_of", "verdict_of"]
+__all__ = ["VERDICT", "as_text", "provenance", "sha256_of", "verdict_of"]
 
 VERDICT: Final = "verdict.json"
-SUCCESS: Final = "_SUCCESS"  # written last, and empty
-_PIECE: Final = 1 << 20
 
 
 def provenance(
-    summary: Summary, files: Iterable[dict[str, Any]], arguments: Sequence[str], started: float, engine: str
-) -> dict[str, Any]:
+    command: str, summary: Summary, files: Iterable[dict[str, Any]], arguments: Sequence[str], started: float,
+    engine: str,
+) -> dict[str, Any]:  # fmt: skip
     """Return an audit's versions, options and files; `started` is in seconds, a file has its path, size and more."""
     return {
-        "kafkalog": VERSION,
+        **mark(command),
         "kernel": form(),
         "engine": engine,
         "python": platform.python_version(),
@@ -65,11 +62,7 @@ def as_text(said: dict[str, Any]) -> str:
 
 def sha256_of(segment: Segment) -> str | None:
     """Return the checksum of the bytes that were audited, None where they can't be read: the findings say why."""
-    digest = hashlib.sha256()
     try:
-        with closing(open_source(segment.path, max_bytes=segment.size)) as source:
-            for position in range(0, source.size, _PIECE):
-                digest.update(source.read(position, _PIECE))
+        return sized_hash(segment.path, max_bytes=segment.size)[1]
     except UnreadableError:
         return None
-    return digest.hexdigest()

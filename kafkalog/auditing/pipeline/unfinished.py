@@ -5,21 +5,20 @@ The same command goes on from there. An earlier audit's complete output gives it
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Final
 
-from kafkalog.auditing.pipeline.origin import SUCCESS
-from kafkalog.errors import UnsupportedError
+from kafkalog.errors import UnreadableError, UnsupportedError
+from kafkalog.log.files import open_source
 from kafkalog.log.storage import exists, is_directory
+from kafkalog.provenance import SCANS, SUCCESS
+from kafkalog.tables.manifest import MANIFEST, read_manifest, sealed, unsealed
 from kafkalog.version import VERSION
 
-__all__ = ["BEGUN", "SCANS", "WORK", "begun_before", "begun_text", "scans_of_audit"]
+__all__ = ["begun_before", "begun_text", "scans_of_audit"]
 
-WORK: Final = "_work"  # what readers of tables leave out: its name begins with _
-SCANS: Final = f"{WORK}/scans"
-BEGUN: Final = f"{WORK}/begun.json"
 _REPLACES: Final = "--overwrite"  # a run that replaces an output goes on like any other
 
 
@@ -27,13 +26,13 @@ def begun_text(arguments: Sequence[str]) -> tuple[str, int]:
     """Return what an output says of the run that begins it, and the time (ms)."""
     now = time.time_ns() // 1_000_000
     said = {"kafkalog": VERSION, "arguments": _compared(arguments), "begun_ms": now}
-    return json.dumps(said, indent=1) + "\n", now
+    return sealed(said), now
 
 
 def begun_before(text: bytes, arguments: Sequence[str]) -> int | None:
     """Return when (ms) a run with the same arguments began an output; None if it was another run's."""
     try:
-        said = json.loads(text)
+        said = unsealed(text)
     except (ValueError, RecursionError):
         return None
     if not isinstance(said, dict) or (said.get("kafkalog"), said.get("arguments")) != (VERSION, _compared(arguments)):
@@ -48,7 +47,10 @@ def _compared(arguments: Sequence[str]) -> list[str]:
 
 
 def scans_of_audit(output: str) -> str:
-    """Return the folder of an earlier audit's scans. Raises UnsupportedError for an output that has none."""
+    """Return the folder of an earlier audit's scans.
+
+    Raises UnsupportedError for an output that has none, UnreadableError for one whose manifest was changed.
+    """
     output = output.rstrip("/") or "/"
     if not is_directory(output):
         raise UnsupportedError(f"{output}: is no directory of an earlier audit")
@@ -56,4 +58,10 @@ def scans_of_audit(output: str) -> str:
         raise UnsupportedError(f"{output}: has no {SUCCESS}, so it is no audit that was completed")
     if not is_directory(f"{output}/{SCANS}"):
         raise UnsupportedError(f"{output}: has no scans in {SCANS}: an older version wrote it, or they were removed")
+    name = f"{output}/{MANIFEST}"
+    try:
+        with closing(open_source(name)) as source:
+            read_manifest(source.read(0, source.size))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UnreadableError(f"{name}: can't be read: {error}") from error
     return f"{output}/{SCANS}"

@@ -18,6 +18,7 @@ from kafkalog.auditing.topics import Metadata, cluster_metadata, policies
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file, is_segment
 from kafkalog.auditing.verification.foreign import settle
 from kafkalog.auditing.verification.one_log import log_of, settled_log
+from kafkalog.auditing.verification.outputs import is_output, verify_output
 from kafkalog.auditing.verification.replica_compare import compare_replicas
 from kafkalog.auditing.verification.result import LogFacts, Verification
 from kafkalog.auditing.verification.segment_check import SegmentCheck, VerifyOptions, check_batches, check_segment
@@ -50,7 +51,7 @@ _READ_ALONE: Final = (FileKind.TXN_INDEX, FileKind.PRODUCER_SNAPSHOT)
 
 
 def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | None = None) -> Verification:
-    """Verify log directories, partitions' directories and single files.
+    """Verify log directories, partitions' directories and single files, and outputs of kafkalog itself.
 
     What can't be read at all is listed in ``unreadable``.
     """
@@ -59,7 +60,9 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     places: list[str] = []
     for path in (os.fspath(path) for path in paths):
         try:
-            if is_directory(path):
+            if is_directory(path) and is_output(path):
+                verify_output(path, result)
+            elif is_directory(path):
                 places.append(path)
             else:
                 _file(path, options, result)
