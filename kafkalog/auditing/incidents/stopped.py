@@ -182,8 +182,8 @@ def _title(known: Known, incident: Incident, every: list[Open]) -> str:
         why = _SAID.get(incident.cause, "the coordinator will never end it")
         if not proved:
             held = "It" if number == 1 else "They"
-            return f"{capital(who)} may hang: {why if number == 1 else _plural(why)}. {held} {stops}."
-        return f"{capital(hanging)} {stops}: {why if number == 1 else _plural(why)}."
+            return f"{capital(who)} may hang: {why if number == 1 else _plural(why)}. {held} {stops}.{_save(every)}"
+        return f"{capital(hanging)} {stops}: {why if number == 1 else _plural(why)}.{_save(every)}"
     if code == "transaction-pending":
         how = "decided"
         if number == 1:
@@ -193,6 +193,22 @@ def _title(known: Known, incident: Incident, every: list[Open]) -> str:
     if code == "transaction-overdue":
         return f"{capital(who)}, open for longer than the timeout allows at {iso(known.now)}, {stops}."
     return f"{capital(who)} {stops}; the records of the coordinator that would say why are not in these inputs."
+
+
+def _save(every: list[Open]) -> str:
+    """Say that there are committed records, which an abort discards."""
+    committed = [one for one in every if one.is_committed]
+    if not committed:
+        return ""
+    may = "may have " if all(one.decided.prepared is None for one in committed) else ""
+    whose = (
+        "it: save its"
+        if len(every) == 1
+        else "them: save their"
+        if len(committed) == len(every)
+        else "some: save their"
+    )
+    return f" The coordinator {may}committed {whose} records first."
 
 
 def _plural(why: str) -> str:
