@@ -110,7 +110,7 @@ def since(known: Known, row: Row) -> Since | None:
         begun = decided(known, row).begun
         if begun is not None:
             return Since(begun["last_update_timestamp_ms"], "broker")
-    return _clamped(row, _created(known, row))
+    return _bounded(row, _created(known, row), known.now)
 
 
 def _created(known: Known, row: Row) -> int:
@@ -119,12 +119,17 @@ def _created(known: Known, row: Row) -> int:
     return rows[0]["since_ms"] if rows and rows[0]["change"] == "created" else -1
 
 
-def _clamped(row: Row, created: int) -> Since | None:
-    """Return a transaction's first time: the producer's own, moved between the times of the markers around it."""
+def _bounded(row: Row, created: int, now: int) -> Since | None:
+    """Return a transaction's first time: the producer's own, or the bounds that brokers' times give it.
+
+    These are the times of the markers around it; before the first one it is the partition's creation, after the last
+    one the newest time of all. They count where the producer's clock has no time, or one outside of them.
+    """
     time, low, high = row["first_timestamp_ms"], row["not_before_ms"], row["not_after_ms"]
     low = created if low is None and created >= 0 else low
-    if time is None:
-        return None if low is None else Since(low, "broker")
-    if high is not None and time > high:
-        return Since(high, "broker")
-    return Since(low, "broker") if low is not None and time < low else Since(time, "producer")
+    high = now if high is None and now >= 0 else high
+    if time is not None and (low is None or low <= time) and (high is None or time <= high):
+        return Since(time, "producer")
+    if low is None or high is None:
+        return None
+    return Since(min(low, high), "broker", max(low, high))
