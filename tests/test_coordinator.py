@@ -510,6 +510,33 @@ def test_an_illegal_transition_is_told(tmp_path: Path) -> None:
     assert [row["offset"] for row in rows] == [2]
 
 
+@pytest.mark.parametrize("state", [2, 3])
+def test_a_decision_that_was_written_again_is_one_decision(tmp_path: Path, state: int) -> None:
+    """Coordinators write a record again that was not replicated in time: nothing is missing, and it is aborted once."""
+    listed = [("t", [0])]
+    again = ("tx-1", value(state, epoch=1, partitions=listed))
+    end = ("tx-1", value(state + 2, epoch=1, partitions=[]))
+    write_state(tmp_path, ("tx-1", value(0)), ("tx-1", value(1, partitions=listed)), again, again, end, end)
+    found = audit([tmp_path])
+    coordinator = found.clusters[0].coordinator
+    decisions = coordinator.decisions(coordinator.listing("t", 0))
+
+    assert not [row for row in table(found, "findings") if row["code"] == "state-transition-illegal"]
+    assert [row["offset"] for row in decisions] == [2]
+    assert [(row["data_epoch"], row["completed"] >= 0) for row in decisions] == [(0, True)]
+
+
+@pytest.mark.parametrize("other", [{"epoch": 2}, {"producer": 8}, {"start": 1}])
+def test_another_decision_without_a_transaction_is_told(tmp_path: Path, other: dict[str, int]) -> None:
+    """A second decision of another epoch, producer or start is not the first one again."""
+    listed = [("t", [0])]
+    about: dict[str, Any] = {"epoch": 1, "partitions": listed}
+    write_state(tmp_path, ("tx-1", value(1)), ("tx-1", value(3, **about)), ("tx-1", value(3, **(about | other))))
+    rows = [row for row in table(audit([tmp_path]), "findings") if row["code"] == "state-transition-illegal"]
+
+    assert [row["offset"] for row in rows] == [2]
+
+
 def test_a_cleaned_state_partition_is_not_judged(tmp_path: Path) -> None:
     """Where the cleaner's checkpoint lies above, records between two may be gone."""
     write_state(tmp_path, ("tx-1", value(0)), ("tx-1", value(1)), ("tx-1", value(4, partitions=[])))

@@ -125,6 +125,21 @@ def test_an_abort_behind_the_timeout_is_the_coordinators(tmp_path: Path) -> None
         assert steps(folder)[1] == ("abort-decided", decided_by, 0)
 
 
+def test_a_decision_that_was_written_again_is_the_same_decision(tmp_path: Path) -> None:
+    """A coordinator that could not replicate its abort in time writes it again, under the same epoch."""
+    listed = [("t", [0])]
+    folder = state_topic.write_state(
+        tmp_path,
+        ("x", value(1, partitions=listed)),
+        ("x", value(3, epoch=1, partitions=listed, update=T + 60_000)),
+        ("x", value(3, epoch=1, partitions=listed, update=T + 66_000)),
+        ("x", value(5, epoch=1, partitions=[], update=T + 66_100)),
+        ("x", value(5, epoch=1, partitions=[], update=T + 66_200)),
+    )
+
+    assert steps(folder)[1:] == [("abort-decided", "timeout", 0)] * 2 + [("aborted", None, None)] * 2
+
+
 def test_a_brokers_fencing_is_told() -> None:
     """In files of a broker each takeover shows where the epoch was raised."""
     rows = transitions(FIXTURES / "k4-d-fencing-tv2-400" / "data")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from kafkalog.format.records.transaction_state import StateRecord, TransactionState
@@ -74,24 +73,38 @@ def _chosen(entries: Iterable[Entry], moment: Moment | None) -> Iterator[Transit
 
 
 def steps(entries: Iterable[Entry]) -> Iterator[Transition]:
-    """Yield the step of each record of one transactional id, in log order."""
-    entries = iter(entries)
-    before: StateRecord | None = None
-    ahead = deque(islice(entries, 3))
-    while ahead:
-        entry = ahead.popleft()
-        record, after = entry.record, [later.record for later in ahead]
+    """Yield the step of each record of one transactional id, in log order.
+
+    Records that only say again what the one before them said show what the first of them shows.
+    """
+    every = list(entries)
+    said = [list(alike) for _, alike in groupby(range(len(every)), key=_numbered(every))]
+    for number, alike in enumerate(said):
+        before = every[alike[0] - 1].record if alike[0] else None
+        record, after = every[alike[0]].record, [every[later[0]].record for later in said[number + 1 : number + 3]]
         decided_by = _decided_by(before, record, after)
-        yield Transition(
-            entry,
-            _name(before, record),
-            _between(_time_of(entry), _time_of(ahead[0])) if ahead else None,
-            _replaced(before, record),
-            decided_by,
-            _fenced(before, record, decided_by),
-        )
-        before = record
-        ahead.extend(islice(entries, 1))
+        for at in alike:
+            yield Transition(
+                every[at],
+                _name(before, record),
+                _between(_time_of(every[at]), _time_of(every[at + 1])) if at + 1 < len(every) else None,
+                _replaced(before, record),
+                decided_by,
+                _fenced(before, record, decided_by),
+            )
+
+
+def _numbered(entries: Sequence[Entry]) -> Callable[[int], int]:
+    """Return what numbers records: a decision, or its end, that was written again has the number of the first."""
+    numbers: list[int] = []
+    for at, entry in enumerate(entries):
+        again = at > 0 and entry.record.state in _NAMES and _same(entries[at - 1].record) == _same(entry.record)
+        numbers.append(numbers[-1] if again else at)
+    return numbers.__getitem__
+
+
+def _same(record: StateRecord) -> tuple[object, ...]:
+    return record.state, record.producer_id, record.producer_epoch, record.start_timestamp
 
 
 def _between(start: int, end: int) -> int | None:

@@ -302,8 +302,10 @@ FILES: Final[dict[str, Code]] = {
         ERROR,
         "A .txnindex does not list the aborted transactions that the log's markers show.",
         "Certain that they differ; what the log can't show, because it was cleaned or cut at its start, is not"
-        " compared. A note if the segment's .index is missing, too: a starting broker makes both anew.",
-        "read_committed consumers use it: they get aborted records, or miss committed ones.",
+        " compared, and replicas may write different last stable offsets. A note if no consumer sees the difference, or"
+        " if the segment's .index is missing, too: a starting broker makes both anew.",
+        "read_committed consumers use it: they get aborted records, or miss committed ones; the finding says which"
+        " offsets.",
         "Delete the .txnindex and the .index: the broker rebuilds both from the log.",
     ),
     "snapshot-mismatch": Code(

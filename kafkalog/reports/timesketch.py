@@ -47,7 +47,8 @@ def _of_transaction(row: Mapping[str, Any]) -> Iterator[bytes]:
         ended = {"committed": "was committed", "aborted": "was aborted"}.get(state, f"is {state}")
         yield from _event(
             row["first_timestamp_ms"], "First Record Written",
-            f"A transaction of {who} began in {log} at offset {row['first_offset']}; it {ended}.", row,
+            f"A transaction of {who} began in {log} at offset {row['first_offset']}; it {ended}."
+            " The time is that of its first record: the producer's own clock, unless the topic has LogAppendTime.", row,
         )  # fmt: skip
     if row["marker_offset"] is not None:
         kind = "COMMIT" if state == "committed" else "ABORT"

@@ -97,6 +97,10 @@ INCIDENTS: Final = Table(
         Column("certainty", "string", "how certain it is; only for `proved` is a remedy given", words=CERTAINTIES),
         Column("cluster_id", "string", "the cluster, from meta.properties; null if that file is missing"),
         Column("since_ms", "int64", "since when; null if no file shows it", "ms"),
+        Column(
+            "since_until_ms", "int64", "with it, it began some time from `since_ms` to this; null where `since_ms` is"
+            " the time", "ms",
+        ),
         Column("since_clock", "string", "whose clock `since_ms` is; null without it", words=CLOCKS),
         Column("until_ms", "int64", "until when; null if it still holds where the files end", "ms"),
         Column("until_clock", "string", "whose clock `until_ms` is; null without it", words=CLOCKS),

@@ -159,7 +159,7 @@ class Coordinator:
 
     def forget(self) -> None:
         """Forget what was made of the records to answer questions; it is made again when it is needed."""
-        for name in ("_bounds", "_newest_last", "_listing", "_outer", "_topics"):
+        for name in ("_bounds", "_newest_last", "_listing", "_outer", "_topics", "again"):
             self.__dict__.pop(name, None)
         if len(self.states) >= _MANY:
             give_back()
@@ -211,7 +211,8 @@ class Coordinator:
         states = self.states
         if len(states) >= _MANY:
             give_back()
-        prepared = np.flatnonzero(np.isin(states.state, _PREPARE)).astype(_narrow(len(states)))
+        prepared = np.setdiff1d(np.flatnonzero(np.isin(states.state, _PREPARE)), self.again, assume_unique=True)
+        prepared = prepared.astype(_narrow(len(states)))
         prepared = prepared[np.lexsort((states.last_update_timestamp[prepared], states.producer_id[prepared]))]
         owner, listed = states.listed(prepared)
         places = _place(states.listed_topic[listed].astype(np.int64), states.listed_partition[listed])
@@ -235,6 +236,44 @@ class Coordinator:
         return rows[firsts[at] : firsts[at + 1]].astype(np.int64)
 
     @cached_property
+    def again(self) -> NDArray[np.int64]:
+        """Return the records that say again what the one before them said, which are few.
+
+        A coordinator whose write was not replicated in time has it in its log all the same, and writes it again.
+        """
+        states = self.states
+        same = (states.state[1:] == states.state[:-1]) & np.isin(states.state[1:], _INNER)
+        rows = np.flatnonzero(same) + 1
+        for name in ("transactional_id", "producer_id", "producer_epoch", "start_timestamp"):
+            column = getattr(states, name)
+            rows = rows[column[rows] == column[rows - 1]]
+        return rows
+
+    def said_first(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return of each of some records the first that said the same."""
+        firsts, _ = self._repeated
+        at = np.searchsorted(self.again, rows)
+        found = rows.copy()
+        is_again = among(rows, self.again)
+        found[is_again] = firsts[at[is_again]]
+        return found
+
+    def after(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the record after each of some and those that say the same again; the last one where there is none."""
+        _, ends = self._repeated
+        found = rows + 1
+        is_again = among(found, self.again)
+        found[is_again] = ends[np.searchsorted(self.again, found[is_again])]
+        return np.minimum(found, max(len(self.states) - 1, 0))
+
+    @property
+    def _repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return for each of the records that say the same again the first that said so, and the record after all."""
+        begins = np.flatnonzero(np.append(True, np.diff(self.again) != 1)[: len(self.again)])
+        counts = np.diff(np.append(begins, len(self.again)))
+        return np.repeat(self.again[begins] - 1, counts), np.repeat(self.again[begins] + counts, counts)
+
+    @cached_property
     def _outer(self) -> NDArray[Any]:
         """Return the records of states that a next transaction may begin with, and tombstones."""
         return np.flatnonzero(~np.isin(self.states.state, _INNER)).astype(_narrow(len(self.states)))
@@ -245,7 +284,7 @@ class Coordinator:
             return Columns.empty(DECISION_COLUMNS)
         states, outer, most = self.states, self._outer, len(self.states) - 1
         ids = states.transactional_id[rows]
-        before, after = np.maximum(rows - 1, 0), np.minimum(rows + 1, most)
+        before, after = np.maximum(rows - 1, 0), self.after(rows)
         has_begun = (rows > 0) & (states.transactional_id[before] == ids) & (states.state[before] == _S.ONGOING)
         is_complete = (rows < most) & (states.transactional_id[after] == ids) & np.isin(states.state[after], _COMPLETE)
         at = np.searchsorted(outer, rows)
@@ -274,7 +313,7 @@ class Coordinator:
         states, ids = self.states, self.states.transactional_id
         cleaned = np.array([clean_from[log] for log in self.logs] or [0], np.int64)
         bad = (ids[1:] == ids[:-1]) & ~_LEGAL[states.state[:-1] + 1, states.state[1:] + 1]
-        rows = np.flatnonzero(bad) + 1
+        rows = np.setdiff1d(np.flatnonzero(bad) + 1, self.again, assume_unique=True)
         begins = self._bounds[ids[rows]]
         judged: NDArray[np.int64] = rows[states.offset[rows - 1] >= cleaned[self.of_log[begins]]]
         return judged
@@ -285,7 +324,7 @@ class Coordinator:
         named, last = self.names_of(producer_ids), self.last_of(producer_ids)
         listing, outer = self.listing(topic, partition), self._outer
         following = outer[np.minimum(np.searchsorted(outer, listing), len(outer) - 1)] if len(outer) else listing
-        around = np.concatenate([listing - 1, listing, listing + 1, following, last[last >= 0]])
+        around = np.concatenate([listing - 1, listing, self.after(listing), following, last[last >= 0]])
         around = around[(around >= 0) & (around < len(self.states))]
         ids = distinct(np.concatenate([named[named >= 0], self.states.transactional_id[around]]))
         rows = distinct(np.concatenate([around, self._bounds[ids], self._bounds[ids + 1] - 1]))

@@ -62,7 +62,10 @@ def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
     if row["since_ms"] is not None:
         until = "" if row["until_ms"] in (None, row["since_ms"]) else f" until {zone.time(row['until_ms'])}"
         clock = " (the producer's own clock)" if row["since_clock"] == "producer" else ""
-        yield "since", f"{zone.time(row['since_ms'])}{clock}{until}"
+        began = zone.time(row["since_ms"])
+        if row["since_until_ms"] is not None:
+            began = f"between {began} and {zone.time(row['since_until_ms'])}"
+        yield "since", f"{began}{clock}{until}"
     where = _listed(row["partitions"], row["partitions_total"])
     if row["first_offset"] is not None:
         where += f", {_offsets(row['first_offset'], row['last_offset'])}"

@@ -65,7 +65,7 @@ class AbortDecisions:
     def __init__(self, coordinator: Coordinator, now: int) -> None:
         states = coordinator.states
         rows = np.flatnonzero(_follow(states, _S.PREPARE_ABORT))
-        causes, possible, successor = _reasons(states, rows, now)
+        causes, possible, successor = _reasons(coordinator, rows, now)
         self.crowds: dict[tuple[str, str | None], AbortCrowd] = {}
         chosen = np.ones(len(rows), bool)
         for (cause, name), group in _groups(states, rows, causes):
@@ -110,18 +110,18 @@ def _groups(
 
 
 def _reasons(
-    states: StateColumns, rows: NDArray[np.intp], now: int
+    coordinator: Coordinator, rows: NDArray[np.intp], now: int
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the number of each decision's cause, whether that is only possible, and whether a new producer follows."""
-    ids, most = states.transactional_id, len(states) - 1
-    second = np.minimum(rows + 2, most)
-    has_second = (rows + 2 <= most) & (ids[second] == ids[rows])
+    states, after = coordinator.states, coordinator.after(rows)
+    second = coordinator.after(after)
+    has_second = (second > after) & (states.transactional_id[second] == states.transactional_id[rows])
     updated = np.clip(states.last_update_timestamp, -_LATEST, _LATEST)
     started = np.clip(states.start_timestamp[rows], -_LATEST, _LATEST)
     same_epoch = states.producer_epoch[rows] == states.producer_epoch[rows - 1]
     too_old = updated[rows] - started >= states.timeout_ms[rows - 1]
     follows = has_second & (states.state[second] == _S.EMPTY)
-    at_once = follows & (updated[second] - updated[np.minimum(rows + 1, most)] <= _AT_ONCE_MS)
+    at_once = follows & (updated[second] - updated[after] <= _AT_ONCE_MS)
     others = ~same_epoch & ~too_old
     takeover = others & (at_once if _raises_epochs(states) else True)
     is_last = others & ~takeover & ~has_second & (now <= updated[rows] + _AT_ONCE_MS)

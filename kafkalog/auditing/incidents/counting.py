@@ -53,7 +53,7 @@ def add(known: Known, incident: Incident, crowds: Sequence[Crowd], *, findings: 
     if incident.records is not None:
         incident.records += sum(one.records for one in crowds)
     if incident.since is not None:
-        incident.since = min(incident.since, Since(min(one.since for one in crowds), "broker"))
+        incident.since = Since.earliest([incident.since, Since(min(one.since for one in crowds), "broker")])
     if incident.until is not None:
         incident.until = max(incident.until, Since(max(one.until for one in crowds), "broker"))
     if incident.first_offset is not None and incident.last_offset is not None:

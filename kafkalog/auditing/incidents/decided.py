@@ -20,7 +20,8 @@ _REGISTERED: Final = (None, "marker-missing", "begins-before-log")  # causes of 
 class Decided(NamedTuple):
     """The newest transaction of an id that listed a partition: its records; one that is gone is None.
 
-    `begun` is the first that listed the partition.
+    `begun` is the first that listed the partition. Where the cleaner took all that did, it is the newest commit of the
+    producer, which is only `completed`: it may have had the partition.
     """
 
     begun: Row | None = None
@@ -30,7 +31,8 @@ class Decided(NamedTuple):
     @property
     def committed(self) -> bool:
         """Say whether the coordinator decided to commit it."""
-        return self.prepared is not None and self.prepared["state"] == "prepare_commit"
+        said = self.prepared or self.completed
+        return said is not None and said["state"] in ("prepare_commit", "complete_commit")
 
     def events(self, known: Known, place: str) -> Iterator[Event]:
         """Say what the coordinator wrote, and which one: its epoch is the leader epoch of its partition."""
@@ -50,11 +52,14 @@ class Decided(NamedTuple):
 
     def said(self) -> str:
         """Say in a few words what was decided and when."""
-        if self.prepared is None:
+        said = self.prepared or self.completed
+        if said is None:
             return "which the coordinator has not decided"
         how = "committed" if self.committed else "aborted"
-        at = iso(self.prepared["last_update_timestamp_ms"])
-        return f"which the coordinator {how} at {at} (offset {self.prepared['offset']} of {STATE_TOPIC})"
+        if self.prepared is None:
+            how = f"may have {how}"
+        at = iso(said["last_update_timestamp_ms"])
+        return f"which the coordinator {how} at {at} (offset {said['offset']} of {STATE_TOPIC})"
 
 
 def decided(known: Known, row: Row) -> Decided:
@@ -64,12 +69,20 @@ def decided(known: Known, row: Row) -> Decided:
     newest = range(len(steps) - 1, -1, -1)
     last = next((at for at in newest if _lists(steps[at], place) and _of(steps[at], row)), None)
     if last is None:
-        return Decided()
+        return Decided(completed=_commit_alone(steps, row))
     begun = _begun(steps, last, place)
     prepared = steps[last] if steps[last]["state"] in _PREPARED else None
     after = steps[last + 1] if prepared is not None and last + 1 < len(steps) else None
     completed = after if after is not None and after["state"].startswith("complete") else None
     return Decided(begun, prepared, completed)
+
+
+def _commit_alone(steps: Sequence[Row], row: Row) -> Row | None:
+    """Return the newest commit of a transaction's producer whose other records, with its partitions, are gone."""
+    for at in range(len(steps) - 1, -1, -1):
+        if steps[at]["state"] == "complete_commit" and _of(steps[at], row):
+            return None if at and steps[at - 1]["state"] in _PREPARED else steps[at]
+    return None
 
 
 def _of(step: Row, row: Row) -> bool:
@@ -97,7 +110,7 @@ def since(known: Known, row: Row) -> Since | None:
         begun = decided(known, row).begun
         if begun is not None:
             return Since(begun["last_update_timestamp_ms"], "broker")
-    return _clamped(row, _created(known, row))
+    return _bounded(row, _created(known, row), known.now)
 
 
 def _created(known: Known, row: Row) -> int:
@@ -106,12 +119,17 @@ def _created(known: Known, row: Row) -> int:
     return rows[0]["since_ms"] if rows and rows[0]["change"] == "created" else -1
 
 
-def _clamped(row: Row, created: int) -> Since | None:
-    """Return a transaction's first time: the producer's own, moved between the times of the markers around it."""
+def _bounded(row: Row, created: int, now: int) -> Since | None:
+    """Return a transaction's first time: the producer's own, or the bounds that brokers' times give it.
+
+    These are the times of the markers around it; before the first one it is the partition's creation, after the last
+    one the newest time of all. They count where the producer's clock has no time, or one outside of them.
+    """
     time, low, high = row["first_timestamp_ms"], row["not_before_ms"], row["not_after_ms"]
     low = created if low is None and created >= 0 else low
-    if time is None:
-        return None if low is None else Since(low, "broker")
-    if high is not None and time > high:
-        return Since(high, "broker")
-    return Since(low, "broker") if low is not None and time < low else Since(time, "producer")
+    high = now if high is None and now >= 0 else high
+    if time is not None and (low is None or low <= time) and (high is None or time <= high):
+        return Since(time, "producer")
+    if low is None or high is None:
+        return None
+    return Since(min(low, high), "broker", max(low, high))

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.escape import command_line
 from kafkalog.findings import Severity
+from kafkalog.format.times import iso
 from kafkalog.tables.incidents import INCIDENTS
 
 __all__ = ["LISTED", "SHOWN", "Consumers", "Event", "Incident", "Kept", "More", "Since", "Step", "listed", "listed_of"]
@@ -30,10 +31,27 @@ class Event(NamedTuple):
 
 
 class Since(NamedTuple):
-    """A time (ms) and whose clock it is."""
+    """A time (ms) and whose clock it is; with `latest` it is some time from the one to the other."""
 
     time: int
     clock: str
+    latest: int | None = None
+
+    @property
+    def words(self) -> str:
+        """Say when it was, as sentences do."""
+        if self.latest is not None:
+            return f"some time between {iso(self.time)} and {iso(self.latest)}"
+        by = " by the producer's own clock" if self.clock == "producer" else ""
+        return f"{iso(self.time)}{by}"
+
+    @classmethod
+    def earliest(cls, times: Iterable[Since]) -> Since | None:
+        """Return the earliest of some times, None of none; it is no later than any of them."""
+        every = sorted(times, key=lambda since: since.time)
+        if not every or every[0].latest is None:
+            return every[0] if every else None
+        return every[0]._replace(latest=min(one.time if one.latest is None else one.latest for one in every))
 
 
 class Step(NamedTuple):
@@ -127,6 +145,7 @@ class Incident:
             certainty=self.certainty,
             cluster_id=self.cluster_id,
             since_ms=None if self.since is None else self.since.time,
+            since_until_ms=None if self.since is None else self.since.latest,
             since_clock=None if self.since is None else self.since.clock,
             until_ms=None if self.until is None else self.until.time,
             until_clock=None if self.until is None else self.until.clock,
@@ -182,6 +201,9 @@ def _moment(event: Event) -> tuple[bool, int, int]:
 
 
 def _event(event: Event) -> dict[str, Any]:
+    """Return an event as the table has it; that a time is a producer's stands in its words, wherever they are shown."""
+    if event.time is not None and event.clock == "producer":
+        event = event._replace(what=f"{event.what} (The time is the producer's own clock.)")
     return {
         "time_ms": event.time, "time_source": event.clock if event.time is not None else None, "file": event.file,
         "offset": event.offset, "what": event.what[:_TEXT],

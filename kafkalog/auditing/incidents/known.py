@@ -268,7 +268,10 @@ def _aborts(
 def _records(
     coordinator: Coordinator, names: Collection[str], producers: Collection[int], aborted: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return the records of these ids and of ids of these producers, and of others those around decisions to abort."""
+    """Return the records of these ids and of ids of these producers, and of others those around decisions to abort.
+
+    What only says again what the record before said is left out.
+    """
     states = coordinator.states
     ids = states.transactional_id
     if not len(ids):
@@ -277,5 +280,6 @@ def _records(
     named = states.ids.find(names)
     meant[named[named >= 0]] = True
     meant[ids[np.isin(states.producer_id, list(producers))]] = True
-    around = (aborted[:, np.newaxis] + np.arange(-1, 3)).ravel()
-    return np.union1d(np.flatnonzero(meant[ids]), around[around < len(ids)])
+    after = coordinator.after(aborted)
+    around = np.concatenate([aborted - 1, aborted, after, coordinator.after(after)])
+    return np.setdiff1d(np.append(np.flatnonzero(meant[ids]), around), coordinator.again)

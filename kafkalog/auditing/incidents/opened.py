@@ -37,6 +37,11 @@ class Open(NamedTuple):
         return f"{self.row['topic']}-{self.row['partition']}"
 
     @property
+    def is_committed(self) -> bool:
+        """Say whether the coordinator decided to commit its records: an abort discards them."""
+        return self.decided.committed and self.row["cause"] != "data-after-marker"
+
+    @property
     def who(self) -> str:
         """Name whose transaction it is."""
         name, producer = self.row["transactional_id"], self.row["producer_id"]
@@ -72,7 +77,7 @@ def abort_steps(every: list[Open]) -> list[Step]:
     for one in every[:SHOWN]:
         place = offsets(one.row["first_offset"], one.row["last_offset"])
         records = many(one.row["records"] or 0, "record")
-        if one.decided.committed and one.row["cause"] == "marker-missing":
+        if one.is_committed:
             text = (f"Save {records} of {one.who} at {place} of {one.place}, {one.decided.said()}: the abort discards"
                     " what was committed, and no other command ends the transaction.")  # fmt: skip
             steps.append(

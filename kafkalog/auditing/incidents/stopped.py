@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkalog.auditing.incidents.counting import count, producers_of
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step, listed
+from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.opened import COPY_AGAIN, SHOWN, Open, abort_steps, open_transactions
@@ -104,8 +104,7 @@ def describe(known: Known, incident: Incident, every: list[Open]) -> None:
     """Fill in who, where, since when, how many records, what happened, and what consumers see."""
     incident.partitions |= {(one.row["topic"], one.row["partition"]) for one in every}
     count(known, incident, every)
-    times = [one.since for one in every if one.since is not None]
-    incident.since = min(times, default=None)
+    incident.since = Since.earliest(one.since for one in every if one.since is not None)
     for one in every[:SHOWN]:
         incident.events += one.decided.events(known, one.place)
         incident.events.append(_opened(one))
@@ -140,10 +139,12 @@ def _lost_leader(without: Leaderless, one: Open) -> Event:
 
 def _opened(one: Open) -> Event:
     place = offsets(one.row["first_offset"], one.row["last_offset"])
-    time, clock = (None, "producer") if one.since is None else one.since
+    since = one.since
+    time, clock = (None, "broker") if since is None or since.latest is not None else (since.time, since.clock)
+    begun = "" if since is None or since.latest is None else f" It began at {since.words}."
     records = one.row["records"] or 0
     them = "it" if records == 1 else "them"
-    what = f"{many(records, 'record')} of {one.who} at {place} of {one.place}: no marker ends {them}."
+    what = f"{many(records, 'record')} of {one.who} at {place} of {one.place}: no marker ends {them}.{begun}"
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
 
 
@@ -167,7 +168,7 @@ def _title(known: Known, incident: Incident, every: list[Open]) -> str:
     one, code, proved = every[0], every[0].finding["code"], incident.certainty == "proved"
     where = incident.where()
     at = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
-    began = "" if incident.since is None else f" since {iso(incident.since.time)}"
+    began = "" if incident.since is None else f" since {incident.since.words}"
     number = incident.transactions or 0
     who = f"a transaction of {one.who}" if number == 1 else f"{number} transactions"
     if incident.kind == "copy-skewed":
@@ -182,8 +183,8 @@ def _title(known: Known, incident: Incident, every: list[Open]) -> str:
         why = _SAID.get(incident.cause, "the coordinator will never end it")
         if not proved:
             held = "It" if number == 1 else "They"
-            return f"{capital(who)} may hang: {why if number == 1 else _plural(why)}. {held} {stops}."
-        return f"{capital(hanging)} {stops}: {why if number == 1 else _plural(why)}."
+            return f"{capital(who)} may hang: {why if number == 1 else _plural(why)}. {held} {stops}.{_save(every)}"
+        return f"{capital(hanging)} {stops}: {why if number == 1 else _plural(why)}.{_save(every)}"
     if code == "transaction-pending":
         how = "decided"
         if number == 1:
@@ -193,6 +194,22 @@ def _title(known: Known, incident: Incident, every: list[Open]) -> str:
     if code == "transaction-overdue":
         return f"{capital(who)}, open for longer than the timeout allows at {iso(known.now)}, {stops}."
     return f"{capital(who)} {stops}; the records of the coordinator that would say why are not in these inputs."
+
+
+def _save(every: list[Open]) -> str:
+    """Say that there are committed records, which an abort discards."""
+    committed = [one for one in every if one.is_committed]
+    if not committed:
+        return ""
+    may = "may have " if all(one.decided.prepared is None for one in committed) else ""
+    whose = (
+        "it: save its"
+        if len(every) == 1
+        else "them: save their"
+        if len(committed) == len(every)
+        else "some: save their"
+    )
+    return f" The coordinator {may}committed {whose} records first."
 
 
 def _plural(why: str) -> str:

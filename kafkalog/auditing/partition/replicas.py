@@ -49,14 +49,25 @@ def _offsets(count: int) -> str:
 
 
 def fork_of(one: PartitionAudit, other: PartitionAudit) -> tuple[int, int, int] | None:
-    """Return the first offset that both have in different leader epochs, with the two epochs."""
+    """Return the first offset that both have in different leader epochs, with the two epochs.
+
+    A leader that has written nothing yet has the offset that it writes next: what others wrote there before is lost.
+    """
     low = max(one.log_start_offset, other.log_start_offset)
-    high = min(one.log_end_offset, other.log_end_offset)
+    high = min(_high(one), _high(other))
     for offset in sorted({max(low, first) for _, first in (*one.epochs, *other.epochs)}):
         mine, theirs = _epoch_at(one, offset), _epoch_at(other, offset)
-        if offset < high and mine != theirs and mine is not None and theirs is not None and min(mine, theirs) >= 0:
+        if offset >= high or mine == theirs or mine is None or theirs is None or min(mine, theirs) < 0:
+            continue
+        older = one if mine < theirs else other
+        if offset < older.log_end_offset:
             return offset, mine, theirs
     return None
+
+
+def _high(partition: PartitionAudit) -> int:
+    end = partition.log_end_offset
+    return end + 1 if partition.epochs[-1:] and partition.epochs[-1][1] == end else end
 
 
 def _epoch_at(partition: PartitionAudit, offset: int) -> int | None:

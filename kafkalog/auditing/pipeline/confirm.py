@@ -124,7 +124,10 @@ def _merged(
 
 
 def _prove(log: LogAudit, later: LogAudit, sure: LogAudit, cluster: ClusterAudit, options: AuditOptions) -> None:
-    """Take the verdicts of one moment on what is open in all readings, unchanged."""
+    """Take the verdicts of one moment on what is open in all readings, unchanged.
+
+    All else that is said of it is what `later` knows, whose words of the coordinator are the same.
+    """
     known, certain, now_open = set(_open(log).rows), _open(sure), _open(later)
     places = dict(zip(certain.rows, certain.numbers.tolist(), strict=True))
     pairs = [
@@ -133,6 +136,8 @@ def _prove(log: LogAudit, later: LogAudit, sure: LogAudit, cluster: ClusterAudit
         if row in known and row in places and certainty == _UNSURE
     ]
     mine, theirs = (np.array(numbers, np.intp) for numbers in zip(*pairs, strict=True)) if pairs else (_NONE, _NONE)
+    unchanged = (_words(later, mine) == _words(sure, theirs)).all(axis=0)
+    mine, theirs = mine[unchanged], theirs[unchanged]
     for name in ("state", "cause", "certainty", "recent", "committed"):
         getattr(later.verdicts.judged, name)[mine] = getattr(sure.verdicts.judged, name)[theirs]
     if later.judged.spoken_for:
@@ -141,9 +146,21 @@ def _prove(log: LogAudit, later: LogAudit, sure: LogAudit, cluster: ClusterAudit
     now = at_newest(options.now, max([later.partition.newest_broker, *coordinator.newest.values()]))
     deadlines = Deadlines(now, 0, options.max_timeout_ms)
     leaders = None if cluster.metadata is None else LeadersAt(later.partition, cluster.metadata)
-    left = np.setdiff1d(np.arange(len(later.verdicts.judged.places)), mine)
+    directory, every = later.partition.directory, np.arange(len(later.verdicts.judged.places))
+    replicas = [
+        one.partition
+        for one in cluster.logs
+        if one is not later and (one.partition.directory.topic, one.partition.directory.partition)
+        == (directory.topic, directory.partition)
+    ]  # fmt: skip
     later.findings = Reported(
         [finding for finding in later.findings if finding.code not in OF_VERDICTS],
-        TransactionFindings(later.partition, later.verdicts, deadlines, leaders=leaders, only=left),
-        TransactionFindings(later.partition, sure.verdicts, deadlines, leaders=leaders, only=theirs),
+        TransactionFindings(later.partition, later.verdicts, deadlines, replicas, leaders, only=every),
     )
+
+
+def _words(log: LogAudit, numbers: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the offsets of what the coordinator said last, and what it decided, about some transactions; -1 for no."""
+    offsets = np.append(log.verdicts.coordinator.states.offset, -1)
+    judged = log.verdicts.judged
+    return np.stack([offsets[column[numbers]] for column in (judged.entry, judged.decision)])

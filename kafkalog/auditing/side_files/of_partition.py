@@ -23,7 +23,8 @@ def compare_partition(audit: PartitionAudit, segments: Sequence[RebuiltSegment])
     `segments` are those that were joined to `audit`, in the order of their offsets.
     """
     wrong = list(txn_index_faults(audit, missing=True))
-    doubts = Doubts.against(segments, [faults.place.segment for faults in wrong if not faults.is_rebuilt])
+    harmful = [faults.place.segment for faults in wrong if faults.is_harmful and not faults.is_rebuilt]
+    doubts = Doubts.against(segments, harmful)
     yield from _orphans(audit)
     for faults in wrong:
         yield faults.finding(excused=doubts.any_foreign)

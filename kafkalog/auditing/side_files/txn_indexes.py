@@ -38,8 +38,13 @@ class TxnIndexFaults:
         """
         return self.is_gone and not exists(self.place.beside(".index"))
 
+    @property
+    def is_harmful(self) -> bool:
+        """Say whether consumers see it."""
+        return bool(self.faults.first.harm)
+
     def finding(self, *, excused: bool) -> Finding:
-        """Make one finding of the faults, a note where another one explains them."""
+        """Make one finding of the faults, a note where another one explains them or no consumer sees them."""
         # A broker that ran may have written entries after the copy was taken.
         copied = self.place.is_last and not self.place.directory.clean_shutdown
         late = copied and self.faults.all_missing
@@ -49,10 +54,11 @@ class TxnIndexFaults:
             gone = "the file is missing, and so is the .index: a starting broker makes both anew; "
         more = self.faults.number - 1
         others = f"; {more} more {'entry is' if more == 1 else 'entries are'} wrong or missing" if more else ""
+        harm = f": {fault.harm or 'no consumer sees a difference'}"
         finding = self.place.finding(
             "txn-index-mismatch",
             ".txnindex",
-            gone + fault.message + others,
+            gone + fault.message + harm + others,
             position=None if fault.entry is None else fault.entry * ABORTED_TXN.size,
             length=None if fault.entry is None else ABORTED_TXN.size,
             offset=fault.offset,
@@ -60,7 +66,8 @@ class TxnIndexFaults:
             found=fault.found,
             producer_id=fault.producer_id,
         )
-        return finding._replace(severity=Severity.NOTE) if late or excused or self.is_rebuilt else finding
+        is_note = late or excused or self.is_rebuilt or not self.is_harmful
+        return finding._replace(severity=Severity.NOTE) if is_note else finding
 
 
 def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnIndexFaults]:

@@ -13,7 +13,7 @@ from kafkalog.auditing.topics.group_tables import group_rows, offsets_rows
 from kafkalog.auditing.topics.internal import RowForm
 from kafkalog.auditing.topics.leaders import LeadersAt, Led, leaders_of
 from kafkalog.auditing.topics.metadata import Metadata
-from kafkalog.auditing.topics.metadata_joins import leader_now, leaderless, policies
+from kafkalog.auditing.topics.metadata_joins import leader_now, leader_spans, leaderless, policies
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.metadata_tables import leadership_rows, metadata_rows, metadata_view
 from kafkalog.auditing.topics.transaction_steps import transition_rows
@@ -34,6 +34,7 @@ __all__ = [
     "cluster_metadata",
     "group_rows",
     "leader_now",
+    "leader_spans",
     "leaderless",
     "leaders_of",
     "leadership_rows",

@@ -76,15 +76,17 @@ def _columns(
     where: tuple[TextColumn, NDArray[np.int64]], *, spaced: bool,
 ) -> AnyColumns:  # fmt: skip
     is_there = states.state != TOMBSTONE
-    around = _Around(coordinator.states, rows)
+    around = _Around(coordinator, coordinator.said_first(rows))
+    after = np.minimum(rows + 1, len(coordinator.states) - 1)
     decided_by = around.decided_by()
     times = coordinator.times(rows)
 
     def there(column: NDArray[Any]) -> Marked:
         return Marked(column, is_there)
 
-    ends = coordinator.times(around.next) if until is None else np.full(len(rows), until)
-    has_end = around.has_next if until is None else np.ones(len(rows), np.bool_)
+    ids = coordinator.states.transactional_id
+    ends = coordinator.times(after) if until is None else np.full(len(rows), until)
+    has_end = (after > rows) & (ids[after] == ids[rows]) if until is None else np.ones(len(rows), np.bool_)
     is_known = has_end & _plausible(times) & _plausible(ends)
     fenced = around.follows & ((states.state == _S.EMPTY) | np.isin(decided_by, [_BY["timeout"], _BY["takeover"]]))
     log, partition = where
@@ -111,20 +113,19 @@ def _columns(
 
 
 class _Around:
-    """Records with those before and after them of the same id.
+    """Records with those before and after them of the same id; none of them only says again what another one said.
 
     `follows` says which have a record before that is no tombstone.
     """
 
-    def __init__(self, states: StateColumns, rows: NDArray[np.int64]) -> None:
-        self._states = states
+    def __init__(self, coordinator: Coordinator, rows: NDArray[np.int64]) -> None:
+        self._states = states = coordinator.states
         self._rows = rows
-        most = max(len(states) - 1, 0)
-        self._before, self.next, self._second = np.maximum(rows - 1, 0), *(np.minimum(rows + n, most) for n in (1, 2))
+        self._before, after = np.maximum(rows - 1, 0), coordinator.after(rows)
+        self._second = coordinator.after(after)
         ids = states.transactional_id
         self._has_before = (rows > 0) & (ids[self._before] == ids[rows])
-        self.has_next = (rows < most) & (ids[self.next] == ids[rows])
-        self._has_second = (rows < most - 1) & (ids[self._second] == ids[rows])
+        self._has_second = (self._second > after) & (ids[self._second] == ids[rows])
         self.follows: NDArray[np.bool_] = self._has_before & (states.state[self._before] != TOMBSTONE)
 
     def now(self, name: str) -> NDArray[np.int64]:

@@ -175,7 +175,12 @@ class _Judge:
         early = hangs & (certainty == CERTAINTY["unless-copied-while-running"]) & known.too_early
         why = np.where(sent, CAUSE["data-after-marker"], CAUSE["marker-missing"])
         why = np.where(decision < 0, CAUSE["partition-not-registered"], why)
-        cause = np.where(hangs & (cause == CAUSE[None]), why, cause)
+        # What was decided of the data counts, whatever the coordinator has forgotten or begun since.
+        is_its = (decision >= 0) & ~sent
+        is_its[decision >= 0] &= (decided["data_epoch"] == NONE) | (
+            decided["data_epoch"] == rows["last_epoch"][decision >= 0]
+        )
+        cause = np.where(hangs & (is_its | (cause == CAUSE[None])), why, cause)
         state = np.where(early, STATE["undecided"], state)
         cause = np.where(early, CAUSE["copied-while-running"], cause)
         cause = np.where((rows["batches"] == 0) & (cause == CAUSE[None]), CAUSE["begins-before-log"], cause)

@@ -24,7 +24,7 @@ from kafkalog.auditing.transactions.decisions import against_coordinator
 from kafkalog.auditing.transactions.findings import TransactionFindings
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.pending_offsets import pending_offsets
-from kafkalog.auditing.transactions.replicas import say_once, speaker_of
+from kafkalog.auditing.transactions.replicas import say_once, speaker_of, with_own_epoch
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.surroundings import AuditOptions, Surroundings
 from kafkalog.auditing.transactions.verdicts import Verdicts
@@ -75,6 +75,8 @@ def judge(
     The logs hold the transactions of a share of the producers alone; findings about the log as a whole come with the
     share of the log, which has no other ones.
     """
+    if len(replicas) > 1:
+        replicas = [(node, with_own_epoch(node, partition, around.metadata)) for node, partition in replicas]
     speaker = speaker_of(replicas, around.metadata)
     logs = [_judge(number, replicas, around, share, spoken_for=number != speaker) for number in range(len(replicas))]
     partitions = [partition for _, partition in replicas]

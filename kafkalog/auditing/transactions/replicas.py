@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kafkalog.auditing.partition import PartitionAudit, fork_of, reach
-from kafkalog.auditing.topics import Metadata, leader_now
+from kafkalog.auditing.topics import Metadata, leader_now, leader_spans
 from kafkalog.auditing.transactions.findings import CODES, TransactionFindings, Unread
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.findings import Finding, Severity
@@ -18,7 +18,7 @@ from kafkalog.log.logdir import LogDirectory
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["say_once", "speaker_of"]
+__all__ = ["say_once", "speaker_of", "with_own_epoch"]
 
 # What is said of a producer and its transactions, and not of a file: replicas with the same batches show the same.
 _OF_PRODUCERS: Final = frozenset(
@@ -28,6 +28,23 @@ _OF_PRODUCERS: Final = frozenset(
         "transaction-overdue", "transaction-pending", "transaction-undecided",
     }
 )  # fmt: skip
+
+
+def with_own_epoch(node: LogDirectory, partition: PartitionAudit, metadata: Metadata | None) -> PartitionAudit:
+    """Return a replica with the leader epoch that it leads in, from its end on, if it has written nothing in it.
+
+    Its checkpoint shows that, or an unclean election in the metadata: the end of such a leader is the partition's, and
+    what other replicas have after it is lost.
+    """
+    directory, end = partition.directory, partition.log_end_offset
+    newest = max((epoch for epoch, _ in partition.epochs), default=-1)
+    begun = [epoch for epoch, first in directory.leader_epochs if first == end]
+    if metadata is not None and node.node_id == str(leader_now(metadata, directory.topic, directory.partition)):
+        spans = leader_spans(metadata, directory.topic, directory.partition)
+        elected = (span.value for span in spans if span.value.change == "unclean-election")
+        begun += [value.leader_epoch for value in elected if str(value.leader) == node.node_id]
+    own = max(begun, default=-1)
+    return partition if own <= newest else partition._replace(epochs=(*partition.epochs, (own, end)))
 
 
 def speaker_of(replicas: Sequence[tuple[LogDirectory, PartitionAudit]], metadata: Metadata | None) -> int:

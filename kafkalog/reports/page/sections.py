@@ -40,7 +40,7 @@ def _facts(row: Mapping[str, Any]) -> Iterator[Element]:
     facts: list[tuple[str, Content]] = [
         ("Kind", row["kind"]),
         ("Certainty", row["certainty"]),
-        ("Since", [moment(row["since_ms"]), _clock(row["since_clock"])]),
+        ("Since", [*_began(row), _clock(row["since_clock"])]),
         ("Until", [moment(row["until_ms"]), _clock(row["until_clock"])] if row["until_ms"] is not None else None),
         ("Partitions", _listed(row["partitions"], row["partitions_total"])),
         ("Transactional ids", _listed(row["transactional_ids"], row["transactional_ids_total"])),
@@ -55,6 +55,11 @@ def _facts(row: Mapping[str, Any]) -> Iterator[Element]:
         if value is not None:
             yield element("dt", name)
             yield element("dd", value)
+
+
+def _began(row: Mapping[str, Any]) -> list[Element | str]:
+    since, until = moment(row["since_ms"]), row["since_until_ms"]
+    return [since] if until is None else ["between ", since, " and ", moment(until)]
 
 
 def _clock(clock: str | None) -> str | None:

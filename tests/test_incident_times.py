@@ -1,0 +1,61 @@
+"""Since when an incident is: what is known, and whose clock it is."""
+
+from __future__ import annotations
+
+from kafkalog.auditing.incidents.decided import since
+from kafkalog.auditing.incidents.incident import Event, Incident, Since
+from kafkalog.auditing.incidents.known import Known, Row
+from kafkalog.findings import Severity
+
+A, B, NOW = 1_000, 2_000, 3_000
+
+
+def row(time: int | None, low: int | None = None, high: int | None = None) -> Row:
+    return {
+        "topic": "t", "partition": 0, "cause": "producer-unknown", "state": "hanging", "transactional_id": None,
+        "producer_id": 7, "first_timestamp_ms": time, "not_before_ms": low, "not_after_ms": high,
+    }  # fmt: skip
+
+
+def test_a_producer_s_time_between_brokers_times_is_the_producer_s() -> None:
+    """It is given, and its clock stands beside it."""
+    found = since(Known(now=NOW), row(1_500, A, B))
+
+    assert found == Since(1_500, "producer")
+    assert found.words.endswith("by the producer's own clock")
+
+
+def test_a_producer_s_time_outside_of_them_gives_way_to_bounds() -> None:
+    """Brokers' times around it are bounds, never the time."""
+    assert since(Known(now=NOW), row(500, A, B)) == Since(A, "broker", B)
+    assert since(Known(now=NOW), row(2_500, A, B)) == Since(A, "broker", B)
+    assert since(Known(now=NOW), row(None, A)) == Since(A, "broker", NOW)
+
+
+def test_a_partition_s_creation_is_only_a_bound() -> None:
+    """Nothing began before it, and nothing shows that it began then."""
+    created = {("t", 0): [{"change": "created", "since_ms": A}]}
+
+    assert since(Known(leadership=created, now=NOW), row(500)) == Since(A, "broker", NOW)
+
+
+def test_without_brokers_times_only_the_producer_s_is_known() -> None:
+    """A time that nothing supports is not invented."""
+    assert since(Known(), row(500)) == Since(500, "producer")
+    assert since(Known(), row(None)) is None
+
+
+def test_the_earliest_of_several_is_no_later_than_any() -> None:
+    """A stretch of time ends where another incident has begun."""
+    assert Since.earliest([Since(B, "broker"), Since(A, "broker", NOW)]) == Since(A, "broker", B)
+    assert Since.earliest([Since(A, "broker"), Since(A + 1, "broker", NOW)]) == Since(A, "broker")
+    assert Since.earliest([]) is None
+
+
+def test_an_event_of_a_producer_s_clock_says_so() -> None:
+    """In the terminal, the page, the timeline and markdown: it stands in the words themselves."""
+    incident = Incident("wrong-fate", "late-data", (), Severity.WARNING)
+    incident.events = [Event(A, "producer", None, None, "It began."), Event(B, "broker", None, None, "It ended.")]
+    said = [event["what"] for event in next(value for value in incident.row() if isinstance(value, list) and value)]
+
+    assert said == ["It began. (The time is the producer's own clock.)", "It ended."]
