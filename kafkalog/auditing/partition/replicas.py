@@ -71,11 +71,11 @@ def _epoch_runs(partition: PartitionAudit) -> Iterator[tuple[int, int, int]]:
     gaps, log_end = partition.gaps, partition.log_end_offset
     bases = [segment.base_offset for segment in partition.directory.segments[-1:]]
     cleaned_to_end = bases == [log_end] and partition.cleaned_to >= log_end
-    for (epoch, first), (_, begin) in pairwise((*partition.epochs, (-1, log_end))):
+    for (epoch, first), (_, begin) in pairwise((*partition.epochs, (-1, log_end))):  # the next one begins there
         end = begin
         if begin == log_end and cleaned_to_end:  # the newest segment is empty, and the last batch may end anywhere
             end = first + 1
-        elif gaps and gaps.last[at := min(np.searchsorted(gaps.last, begin - 1), len(gaps) - 1)] == begin - 1:
+        elif gaps and gaps.last[at := min(int(np.searchsorted(gaps.last, begin - 1)), len(gaps) - 1)] == begin - 1:
             end = int(gaps.first[at])
         yield epoch, first, end
 
