@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
@@ -90,10 +90,20 @@ class Surroundings:
         around.metadata = metadata
         around._read(states)
         around._count_state_partitions(nodes)
-        if around.metadata is not None:
-            late = -1 if options.snapshot else newest - options.copy_ms
-            around.findings += absent_findings(nodes, around.metadata, late)
+        around.findings += around._absent(nodes)
         return around
+
+    def contradicted(self, nodes: Sequence[LogDirectory], finding: Finding) -> None:
+        """Go on without the word that the inputs are of one moment, as a finding contradicts it."""
+        self.options = replace(self.options, snapshot=False)
+        others = [one for one in self.findings if one.code != "partition-absent"]
+        self.findings = [*others, *self._absent(nodes), finding]
+
+    def _absent(self, nodes: Sequence[LogDirectory]) -> Iterable[Finding]:
+        if self.metadata is None:
+            return ()
+        late = -1 if self.options.snapshot else self.newest - self.options.copy_ms
+        return absent_findings(nodes, self.metadata, late)
 
     def one_moment(self, node: LogDirectory) -> bool:
         """Say whether a node's logs and the state topic are of one moment for certain."""
