@@ -63,10 +63,11 @@ def _believe(cluster: Cluster, logs: Sequence[LogPlace], scanned: Scanned, aroun
     """Look for what inputs of one moment can't have; where there is some, say so and go on as without that word."""
     states = [log for log in logs if log.directory.topic == STATE_TOPIC]
     cut = {log.directory.log for log, scans in scanned.of_logs(states) if may_lack_its_end(scans)}
+    homes = {one.log: node for node in cluster.nodes for one in node.partitions}
     found_by, first, more = Contradictions(around, cut), None, 0
     for start in range(0, len(logs), _AT_ONCE):
         for log, scans in scanned.of_logs(logs[start : start + _AT_ONCE]):
-            for found in found_by.of_log(log.node, log.directory, scans):
+            for found in found_by.of_log(homes[log.directory.log], log.directory, scans):
                 first, more = first or found, more + (first is not None)
     if first is not None:
         counted = f". {more} more like it" if more else ""

@@ -78,7 +78,7 @@ class Contradictions:
         self._coordinator = around.coordinator
         self._clocks_ms = _CLOCKS_MS if around.several_nodes else 0
         # A producer that no record names: its id expired, unless all is here that was ever written.
-        self._has_all = around.coordinator.complete and not around.state_cleaned and not cut
+        self._has_all = around.has_all_states and not cut
         self._whole = np.array([log not in cut for log in around.coordinator.logs], bool)
 
     def of_log(

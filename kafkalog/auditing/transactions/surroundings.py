@@ -109,6 +109,12 @@ class Surroundings:
         """Say whether a node's logs and the state topic are of one moment for certain."""
         return self.options.snapshot or (node.clean_shutdown and self.state_clean)
 
+    @property
+    def has_all_states(self) -> bool:
+        """Say whether all records are here that the state topic ever had; a number that was guessed says nothing."""
+        total = _state_partitions(self.metadata) or self.options.state_partitions
+        return total is not None and self.coordinator.complete and not self.state_cleaned
+
     def _read(self, states: Sequence[StateLog]) -> None:
         replicas: dict[int, list[StateLog]] = {}
         for state in states:
