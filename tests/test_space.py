@@ -174,6 +174,25 @@ def test_a_directory_that_was_put_aside_is_left_over(tmp_path: Path) -> None:
     ]
 
 
+def test_the_next_start_of_directories_that_were_put_aside(tmp_path: Path) -> None:
+    """LogLoader recovers -stray like any other and no broker removes it; -delete is opened and removed, unrecovered."""
+    torn = {**SEGMENTS, 40: SEGMENTS[40][:-3]}
+    names = {f"t-0.0123456789abcdef0123456789abcdef-{suffix}": torn for suffix in ("delete", "stray")}
+    path = directory(tmp_path / "d", names)
+    for name in names:
+        for base in SEGMENTS:
+            (path / name / f"{base:020d}.index").touch()
+    rows = kafkalog.space(path, tables=["next_start"]).rows("next_start")
+    deleted, stray = sorted(rows, key=lambda row: row["log"])
+    size = sum(map(len, torn.values()))
+
+    assert (deleted["recovered_segments"], deleted["truncated_bytes"], deleted["read_bytes"]) == (0, 0, 0)
+    assert deleted["deleted_bytes"] == size
+    assert (stray["recovered_segments"], stray["deleted_bytes"]) == (3, 0)
+    assert stray["truncated_bytes"] > 0
+    assert "no broker removes -stray" in stray["does"]
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"t": 1}', "[" * 100_000, "\x00"])
 def test_settings_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
     """A file of settings is JSON of topics; anything else is a usage error, and no internal one."""

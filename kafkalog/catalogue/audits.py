@@ -163,6 +163,16 @@ AUDITS: Final[dict[str, Code]] = {
         "The coordinator uses the records of its partition's leader.",
         "The replica whose leader epochs reach furthest was used; compare it with the other one.",
     ),
+    "snapshot-contradicted": Code(
+        WARNING,
+        "The option --snapshot says that the inputs show one moment, and two of their files contradict it: a"
+        " transaction marker whose decision is in no record of the coordinator, or a checkpoint after its log's end.",
+        "Certain that the two places are not of one moment: compaction, expiry of the transactional id and an"
+        " administrator's abort are ruled out.",
+        "Nothing by itself. The audit goes on as without --snapshot: what that proves is proved, all else is not.",
+        "Make a new copy, best of a stopped broker or from a snapshot of the file system, then run kafkalog txn-audit"
+        " NEW_COPY.",
+    ),
     "state-partitions-guessed": Code(
         NOTE,
         "The number of partitions of __transaction_state is not known; the highest number seen plus one was used.",

@@ -115,7 +115,10 @@ INCIDENTS: Final = Table(
         Column("first_offset", "int64", "the first offset affected; null if several partitions are"),
         Column("last_offset", "int64", "the last offset affected; null if several partitions are, or it has no end"),
         Column("records", "int64", "how many records are affected; null if no file shows it"),
-        Column("lost_records", "int64", "how many records are known to be lost for consumers; null if none is known"),
+        Column(
+            "lost_records", "int64", "how many records consumers have lost, without control records, of missing ones"
+            " those that no replica has; null if none is known",
+        ),
         Column(
             "kept_in", "json", "where copies of lost records are left: log, node_id, topic, partition, first_offset,"
             " last_offset",

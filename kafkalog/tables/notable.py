@@ -23,5 +23,6 @@ NOTABLE: Final = Table(
             "of an open one, the time of the marker after its first batch: a broker's clock",
             "ms",
         ),
+        Column("forked_records", "int64", "its records from the log's fork on; null in a log without one"),
     ),
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Kept, Since, Step, listed
+from kafkalog.auditing.incidents.decided import decided
+from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Kept, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
 from kafkalog.auditing.incidents.opened import READ_RECORDS, Open, abort_steps, open_transactions
@@ -34,6 +36,26 @@ class _Loss:
     @property
     def findings(self) -> list[Row]:
         return [*self.forks, *self.lost, *(one.finding for one in self.hanging)]
+
+
+@dataclass(slots=True)
+class _Fork:
+    """What only one replica holds after a fork: whose it is, how many records of which fate, and what to save of it."""
+
+    row: Row
+    kept: Kept
+    transactions: list[Row]  # those that reach past the fork
+    counts: dict[str, int]
+    wanted: list[tuple[int, int]]
+
+    @property
+    def records(self) -> int:
+        return sum(self.counts.values())
+
+    def said(self) -> str:
+        """Say how many records of which fate there are."""
+        apart = ", ".join(f"{count} {fate}" for fate, count in self.counts.items() if count)
+        return many(self.records, "record") + (f" ({apart})" if apart else "")
 
 
 def elections(known: Known, pool: Pool) -> Iterator[Incident]:
@@ -131,9 +153,11 @@ def _incident(known: Known, key: tuple[object, ...], together: Sequence[_Loss]) 
         describe(known, incident, hanging)
     incident.partitions |= {loss.place for loss in together}
     incident.producer_ids |= {row["producer_id"] for loss in together for row in loss.lost}
+    forks = [[_fork(known, row) for row in loss.forks] for loss in together]
     told: list[str] = []
-    for loss in together:
-        _tell(known, incident, loss, told)
+    for loss, of_loss in zip(together, forks, strict=True):
+        _tell(incident, loss, of_loss, told)
+        _tell_lost(known, incident, loss)
     if electing:
         incident.since = Since(_since(electing[0]) or 0, "broker")
     _offsets_of(incident)
@@ -141,24 +165,29 @@ def _incident(known: Known, key: tuple[object, ...], together: Sequence[_Loss]) 
     incident.title = _title(incident, together, told)
     if incident.certainty != "proved":
         incident.title += " Transactions that it left open may have ended after this copy."
-    incident.steps = _steps(known, incident, together, hanging)
+    incident.steps = [step for of_loss in forks for fork in of_loss for step in _save(fork)][: 2 * _EVENTS]
+    incident.steps += _steps(known, incident, together, hanging)
     return incident
 
 
-def _tell(known: Known, incident: Incident, loss: _Loss, told: list[str]) -> None:
-    """Say who became leader, what only other replicas hold, and what the coordinator decided of it."""
+def _tell(incident: Incident, loss: _Loss, forks: Sequence[_Fork], told: list[str]) -> None:
+    """Say who became leader, and what only other replicas hold."""
     place = f"{loss.place[0]}-{loss.place[1]}"
     for election in loss.elections:
         incident.events += _elected(place, election)
     begun: set[tuple[int, int | None]] = {(one.row["producer_id"], one.row["producer_epoch"]) for one in loss.hanging}
-    records = 0
-    for fork in loss.forks:
-        rows = [row for row in known.transactions.get(fork["log"], ()) if _reaches(row, fork["offset"])]
-        records = max(records, _tell_fork(known, incident, loss, fork, rows, told))
-        begun |= {(row["producer_id"], row["producer_epoch"]) for row in rows if row["first_offset"] is not None}
-    if records:  # several replicas may hold the same records
+    for fork in forks:
+        _tell_fork(incident, loss, fork, told)
+        begun |= {
+            (row["producer_id"], row["producer_epoch"]) for row in fork.transactions if row["first_offset"] is not None
+        }
+    if records := max((fork.records for fork in forks), default=0):  # several replicas may hold the same records
         incident.lost_records = (incident.lost_records or 0) + records
     incident.transactions = (incident.transactions or 0) + len(begun) - len(loss.hanging)
+
+
+def _tell_lost(known: Known, incident: Incident, loss: _Loss) -> None:
+    """Say what the coordinator decided of transactions whose markers are lost."""
     for row in loss.lost:
         decision = _decision(known, row)
         if decision is not None:
@@ -181,23 +210,71 @@ def _elected(place: str, election: Unclean) -> Iterator[Event]:
     yield Event(row["since_ms"], "broker", row["log"], row["offset"], what)
 
 
-def _tell_fork(known: Known, incident: Incident, loss: _Loss, fork: Row, rows: Sequence[Row], told: list[str]) -> int:
-    """Say what only one replica holds, and whose it is; return how many records."""
-    first, last = fork["offset"], fork["last_offset"]
-    node = known.logs.get(fork["log"], {}).get("node_id")
-    kept = Kept(fork["log"], node, fork["topic"], fork["partition"], first, last)
+def _fork(known: Known, row: Row) -> _Fork:
+    """Tell the records apart that only one replica holds: control records are none of anybody's."""
+    first, last = row["offset"], row["last_offset"]
+    node = known.logs.get(row["log"], {}).get("node_id")
+    kept = Kept(row["log"], node, row["topic"], row["partition"], first, last)
+    rows = [one for one in known.transactions.get(row["log"], ()) if _reaches(one, first)]
+    markers = {one["marker_offset"] for one in rows if (one["marker_offset"] or -1) >= first}
+    counts = dict.fromkeys(("committed", "aborted", "undecided"), 0)
+    for one in rows:
+        counts[_fate(known, one)] += one["forked_records"] or 0
+    plain = max(0, last - first + 1 - len(markers) - sum(counts.values()))
+    data = [
+        (max(first, one["first_offset"]), one["last_offset"], _fate(known, one) == "committed")
+        for one in rows
+        if one["first_offset"] is not None and one["last_offset"] >= first
+    ]
+    others = _outside(first, last, [*(span[:2] for span in data), *((marker, marker) for marker in markers)])
+    if plain > sum(end - begin + 1 for begin, end in others):  # some are between the records of a transaction
+        others = [(first, last)]
+    wanted = _joined([*(span[:2] for span in data if span[2]), *others])
+    return _Fork(row, kept, rows, {**counts, "of no transaction": plain}, wanted)
+
+
+def _fate(known: Known, row: Row) -> str:
+    """Return what became of a transaction in the history that was lost, or what the coordinator had decided."""
+    if row["state"] in ("committed", "commit-pending"):
+        return "committed"
+    if row["state"] in ("aborted", "abort-pending"):
+        return "aborted"
+    found = decided(known, row) if row["cause"] == "marker-missing" else None
+    if found is None or found.prepared is None:
+        return "undecided"
+    return "committed" if found.committed else "aborted"
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join spans of offsets that meet or follow each other."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return found
+
+
+def _outside(first: int, last: int, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans from `first` to `last` that are in none of others."""
+    edges = [(first, first - 1), *_joined(spans), (last + 1, last)]
+    return [(one[1] + 1, other[0] - 1) for one, other in pairwise(edges) if one[1] + 1 < other[0]]
+
+
+def _tell_fork(incident: Incident, loss: _Loss, fork: _Fork, told: list[str]) -> None:
+    """Say what only one replica holds, and whose it is."""
+    row, kept = fork.row, fork.kept
+    first, last = kept.first_offset, kept.last_offset
     incident.kept.append(kept)
-    whose = [_whose(row, first) for row in rows if row["first_offset"] is not None]
+    whose = [_whose(one, first) for one in fork.transactions if one["first_offset"] is not None]
     of_them = f" Of them {listed(whose, _EVENTS)}." if whose else ""
     verb = "exists" if first == last else "exist"
-    said = f"{offsets(first, last)} of {fork['topic']}-{fork['partition']} (leader epoch {fork['found']}) {verb} only"
-    told.append(f"{said} on {_node(kept)}.")
-    what = f"{capital(told[-1])}{of_them}"
-    incident.events.append(Event(_since(loss), "broker", fork["log"], first, what))
-    incident.transactional_ids |= {row["transactional_id"] for row in rows} - {None}
-    incident.producer_ids |= {row["producer_id"] for row in rows}
-    markers = {row["marker_offset"] for row in rows if (row["marker_offset"] or -1) >= first}
-    return int(last - first + 1 - len(markers))
+    said = f"{offsets(first, last)} of {row['topic']}-{row['partition']} (leader epoch {row['found']}) {verb} only"
+    told.append(f"{said} on {_node(kept)}: {fork.said()}.")
+    incident.events.append(Event(_since(loss), "broker", row["log"], first, f"{capital(told[-1])}{of_them}"))
+    incident.transactional_ids |= {one["transactional_id"] for one in fork.transactions} - {None}
+    incident.producer_ids |= {one["producer_id"] for one in fork.transactions}
 
 
 def _reaches(row: Row, first: int) -> bool:
@@ -263,17 +340,33 @@ def _is_given(known: Known, together: Sequence[_Loss], broker: int) -> bool:
     return all(any(log["node_id"] == str(broker) for log in known.replicas.get(loss.place, ())) for loss in together)
 
 
+def _save(fork: _Fork) -> Iterator[Step]:
+    """Yield the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
+    kept = fork.kept
+    text = (
+        f"Save the copy on {_node(kept)} before its broker starts: it truncates"
+        f" {offsets(kept.first_offset, kept.last_offset)} when it follows the new leader."
+    )
+    yield Step.running(text, "cp -a", kept.log, "SAFE_PLACE")
+    what = "the committed records" + " and those of no transaction" * bool(fork.counts["of no transaction"])
+    spans, more = fork.wanted[:SHOWN], fork.wanted[SHOWN:]
+    if more:  # the rest together, with what is between
+        spans, more = spans[:-1], [spans[-1], *more]
+    again = "and write again what is still wanted: no command puts it back."
+    for first, last in spans:
+        yield _read(f"Read {what} at {offsets(first, last)}, {again}", kept.log, first, last)
+    if more:
+        first, last = more[0][0], more[-1][1]
+        text = f"Read {what} in {len(more)} more ranges, {offsets(first, last)} with others between, {again}"
+        yield _read(text, kept.log, first, last)
+
+
+def _read(text: str, log: str, first: int, last: int) -> Step:
+    return Step.running(text, READ_RECORDS, ("--offset", f"{first}..{last}"), log, files="/*.log")
+
+
 def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
     steps = []
-    for kept in incident.kept[:_EVENTS]:
-        text = (
-            f"Save the copy on {_node(kept)} before its broker starts: it truncates"
-            f" {offsets(kept.first_offset, kept.last_offset)} when it follows the new leader."
-        )
-        steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
-        text = "Read what was lost, and write again what is still wanted: no command puts it back."
-        place = ("--offset", f"{kept.first_offset}..{kept.last_offset}")
-        steps.append(Step.running(text, READ_RECORDS, place, kept.log, files="/*.log"))
     if not incident.kept:
         before = next((one.last_in_sync for loss in together for one in loss.elections if one.last_in_sync), None)
         if before is not None and _is_given(known, together, before["leader"]):

@@ -62,7 +62,7 @@ _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _NOT_READ: ("file-unreadable", "link-leaves", "state-not-read", "batch-over-limit", "decompression-over-limit",
                 "expansion-over-budget"),
     _ABSENT: ("partition-absent", "topic-missing"),
-    _SKEWED: ("copy-skewed",),
+    _SKEWED: ("copy-skewed", "snapshot-contradicted"),
     _CHANGED: ("directory-twice", "file-added", "file-gone", "file-size-changed", "file-content-changed"),
     _TOPIC_IDS: ("topic-id-differs", "clusters-mixed"),
     KindWords("output-damaged", "not-as-written"): ("output-changed",),

@@ -10,7 +10,7 @@ from kafkalog.auditing.incidents.incident import Event
 from kafkalog.auditing.incidents.known import Row
 from kafkalog.format.times import iso
 
-__all__ = ["Leaderless", "Unclean", "leader_at", "leaderless_at", "leaderless_now", "unclean_elections"]
+__all__ = ["Leaderless", "Unclean", "last_led", "leader_at", "leaderless_at", "leaderless_now", "unclean_elections"]
 
 
 class Leaderless(NamedTuple):
@@ -49,13 +49,18 @@ class Unclean(NamedTuple):
     @property
     def last_in_sync(self) -> Row | None:
         """Return the partition's newest state with a leader before."""
-        return next((row for row in self.before if row["leader"] is not None), None)
+        return last_led(self.rows[: self.number])
 
 
 def leader_at(rows: Sequence[Row], time: int) -> Row | None:
     """Return the state that a partition was in at a time (ms), None where no row reaches back to it."""
     at = bisect_right(rows, time, key=lambda row: row["since_ms"]) - 1
     return rows[at] if at >= 0 else None
+
+
+def last_led(rows: Sequence[Row]) -> Row | None:
+    """Return the newest state of a partition with a leader: in a cluster that was stopped none has one any more."""
+    return next((row for row in reversed(rows) if row["leader"] is not None), None)
 
 
 def leaderless_at(rows: Sequence[Row], time: int) -> Leaderless | None:

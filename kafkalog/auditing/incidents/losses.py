@@ -20,20 +20,23 @@ from kafkalog.auditing.incidents.incident import (
     listed,
     listed_of,
 )
-from kafkalog.auditing.incidents.kinds import KIND_OF
+from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
 from kafkalog.auditing.incidents.known import Known, Place, Row
+from kafkalog.auditing.incidents.leaders import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.opened import Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.stopped import describe
-from kafkalog.auditing.incidents.words import many, offsets
+from kafkalog.auditing.incidents.words import capital, many, offsets
+from kafkalog.findings import Severity
 from kafkalog.log.names import METADATA_TOPIC
 
 __all__ = ["losses"]
 
 _MOST: Final = 20  # incidents of one cause; more become one
 _SHOWN: Final = 20
+_PLACES: Final = 10  # damaged places of a log that are named
 _UNREADABLE: Final = frozenset(
     code for code, (kind, cause) in KIND_OF.items()
     if kind == "records-unreadable" and cause in ("damaged-bytes", "foreign-segment")
@@ -59,24 +62,37 @@ _OF_NO_OFFSET: Final = frozenset({"batch-length-wrong", "magic-wrong", "bytes-un
 
 @dataclass(slots=True)
 class _Loss:
-    """One partition's findings of one cause, and the open transactions that follow from it."""
+    """One partition's findings of one cause, and the open transactions that follow from it.
+
+    `logs` are the replicas that miss something, and `ranges` the offsets that each misses, where its files show them.
+    `state` is the newest with a leader by the metadata log, `led` its replica's row of ``partitions``, if it was given.
+    `seen` are the replicas in which consumers meet it, the leader's if it is one of them, and `places` the offsets
+    there. It is `spared` if the leader's replica has these.
+    """
 
     place: Place
     cause: str
     certainty: str
     findings: list[Row] = field(default_factory=list)
     hanging: list[Open] = field(default_factory=list)
-    ranges: Ranges = field(default_factory=lambda: Ranges.of(()))
-
-    @property
-    def name(self) -> str:
-        """Return the partition as Kafka's tools write it."""
-        return f"{self.place[0]}-{self.place[1]}"
+    logs: list[str] = field(default_factory=list)
+    ranges: dict[str, Ranges] = field(default_factory=dict)
+    state: Row | None = None
+    led: Row | None = None
+    seen: list[str] = field(default_factory=list)
+    places: Ranges = field(default_factory=lambda: Ranges.of(()))
+    spared: bool = False
+    elsewhere: bool = False  # the leader's replica is another one, which was not read
 
     @property
     def unreadable(self) -> bool:
         """Say whether the bytes are there."""
         return self.cause in ("damaged-bytes", "foreign-segment")
+
+    @property
+    def leader(self) -> int | None:
+        """Return the broker that leads, None if the metadata log was not given."""
+        return None if self.state is None else int(self.state["leader"])
 
 
 def losses(known: Known, pool: Pool) -> Iterator[Incident]:
@@ -92,16 +108,16 @@ def losses(known: Known, pool: Pool) -> Iterator[Incident]:
     by_place: dict[Place, list[_Loss]] = {}
     for loss in found.values():
         by_place.setdefault(loss.place, []).append(loss)
-    for place, some in by_place.items():
+    for some in by_place.values():
         some.sort(key=lambda loss: (not loss.unreadable, loss.certainty == "possible"))
         _join_foreign(some)
         for loss in some:
-            loss.ranges = _ranges(known, place, loss)
+            _place(known, loss)
     _follow(known, pool, by_place)
-    groups: dict[tuple[str, str], list[_Loss]] = {}
+    groups: dict[tuple[str, str, bool], list[_Loss]] = {}
     for some in by_place.values():
         for loss in some:
-            groups.setdefault((loss.cause, loss.certainty), []).append(loss)
+            groups.setdefault((loss.cause, loss.certainty, loss.spared), []).append(loss)
     for together in groups.values():
         if len(together) > _MOST:
             yield _incident(known, together)
@@ -133,18 +149,55 @@ def _join_foreign(some: list[_Loss]) -> None:
         del some[1:]
 
 
-def _ranges(known: Known, place: Place, loss: _Loss) -> Ranges:
-    """Return the offsets that are missing or unreadable; none where no file shows them."""
-    unreadable = known.gaps[place].unreadable() if loss.unreadable and place in known.gaps else Ranges.of(())
+def _place(known: Known, loss: _Loss) -> None:
+    """Set which offsets are missing in which replica, and whether consumers meet that."""
+    loss.logs = sorted({row["log"] for row in loss.findings if row["log"]})
+    loss.ranges = {log: found for log in loss.logs if (found := _ranges(known, loss, log))}
+    loss.state = last_led(known.leadership.get(loss.place, ()))
+    replicas = known.replicas.get(loss.place, ())
+    loss.led = next((row for row in replicas if row["node_id"] == str(loss.leader)), None)
+    loss.seen = [log for log in loss.logs if loss.led is not None and log == loss.led["log"]] or loss.logs
+    for log in loss.seen:
+        loss.places = loss.places.with_ranges(loss.ranges.get(log, loss.places))
+    loss.spared = loss.led is not None and _has(known, loss, loss.led)
+    is_named = None not in {known.logs.get(log, {}).get("node_id") for log in loss.logs}
+    loss.elsewhere = loss.state is not None and loss.led is None and is_named
+
+
+def _ranges(known: Known, loss: _Loss, log: str) -> Ranges:
+    """Return the offsets that are missing or unreadable in a replica; none where no file shows them."""
+    unreadable = known.gaps[loss.place].unreadable(log) if loss.unreadable and loss.place in known.gaps else None
     found: set[tuple[int, int]] = set()
     for row in loss.findings:
+        if row["log"] != log:
+            continue
         if row["code"] in ("offset-gap-lost", "offset-gap-unexplained"):
             found.add((row["offset"], row["last_offset"]))
         elif row["code"] in _CUT and (missing := _missing(row)) is not None:
             found.add(missing)
         elif row["code"] == "crc-mismatch" and not found and not unreadable and row["offset"] is not None:
             found.add((row["offset"], row["offset"]))
-    return unreadable.with_ranges(Ranges.of(found))
+    return Ranges.of(found) if unreadable is None else unreadable.with_ranges(Ranges.of(found))
+
+
+def _lacks(known: Known, loss: _Loss, replica: Row, ranges: Ranges) -> Ranges:
+    """Return which of some offsets a replica does not have: all, if no file shows what it misses."""
+    log, start, end = replica["log"], replica["log_start_offset"], replica["log_end_offset"]
+    if log in loss.logs and log not in loss.ranges:
+        return ranges
+    lacking = ranges.common(Ranges.of(((-_FAR, start - 1), (end, _FAR))))
+    if loss.place in known.gaps:
+        inside = ranges.common(Ranges.of(((start, end - 1),)))
+        lacking = lacking.with_ranges(inside.common(known.gaps[loss.place].of_log(log)))
+    return lacking
+
+
+_FAR: Final = 2**62
+
+
+def _has(known: Known, loss: _Loss, replica: Row) -> bool:
+    """Say whether a replica has all that consumers miss, as far as files show what that is."""
+    return bool(loss.places) and not _lacks(known, loss, replica, loss.places)
 
 
 def _missing(row: Row) -> tuple[int, int] | None:
@@ -179,78 +232,96 @@ def _incident(known: Known, together: Sequence[_Loss]) -> Incident:
     findings = [row for loss in together for row in loss.findings]
     hanging = [one for loss in together for one in loss.hanging]
     kind = "records-unreadable" if first.unreadable else "records-lost"
-    key = (first.place, first.ranges.first if first.ranges else None) if len(together) == 1 else (first.certainty,)
+    key = (first.place, first.places.first if first.places else None) if len(together) == 1 else (first.certainty,)
     every = [*findings, *(one.finding for one in hanging)]
-    incident = Incident(kind, first.cause, key, severity_of(every), known.cluster_id, first.certainty)
+    worst = Severity.WARNING if first.spared else Severity.ERROR
+    incident = Incident(kind, first.cause, key, severity_of(every, worst), known.cluster_id, first.certainty)
     incident.findings = [row["id"] for row in every]
+    if first.spared:
+        hanging = []  # their markers are in the leader's replica
     if hanging:
         describe(known, incident, hanging)
     incident.partitions |= {loss.place for loss in together}
     incident.producer_ids |= {row["producer_id"] for row in findings} - {None}
     _fill(known, incident, together)
-    incident.title = _title(incident, together)
+    incident.title = _title(known, incident, together)
     if hanging:
         of = many(len(hanging), "transaction")
         incident.title = f"{incident.title.rstrip('.')}. read_committed consumers wait for the markers of {of}."
     incident.consumers = _consumers(incident, first, waits=incident.consumers.read_committed if hanging else "")
-    incident.steps = _steps(incident, first, hanging)
+    incident.steps = _steps(known, incident, together, hanging)
     return incident
 
 
 def _fill(known: Known, incident: Incident, together: Sequence[_Loss]) -> None:
     incident.first_offset = incident.last_offset = incident.records = None
-    ranges = [loss.ranges for loss in together if loss.ranges]
-    if ranges:
-        incident.records = sum(of_loss.offsets for of_loss in ranges)
+    known_ranges = [loss for loss in together if loss.places]
+    if known_ranges:
+        incident.records = sum(loss.places.offsets for loss in known_ranges)
         if len(together) == 1:
-            incident.first_offset, incident.last_offset = ranges[0].first, ranges[0].last
+            incident.first_offset, incident.last_offset = together[0].places.first, together[0].places.last
     elif len(together) == 1:
         known_offsets = [row["offset"] for row in together[0].findings if row["code"] not in _OF_NO_OFFSET]
         incident.first_offset = min((offset for offset in known_offsets if offset is not None), default=None)
     for loss in together:
         incident.kept += _kept(known, loss)
-    if ranges and together[0].certainty != "possible":
-        incident.lost_records = incident.records
+    if known_ranges and together[0].certainty != "possible" and not any(loss.elsewhere for loss in together):
+        incident.lost_records = sum(_lost(known, loss) for loss in known_ranges)
     for loss in together[:_SHOWN]:
+        incident.events += _events(loss)
+
+
+def _lost(known: Known, loss: _Loss) -> int:
+    """Return how many of the offsets no replica has that was given."""
+    left = loss.places
+    for replica in known.replicas.get(loss.place, ()):
+        left = _lacks(known, loss, replica, left)
+    return left.offsets
+
+
+def _events(loss: _Loss) -> Iterator[Event]:
+    """Yield each of several damaged places with the way past it, otherwise what was found."""
+    if not loss.unreadable or len(loss.places) < 2:
         for row in loss.findings[:_SHOWN]:
-            incident.events.append(Event(None, "broker", row["file"], row["offset"], row["message"]))
+            yield Event(None, "broker", row["file"], row["offset"], row["message"])
+        return
+    for log in loss.seen:
+        places = loss.ranges.get(log, Ranges.of(()))
+        for first, last in places.shown(_PLACES):
+            what = f"{capital(offsets(first, last))} can't be read; the next readable offset is {last + 1}."
+            yield Event(None, "broker", log, first, what)
+        if len(places) > _PLACES:
+            what = f"{len(places) - _PLACES} more places, up to offset {places.last}: kafkalog txn-audit --table gaps."
+            yield Event(None, "broker", log, places.last, what)
 
 
 def _kept(known: Known, loss: _Loss) -> Iterator[Kept]:
-    """Yield the other replicas that have all of the lost offsets."""
-    if not loss.ranges:
-        return
-    first, last = loss.ranges.first, loss.ranges.last
-    gaps = known.gaps.get(loss.place)
-    hurt = {row["log"] for row in loss.findings}
+    """Yield the replicas that have all of the offsets that consumers miss."""
     for row in known.replicas.get(loss.place, ()):
-        log = row["log"]
-        if log in hurt:
-            continue
-        whole = gaps is None or not gaps.meet(log, first, last)
-        if row["log_start_offset"] <= first and row["log_end_offset"] > last and whole:
-            yield Kept(log, row["node_id"], *loss.place, first, last)
+        if _has(known, loss, row):
+            yield Kept(row["log"], row["node_id"], *loss.place, loss.places.first, loss.places.last)
 
 
-def _title(incident: Incident, together: Sequence[_Loss]) -> str:
+def _title(known: Known, incident: Incident, together: Sequence[_Loss]) -> str:
     first, where = together[0], incident.where()
-    shown = listed_of(len(first.ranges), (offsets(*one) for one in first.ranges.shown(SHOWN)))
-    shown = shown if len(together) == 1 else ""
+    places = first.places
+    shown = listed_of(len(places), (offsets(*one) for one in places.shown(SHOWN))) if len(together) == 1 else ""
     what = f"{shown.capitalize()} of {where}" if shown else f"Records of {where}"
     verb = "is" if incident.records == 1 else "are"
     kept = ""
     if not shown and len(together) == 1 and len(first.findings) == 1 and first.cause != "foreign-segment":
         return f"{what} {_short(first)}: {first.findings[0]['message']}"
-    if incident.kept:
+    if first.spared:
+        what = f"{what} on {_nodes(known, first)}" if len(together) == 1 else what
+        kept = f" The leader's replica, on broker {first.leader}, has them." if len(together) == 1 else ""
+    elif incident.kept:
         kept = f" A whole copy is on {listed(sorted({_node(one) for one in incident.kept}))}."
     if first.cause == "foreign-segment":
         if first.certainty != "proved":
             return f"Segments of {where} have the records of another partition: one of the two may be a copy.{kept}"
         return f"A segment of {where} is another partition's: its own records are missing there.{kept}"
     if first.unreadable:
-        following = (
-            f"; the next readable offset is {incident.last_offset + 1}" if incident.last_offset is not None else ""
-        )
+        following = f"; {_following(places)}" if shown else ""
         cannot = "can't be read" if first.certainty == "proved" else "may be unreadable"
         return f"{what} {cannot}: bytes are damaged{following}.{kept}"
     may = "may be" if first.certainty != "proved" else verb
@@ -259,6 +330,15 @@ def _title(incident: Incident, together: Sequence[_Loss]) -> str:
     if first.cause == "log-cut-short":
         return f"{what} {may} lost: the end of the log was cut off, other files know it.{kept}"
     return f"{what} {may} missing{'' if first.certainty != 'proved' else ', and nothing legal explains it'}.{kept}"
+
+
+def _following(places: Ranges) -> str:
+    """Name the next readable offset after each place."""
+    if len(places) == 1:
+        return f"the next readable offset is {places.last + 1}"
+    return "the next readable offsets are " + listed_of(
+        len(places), (str(last + 1) for _, last in places.shown(SHOWN))
+    )  # fmt: skip
 
 
 def _short(first: _Loss) -> str:
@@ -271,45 +351,59 @@ def _node(kept: Kept) -> str:
     return f"broker {kept.node_id}" if kept.node_id is not None else kept.log
 
 
+def _nodes(known: Known, loss: _Loss) -> str:
+    """Name the brokers whose replicas miss something."""
+    nodes = sorted({str(known.logs.get(log, {}).get("node_id")) for log in loss.logs})
+    return f"broker{'s' * (len(nodes) > 1)} {listed(nodes)}"
+
+
 def _consumers(incident: Incident, first: _Loss, waits: str) -> Consumers:
     if first.place[0] == METADATA_TOPIC:
         return Consumers("", "")  # brokers and controllers read it
-    if first.unreadable:
-        stop = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
-        go_on = "" if incident.last_offset is None else f" They can go on at offset {incident.last_offset + 1}."
-        text = f"They fail{stop} every time that they read there.{go_on}"
-        if first.cause == "foreign-segment":
-            text = "They get the other partition's records in the place of this one's."
+    stop = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
+    if first.spared:
+        what = "fail" if first.cause == "damaged-bytes" else "miss them"
+        text = (
+            "Those that read from the leader get everything. With replica.selector.class some may read this replica,"
+            f" and {what}{stop}."
+        )
+        return Consumers(text, text)
+    if first.cause == "foreign-segment":
+        text = "They get the other partition's records in the place of this one's."
+    elif first.unreadable:
+        text = f"They fail{stop} every time that they read there."
+        if incident.last_offset is not None:
+            ((_, last), *others) = first.places.shown(2)
+            text += f" They can go on at offset {last + 1}" + "".join(f", until offset {place[0]}" for place in others)
+            text += "."
     elif first.cause == "log-missing":
         text = "They get none of its records; the broker starts an empty log and gives the offsets to new records."
     elif first.cause == "log-cut-short":
         text = "They never get the records after the end; the broker gives their offsets to new records."
     else:
         text = "They skip the missing offsets silently."
+    if first.elsewhere:
+        text += f" That is of this replica: the leader's, on broker {first.leader}, was not read."
     return Consumers(f"{text} {waits}".strip(), text)
 
 
-def _steps(incident: Incident, first: _Loss, hanging: list[Open]) -> list[Step]:
+def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
+    first = together[0]
+    if first.spared:
+        return [_fetch_again(known, loss) for loss in together[:_SHOWN]]
     steps = []
-    file = next((row["file"] for row in first.findings if row["file"]), "")
     for kept in incident.kept[:_SHOWN]:
         text = f"Copy the partition from {_node(kept)}, which has {offsets(kept.first_offset, kept.last_offset)} whole."
         steps.append(Step.running(text, "cp -a", kept.log, "SAFE_PLACE"))
     if not incident.kept:
         text = f"Read the other replicas of {incident.where()} together with this one: they may be whole."
+        if first.elsewhere:
+            text = f"Read the leader's replica, on broker {first.leader}, together with this one: it may be whole."
         steps.append(Step(text, "kafkalog txn-audit DIR OTHER_BROKERS_DIR"))
     if first.cause == "damaged-bytes":
-        text = "If no replica is whole, save what can be read of the segment."
-        steps.append(Step.running(text, "kafkalog salvage", file, ("-o", "SALVAGED.log")))
-        if incident.last_offset is not None:
-            topic, number = first.place
-            steps.append(
-                Step.running(
-                    f"Let consumers go on after the damage; they lose {many(incident.records or 0, 'offset')}.",
-                    "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --group GROUP --reset-offsets",
-                    ("--topic", f"{topic}:{number}"), ("--to-offset", incident.last_offset + 1), ("--execute",),
-                )
-            )  # fmt: skip
+        steps += _salvage(first)
+        if incident.last_offset is not None and not first.elsewhere:
+            steps.append(_go_on(first))
     elif first.cause in ("log-cut-short", "log-missing"):
         rest = "takes the shorter log as the truth" if first.cause == "log-cut-short" else "starts with an empty log"
         steps.append(Step(f"Do not start the broker on this directory before it is copied: it {rest} and gives the lost"
@@ -317,3 +411,54 @@ def _steps(incident: Incident, first: _Loss, hanging: list[Open]) -> list[Step]:
     if hanging and all((one.finding["certainty"] or "proved") == "proved" for one in hanging):
         steps += abort_steps(hanging)
     return steps
+
+
+def _fetch_again(known: Known, loss: _Loss) -> Step:
+    """Return how a damaged follower becomes whole, if the leader's replica is."""
+    assert loss.led is not None
+    assert loss.state is not None
+    log, whose = loss.led["log"], f"the leader's replica, on broker {loss.leader},"
+    where, nodes = f"{loss.place[0]}-{loss.place[1]}", _nodes(known, loss)
+    ends = [row["log_end_offset"] for row in known.replicas[loss.place] if row["log"] in loss.logs]
+    if any(row["log"] == log and row["severity"] != "note" and _is_loss(row) for row in known.findings):
+        return Step(f"Do not remove the replica of {where} on {nodes}: {whose} is not whole elsewhere.")
+    if loss.leader not in loss.state["isr"] or loss.led["log_end_offset"] < max(ends):
+        return Step(f"Do not remove the replica of {where} on {nodes}: {whose} ends before it, or is not in sync."
+                    " Read both again later.", "kafkalog txn-audit DIR OTHER_BROKERS_DIR")  # fmt: skip
+    return Step(
+        f"Stop {nodes}, remove the directory of {where} there and start again: it fetches all of it from broker"
+        f" {loss.leader}, whose replica is in sync and was read whole, up to offset {loss.led['log_end_offset'] - 1}."
+    )
+
+
+def _is_loss(row: Row) -> bool:
+    return kind_of(row["code"]).kind in ("records-lost", "records-unreadable", "copy-incomplete")
+
+
+def _salvage(loss: _Loss) -> Iterator[Step]:
+    """Yield the steps that save what can be read of each damaged segment."""
+    files = sorted({row["file"] for row in loss.findings if row["file"] and row["log"] in loss.seen})
+    for number, file in enumerate(files[:SHOWN], 1):
+        text = "If no replica is whole, save what can be read of the segment."
+        if len(files) > 1:
+            text = f"If no replica is whole, save what can be read of damaged segment {number} of {len(files)}."
+        name = "SALVAGED.log" if len(files) == 1 else f"SALVAGED-{number}.log"
+        yield Step.running(text, "kafkalog salvage", file, ("-o", name))
+    if len(files) > SHOWN:
+        yield Step(f"Then the same for {listed(files[SHOWN:], _SHOWN)}.")
+
+
+def _go_on(loss: _Loss) -> Step:
+    """Return how consumers get past the first place, and where they stop next."""
+    (_, last), *others = loss.places.shown(_PLACES)
+    lost = many(loss.places.offsets, "offset")
+    text = f"Let consumers go on after the damage; they lose {lost}."
+    if others:
+        more = listed_of(len(loss.places) - 1, (str(end + 1) for _, end in others))
+        text = (f"Let consumers go on after the first damaged place. They stop again at offset {others[0][0]}: then go"
+                f" on at the next readable offset, in turn {more}. In all they lose {lost}.")  # fmt: skip
+    topic, number = loss.place
+    return Step.running(
+        text, "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --group GROUP --reset-offsets",
+        ("--topic", f"{topic}:{number}"), ("--to-offset", last + 1), ("--execute",),
+    )  # fmt: skip

@@ -57,6 +57,16 @@ class Ranges:
         """Return how many offsets there are, those of two ranges counted twice."""
         return sum((self._last - self._first + 1).tolist())
 
+    def common(self, other: Ranges) -> Ranges:
+        """Return what is in these and in others; neither has ranges that meet."""
+        begin = np.searchsorted(other._last, self._first)
+        count = np.maximum(np.searchsorted(other._first, self._last, "right") - begin, 0)
+        mine = np.repeat(np.arange(len(self)), count)
+        theirs = np.arange(len(mine)) + np.repeat(begin - (np.cumsum(count) - count), count)
+        return Ranges(
+            np.maximum(self._first[mine], other._first[theirs]), np.minimum(self._last[mine], other._last[theirs])
+        )
+
     def shown(self, most: int) -> Iterator[tuple[int, int]]:
         """Yield the first ones."""
         return islice(zip(self._first[:most].tolist(), self._last[:most].tolist(), strict=True), most)
@@ -87,21 +97,20 @@ class LostRanges:
     def _of(self, log: str) -> tuple[array[int], array[int], array[int]]:
         return self._logs.setdefault(log, (array("q"), array("q"), array("b")))
 
-    def unreadable(self) -> Ranges:
-        """Return those whose bytes are there."""
-        found = Ranges.of(())
-        for firsts, lasts, flags in self._logs.values():
-            which = np.frombuffer(flags, np.int8) != 0
-            found = found.with_ranges(
-                Ranges(np.frombuffer(firsts, np.int64)[which], np.frombuffer(lasts, np.int64)[which])
-            )
-        return found
+    def unreadable(self, log: str) -> Ranges:
+        """Return those of a log whose bytes are there."""
+        firsts, lasts, flags = self._columns(log)
+        return Ranges(firsts[flags], lasts[flags])
+
+    def of_log(self, log: str) -> Ranges:
+        """Return all of a log."""
+        firsts, lasts, _ = self._columns(log)
+        return Ranges(firsts, lasts)
 
     def begins_at(self, log: str, offset: int | None) -> bool:
         """Say whether one of a log's begins at an offset."""
         return offset is not None and offset in self._logs.get(log, ((), (), ()))[0]
 
-    def meet(self, log: str, first: int, last: int) -> bool:
-        """Say whether one of a log's has an offset from `first` to `last`."""
-        firsts, lasts, _ = self._of(log)
-        return bool(((np.frombuffer(firsts, np.int64) <= last) & (np.frombuffer(lasts, np.int64) >= first)).any())
+    def _columns(self, log: str) -> tuple[_Offsets, _Offsets, _Mask]:
+        firsts, lasts, flags = self._logs.get(log, (array("q"), array("q"), array("b")))
+        return np.frombuffer(firsts, np.int64), np.frombuffer(lasts, np.int64), np.frombuffer(flags, np.int8) != 0

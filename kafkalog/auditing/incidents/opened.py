@@ -14,9 +14,9 @@ from kafkalog.auditing.transactions import ABORT, Crowd
 __all__ = ["COPY_AGAIN", "READ_RECORDS", "SHOWN", "Open", "abort_steps", "open_transactions"]
 
 COPY_AGAIN: Final = Step(
-    "Copy the directory again, or read the directory of a stopped broker or of a snapshot of the file system: this copy"
-    " does not prove it.",
-    "kafkalog txn-audit --snapshot DIR",
+    "This copy does not prove it. First make a new copy, best of a stopped broker or from a snapshot of the file"
+    " system; then audit the new copy.",
+    "kafkalog txn-audit NEW_COPY",
 )
 READ_RECORDS: Final = "kafkalog dump --format ndjson --table records"
 SHOWN: Final = 20  # transactions of an incident that steps and events name

@@ -10,6 +10,9 @@ from kafkalog.findings import Severity
 __all__ = ["severity_of"]
 
 
-def severity_of(findings: Iterable[Row]) -> Severity:
-    """Return the highest severity of some findings, a note where there are none."""
-    return max((Severity[row["severity"].upper()] for row in findings), default=Severity.NOTE)
+def severity_of(findings: Iterable[Row], worst: Severity = Severity.ERROR) -> Severity:
+    """Return the highest severity of some findings, a note where there are none; `worst` is what it may be at most.
+
+    What harms no consumer is at most a warning.
+    """
+    return min(worst, max((Severity[row["severity"].upper()] for row in findings), default=Severity.NOTE))

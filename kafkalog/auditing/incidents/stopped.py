@@ -13,6 +13,7 @@ from kafkalog.auditing.incidents.opened import COPY_AGAIN, SHOWN, Open, abort_st
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.words import capital, many, offsets
+from kafkalog.format.records.transaction_state import NO_TIMEOUT
 from kafkalog.format.times import iso
 from kafkalog.log.names import OFFSETS_TOPIC, STATE_TOPIC
 
@@ -191,6 +192,12 @@ def _title(known: Known, incident: Incident, every: list[Open]) -> str:
             how = "decided to commit" if one.decided.committed else "decided to abort"
         missing = " has no leader to take the marker" if incident.cause == "no-leader" else " does not have its marker"
         return f"{capital(who)}, which the coordinator {how}, {stops}: {where}{missing}."
+    if code == "transaction-overdue" and _is_prepared(every):
+        begun = one.decided.begun
+        hours = 0 if begun is None else max(0, known.now - begun["last_update_timestamp_ms"]) // 3_600_000
+        since = f"{many(hours, 'hour')} at {iso(known.now)}" if hours else f"less than an hour at {iso(known.now)}"
+        return (f"{capital(who)}, prepared by its producer (transaction.two.phase.commit) and open for {since},"
+                f" {stops}: only its owner may end it.")  # fmt: skip
     if code == "transaction-overdue":
         return f"{capital(who)}, open for longer than the timeout allows at {iso(known.now)}, {stops}."
     return f"{capital(who)} {stops}; the records of the coordinator that would say why are not in these inputs."
@@ -225,6 +232,12 @@ def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
         return _pending_steps(known, incident, every)
     if incident.certainty != "proved" or code == "transaction-undecided":
         return [COPY_AGAIN]
+    if code == "transaction-overdue" and _is_prepared(every):
+        return [
+            Step("Let its owner end it: the application with this transactional id, which knows whether it must commit."
+                 " No coordinator does it after any time.",
+                 f"kafka-transactions.sh --bootstrap-server HOST:PORT describe --transactional-id {one_id(every)}")
+        ]  # fmt: skip
     if code == "transaction-overdue":
         return [
             Step.running(
@@ -234,6 +247,11 @@ def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
             )
         ]  # fmt: skip
     return abort_steps(every)
+
+
+def _is_prepared(every: list[Open]) -> bool:
+    """Say whether only their owners end them: their records have the timeout that two-phase commit has."""
+    return all(one.decided.begun is not None and one.decided.begun["timeout_ms"] == NO_TIMEOUT for one in every)
 
 
 def one_id(every: list[Open]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -49,29 +50,36 @@ def _offsets(count: int) -> str:
 
 
 def fork_of(one: PartitionAudit, other: PartitionAudit) -> tuple[int, int, int] | None:
-    """Return the first offset that both have in different leader epochs, with the two epochs.
+    """Return the first offset at which both have batches of different leader epochs, with the two epochs.
 
+    What a cleaner took says nothing: replicas are cleaned at different times, and only one may have an epoch's start.
     A leader that has written nothing yet has the offset that it writes next: what others wrote there before is lost.
     """
     low = max(one.log_start_offset, other.log_start_offset)
-    high = min(_high(one), _high(other))
-    for offset in sorted({max(low, first) for _, first in (*one.epochs, *other.epochs)}):
-        mine, theirs = _epoch_at(one, offset), _epoch_at(other, offset)
-        if offset >= high or mine == theirs or mine is None or theirs is None or min(mine, theirs) < 0:
-            continue
-        older = one if mine < theirs else other
-        if offset < older.log_end_offset:
-            return offset, mine, theirs
+    mine, theirs = list(_epoch_runs(one)), list(_epoch_runs(other))
+    here = there = 0
+    while here < len(mine) and there < len(theirs):
+        (epoch, first, end), (its_epoch, its_first, its_end) = mine[here], theirs[there]
+        offset = max(low, first, its_first)
+        older = one if epoch < its_epoch else other
+        if offset < min(end, its_end, older.log_end_offset) and epoch != its_epoch and min(epoch, its_epoch) >= 0:
+            return offset, epoch, its_epoch
+        here, there = here + (end <= its_end), there + (its_end <= end)
     return None
 
 
-def _high(partition: PartitionAudit) -> int:
-    end = partition.log_end_offset
-    return end + 1 if partition.epochs[-1:] and partition.epochs[-1][1] == end else end
-
-
-def _epoch_at(partition: PartitionAudit, offset: int) -> int | None:
-    return next((epoch for epoch, first in reversed(partition.epochs) if first <= offset), None)
+def _epoch_runs(partition: PartitionAudit) -> Iterator[tuple[int, int, int]]:
+    """Yield the leader epochs of a log's batches: each with its first offset, and an end up to which it has batches."""
+    gaps, log_end = partition.gaps, partition.log_end_offset
+    bases = [segment.base_offset for segment in partition.directory.segments[-1:]]
+    cleaned_to_end = bases == [log_end] and partition.cleaned_to >= log_end
+    for (epoch, first), (_, begin) in pairwise((*partition.epochs, (-1, log_end))):  # the next one begins there
+        end = begin
+        if first == log_end or (begin == log_end and cleaned_to_end):
+            end = first + 1  # a leader that wrote nothing yet, or a newest segment that a cleaner emptied
+        elif gaps and gaps.last[at := min(int(np.searchsorted(gaps.last, begin - 1)), len(gaps) - 1)] == begin - 1:
+            end = int(gaps.first[at])
+        yield epoch, first, end
 
 
 def state_differences(taken: StateRows, other: StateRows) -> Iterator[Finding]:

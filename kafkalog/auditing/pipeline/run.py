@@ -13,7 +13,15 @@ from kafkalog.auditing.pipeline.executors import Executor, Scanned, executor_for
 from kafkalog.auditing.pipeline.kept_scans import KeptScans
 from kafkalog.auditing.pipeline.places import LogPlace, logs_of
 from kafkalog.auditing.pipeline.stages import surround
-from kafkalog.auditing.transactions import Audit, AuditOptions, ClusterAudit, LogAudit, Surroundings
+from kafkalog.auditing.transactions import (
+    Audit,
+    AuditOptions,
+    ClusterAudit,
+    Contradictions,
+    LogAudit,
+    Surroundings,
+    may_lack_its_end,
+)
 from kafkalog.log.clusters import Cluster, open_clusters
 from kafkalog.log.logdir import PartitionDirectory
 from kafkalog.log.moving import lost_directories
@@ -32,7 +40,7 @@ def run_stages(
     """Run the stages on the `logs` of `clusters`: scan, surround, judge, across partitions.
 
     Gives the surroundings of each cluster, by its number, and the executor's judgement, which lasts as long as the
-    context.
+    context. That the inputs are of one moment is checked before it is used.
     """
     with executor.scan(logs, executor.kept.known(clusters, logs, options.limits)) as scanned:
         states: dict[int, list[tuple[LogPlace, Sequence[SegmentScan]]]] = {}
@@ -43,8 +51,28 @@ def run_stages(
             number: surround(cluster, states.get(number, ()), scanned.clock(number), options)
             for number, cluster in enumerate(clusters)
         }
+        for number, cluster in enumerate(clusters) if options.snapshot else ():
+            _believe(cluster, [log for log in logs if log.cluster == number], scanned, around[number])
         with executor.judge(logs, scanned, around) as judged:
             yield around, judged
+
+
+_AT_ONCE = 64  # logs whose scans are looked at together
+
+
+def _believe(cluster: Cluster, logs: Sequence[LogPlace], scanned: Scanned, around: Surroundings) -> None:
+    """Look for what inputs of one moment can't have; where there is some, say so and go on as without that word."""
+    states = [log for log in logs if log.directory.topic == STATE_TOPIC]
+    cut = {log.directory.log for log, scans in scanned.of_logs(states) if may_lack_its_end(scans)}
+    homes = {one.log: node for node in cluster.nodes for one in node.partitions}
+    found_by, first, more = Contradictions(around, cut), None, 0
+    for start in range(0, len(logs), _AT_ONCE):
+        for log, scans in scanned.of_logs(logs[start : start + _AT_ONCE]):
+            for found in found_by.of_log(homes[log.directory.log], log.directory, scans):
+                first, more = first or found, more + (first is not None)
+    if first is not None:
+        counted = f". {more} more like it" if more else ""
+        around.contradicted(cluster.nodes, first._replace(message=first.message + counted))
 
 
 def audit(

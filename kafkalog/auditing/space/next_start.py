@@ -6,10 +6,12 @@ torn tail is cut off, and all after it is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from kafkalog.auditing.partition import SegmentScan, read_log
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.auditing.topics import Metadata
 from kafkalog.errors import UnreadableError
@@ -27,14 +29,20 @@ def next_start_row(log: LogSpace, metadata: Metadata | None, limits: Limits) -> 
     """Make the row of a directory in the table ``next_start``."""
     directory, clean = log.directory, log.node.clean_shutdown
     segments = directory.segments
-    recovered = () if clean else segments[_first(segments, directory.checkpoints.get("recovery_point", 0)) :]
+    is_deleted = directory.suffix == "-delete"  # opened, not recovered; -stray and -future are like any other
+    scans = {one.segment.path: one.scan for one in log.segments}
+    if directory.suffix and not is_deleted:
+        whole = read_log(directory, (), limits)
+        log, scans = replace(log, facts=whole.partition), {one.segment.path: one for one in whole.scans}
+    point = directory.checkpoints.get("recovery_point", 0)
+    recovered = () if clean or is_deleted else segments[_first(segments, point) :]
     rebuilt = [one for one in segments if _stem(one) + ".index" not in directory.files]
-    torn = 0 if clean or directory.suffix else _torn(log, recovered)
+    torn = _torn(scans, recovered)
     snapshots = _states(log, rebuilt, recovered, limits)
     sizes = directory.files.values()
     deleted = (
         sum(identity.size for identity in sizes if identity is not None)
-        if directory.suffix == "-delete"
+        if is_deleted
         else sum(identity.size for name in directory.left_over if (identity := directory.files.get(name)) is not None)
     )
     read = sum(one.size for one in (*recovered, *rebuilt)) + snapshots
@@ -45,6 +53,7 @@ def next_start_row(log: LogSpace, metadata: Metadata | None, limits: Limits) -> 
         f"cuts {torn} bytes off" * bool(torn),
         f"deletes {deleted} bytes" * bool(deleted),
         "renames the directory to -stray: the metadata does not have it" * _is_stray(log, metadata),
+        "leaves the directory there: no broker removes -stray" * (directory.suffix == "-stray"),
     ]
     return NEXT_START.of(
         log=directory.log,
@@ -74,11 +83,10 @@ def _stem(segment: Segment) -> str:
     return segment.path.rpartition("/")[2].removesuffix(".log")
 
 
-def _torn(log: LogSpace, recovered: Sequence[Segment]) -> int:
+def _torn(scans: Mapping[str, SegmentScan], recovered: Sequence[Segment]) -> int:
     """Return the bytes that recovery cuts off: from the first damage on, and all later segments."""
-    known = {one.segment.path: one for one in log.segments}
     for number, segment in enumerate(recovered):
-        scan = known[segment.path].scan
+        scan = scans[segment.path]
         starts = [extent.position for extent in scan.damaged]
         if scan.zero_tail is not None and scan.zero_tail.position is not None:
             starts.append(scan.zero_tail.position)
@@ -94,7 +102,7 @@ def _states(log: LogSpace, rebuilt: Sequence[Segment], recovered: Sequence[Segme
     reads from the newest one that is left up to there, and writes a snapshot at its end.
     """
     directory, segments = log.directory, log.directory.segments
-    if directory.topic == METADATA_TOPIC or directory.suffix or not segments:
+    if directory.topic == METADATA_TOPIC or not segments:
         return 0
     start, end = log.facts.log_start_offset, log.facts.log_end_offset
     ends = {one.path: after.base_offset for one, after in pairwise(segments)}
@@ -104,6 +112,8 @@ def _states(log: LogSpace, rebuilt: Sequence[Segment], recovered: Sequence[Segme
             known.pop()
         size += _bytes(log, known[-1] if known else start, one.base_offset, limits)
         known.append(ends.get(one.path, end))
+    if directory.suffix == "-delete":
+        return size
     while known and known[-1] > end:
         known.pop()
     if log.node.clean_shutdown and not known:

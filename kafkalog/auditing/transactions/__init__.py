@@ -16,6 +16,7 @@ from kafkalog.auditing.transactions.atomicity import (
 )
 from kafkalog.auditing.transactions.audit import Audit, ClusterAudit
 from kafkalog.auditing.transactions.batches import audit_batches, coordinator_batches, log_batches, together
+from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
 from kafkalog.auditing.transactions.crowds import MANY_NAMES, NEWEST_ABORTED, Crowd, by_hand
 from kafkalog.auditing.transactions.deadlines import Deadlines
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, TransactionFindings
@@ -58,6 +59,7 @@ __all__ = [
     "ChangedFate",
     "ChangedFates",
     "ClusterAudit",
+    "Contradictions",
     "Crowd",
     "Deadlines",
     "Judgement",
@@ -85,6 +87,7 @@ __all__ = [
     "judge",
     "log_batches",
     "log_rows",
+    "may_lack_its_end",
     "narrowed",
     "notable_columns",
     "notable_rows",

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkalog.auditing.transactions.judged_rows import JudgedRows
 from kafkalog.auditing.transactions.words import CAUSE
-from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.records.transaction_state import NO_TIMEOUT, TransactionState
 from kafkalog.txn.coordinator import Coordinator
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ __all__ = ["Deadlines"]
 
 _SCAN_MS: Final = 10_000  # how often the coordinator looks for timeouts
 _LATEST: Final = 2**62  # ms
-_NO_TIMEOUT: Final = 2**31 - 1
 
 
 class Deadlines(NamedTuple):
@@ -44,7 +43,8 @@ class Deadlines(NamedTuple):
             for column in (states.start_timestamp, states.last_update_timestamp)
         )
         timeout = states.timeout_ms[entry].astype(np.int64)
-        overdue = (now > started + timeout + _SCAN_MS) & (timeout != _NO_TIMEOUT)
+        timeout[timeout == NO_TIMEOUT] = self.max_timeout_ms  # no coordinator ends it: consumers have waited that long
+        overdue = now > started + timeout + _SCAN_MS
         ongoing = states.state[entry] == TransactionState.ONGOING
         passed[passed] = np.where(ongoing, overdue, now > updated + self.max_timeout_ms)
         return passed

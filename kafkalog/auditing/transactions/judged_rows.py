@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import PartitionAudit
+from kafkalog.auditing.partition import PartitionAudit, fork_of
 from kafkalog.auditing.topics import leaderless
 from kafkalog.auditing.transactions.context import Context
 from kafkalog.auditing.transactions.ended import EndedRows, SentMarkers
@@ -275,7 +275,7 @@ class _Judge:
         left = asked.copy()
         for other in self.context.replicas:
             is_behind = other.log_end_offset <= self.audit.log_end_offset
-            if is_behind or other.epochs[: len(self.audit.epochs)] != self.audit.epochs or not left.any():
+            if is_behind or fork_of(self.audit, other) is not None or not left.any():
                 continue
             ended = EndedRows(other, rows["producer_id"][left]).rows
             ended = ended.take(ended["marker_offset"] >= self.audit.log_end_offset)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.crowds import NEWEST_ABORTED
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.many_rows import transactions_at
 from kafkalog.auditing.transactions.moments import NEVER, Moments
+from kafkalog.errors import UnreadableError
+from kafkalog.format import kernel
+from kafkalog.format.batch import CONTROL
 from kafkalog.log.column_blocks import ColumnsByName, rows_of
+from kafkalog.log.segment import segment_chunks
 from kafkalog.txn import extents
-from kafkalog.txn.columns import NONE
+from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.placed import among, distinct
 from kafkalog.txn.tally import tally
 
@@ -49,7 +55,44 @@ def notable_columns(log: LogAudit, without: NDArray[np.intp] | None = None) -> I
         has_begin = rows["first_offset"][is_open] != NONE
         not_before[is_open] = np.where(has_begin & (bracket.before >= 0), bracket.before, NONE)
         not_after[is_open] = np.where(has_begin & (bracket.after != NEVER), bracket.after, NONE)
-    yield {**transactions_at(log, rows, words), "not_before_ms": not_before, "not_after_ms": not_after}
+    yield {
+        **transactions_at(log, rows, words),
+        "not_before_ms": not_before,
+        "not_after_ms": not_after,
+        "forked_records": _forked_records(log, rows),
+    }
+
+
+def _forked_records(log: LogAudit, rows: Columns) -> NDArray[np.int64]:
+    """Return how many records of each row are after the log's fork; where a row reaches across it they are read."""
+    if log.fork is None:
+        return np.full(len(rows), NONE)
+    first, last = rows["first_offset"], rows["last_offset"]
+    found = np.where((first >= log.fork) & (first != NONE), rows["records"], 0)
+    across = np.flatnonzero((first < log.fork) & (first != NONE) & (last >= log.fork))
+    if len(across):
+        heads = _heads_from(log.partition, log.fork)
+        for row in across.tolist():
+            mine = (heads[0] == rows["producer_id"][row]) & (heads[1] <= last[row])
+            found[row] = int(heads[2][mine].sum())
+    return found
+
+
+def _heads_from(partition: PartitionAudit, offset: int) -> NDArray[np.int64]:
+    """Read the producer, last offset and records of each batch of producers from an offset on."""
+    segments = partition.directory.segments
+    ends = [*(segment.base_offset for segment in segments[1:]), partition.log_end_offset]
+    found = [np.empty((3, 0), np.int64)]
+    for segment, end in zip(segments, ends, strict=True):
+        if end <= offset:
+            continue
+        with suppress(UnreadableError):  # it vanished since: what was read of it before says so
+            for chunk in segment_chunks(segment.path, max_bytes=segment.size):
+                heads = chunk.heads.numpy()
+                mine = (heads[kernel.VALID] != 0) & (heads[kernel.LAST_OFFSET] >= offset)
+                mine &= (heads[kernel.PRODUCER_ID] >= 0) & (heads[kernel.ATTRIBUTES] & CONTROL == 0)
+                found.append(heads[[kernel.PRODUCER_ID, kernel.LAST_OFFSET, kernel.COUNT]][:, mine])
+    return np.concatenate(found, axis=1)
 
 
 def _places(log: LogAudit, without: NDArray[np.intp] | None) -> NDArray[np.intp]:

@@ -18,6 +18,7 @@ from kafkalog.auditing.transactions.kept_markers import KeptMarkers, kept_by
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.auditing.transactions.words import CAUSE
 from kafkalog.escape import command_line
+from kafkalog.format.records.transaction_state import NO_TIMEOUT
 from kafkalog.format.text_columns import TextColumn, joined, moments, sentences
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.tables.audit import CERTAINTIES, STATES
@@ -209,11 +210,14 @@ def _message(alike: _Alike) -> list[Any]:
         ]  # fmt: skip
     if alike.code == "transaction-overdue":
         states, entry = alike.coordinator.states, alike.judged.entry
-        return [
-            *is_open, ", longer than its timeout allows: it began at ",
-            moments(states.start_timestamp[entry].astype(np.int64)), " with a timeout of ",
-            states.timeout_ms[entry].astype(np.int64), " ms.",
-        ]  # fmt: skip
+        timeouts = states.timeout_ms[entry].astype(np.int64)
+        longer = [
+            ". Its producer has prepared it (transaction.two.phase.commit): only its owner may end it. It began at "
+            if timeout == NO_TIMEOUT
+            else f", longer than its timeout of {timeout} ms allows: it began at "
+            for timeout in timeouts.tolist()
+        ]
+        return [*is_open, TextColumn.of(longer), moments(states.start_timestamp[entry].astype(np.int64)), "."]
     state = STATES[kind.state]
     how = "COMMIT" if state == "commit-pending" else "ABORT"
     if alike.cause == "replica-behind":

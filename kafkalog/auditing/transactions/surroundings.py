@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
@@ -92,14 +92,30 @@ class Surroundings:
         around._read(states)
         around._count_state_partitions(nodes)
         around.findings += twice_findings(nodes)
-        if around.metadata is not None:
-            late = -1 if options.snapshot else newest - options.copy_ms
-            around.findings += absent_findings(nodes, around.metadata, late)
+        around.findings += around._absent(nodes)
         return around
+
+    def contradicted(self, nodes: Sequence[LogDirectory], finding: Finding) -> None:
+        """Go on without the word that the inputs are of one moment, as a finding contradicts it."""
+        self.options = replace(self.options, snapshot=False)
+        others = [one for one in self.findings if one.code != "partition-absent"]
+        self.findings = [*others, *self._absent(nodes), finding]
+
+    def _absent(self, nodes: Sequence[LogDirectory]) -> Iterable[Finding]:
+        if self.metadata is None:
+            return ()
+        late = -1 if self.options.snapshot else self.newest - self.options.copy_ms
+        return absent_findings(nodes, self.metadata, late)
 
     def one_moment(self, node: LogDirectory) -> bool:
         """Say whether a node's logs and the state topic are of one moment for certain."""
         return self.options.snapshot or (node.clean_shutdown and self.state_clean)
+
+    @property
+    def has_all_states(self) -> bool:
+        """Say whether all records are here that the state topic ever had; a number that was guessed says nothing."""
+        total = _state_partitions(self.metadata) or self.options.state_partitions
+        return total is not None and self.coordinator.complete and not self.state_cleaned
 
     def _read(self, states: Sequence[StateLog]) -> None:
         replicas: dict[int, list[StateLog]] = {}

@@ -11,7 +11,9 @@ from typing import Final, NamedTuple
 from kafkalog.format.definitions import message
 from kafkalog.format.message import MalformedError, decode
 
-__all__ = ["StateRecord", "TransactionState", "legal_before", "partition_of", "state_record"]
+__all__ = ["NO_TIMEOUT", "StateRecord", "TransactionState", "legal_before", "partition_of", "state_record"]
+
+NO_TIMEOUT: Final = 2**31 - 1  # ms, of a transaction with transaction.two.phase.commit: no coordinator ends it
 
 
 class TransactionState(IntEnum):

@@ -1,0 +1,93 @@
+"""What an unclean election lost: records counted by what became of them, and the ranges that are worth saving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import plain
+from kafkalog.auditing.incidents import incidents_of_audit
+from kafkalog.auditing.incidents.incident import Incident
+from kafkalog.auditing.pipeline.run import audit
+from metadata_topic import write_leader
+from plain import Batch
+
+
+def data(offset: int, producer: int = 1, records: int = 1) -> Batch:
+    return Batch(0, offset, offset + records - 1, "data", producer, 0, offset, records=records)
+
+
+def marker(offset: int, producer: int = 1, kind: str = "commit") -> Batch:
+    return Batch(0, offset, offset, kind, producer, 0)
+
+
+def lost(root: Path, old: list[Batch], common: int) -> Incident:
+    """The incident of the records that only broker 1 has after the first `common` batches."""
+    new = [Batch(0, old[common].offset + at, old[common].offset + at, "plain", leader_epoch=2) for at in range(2)]
+    homes = []
+    for node, batches in ((1, old), (2, [*old[:common], *new])):
+        home = root / f"node-{node}"
+        plain.write_segments(home / "t-0", batches)
+        (home / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={node}\n")
+        homes.append(home)
+    write_leader(homes[1], "t", [1, 2], 2)
+    [incident] = [one for one in incidents_of_audit(audit(homes)) if one.kept]
+    return incident
+
+
+BOTH: Final = [data(0, records=2), data(2, 2)]  # in both replicas: neither has ended
+
+
+def saved(incident: Incident) -> list[str]:
+    """The ranges that the steps dump."""
+    commands = [step.command for step in incident.steps if step.command and " dump " in step.command]
+    return [command.split("--offset ")[1].split()[0] for command in commands]
+
+
+def test_lost_records_are_told_apart(tmp_path: Path) -> None:
+    """A transaction that reaches across the fork counts with what is after it; markers are no records."""
+    old = [
+        *BOTH,
+        data(3, records=3),  # of a transaction that began before the fork
+        marker(6),
+        data(7, 2),
+        marker(8, 2, "abort"),
+        data(9, 3, 2),
+        Batch(0, 11, 14, "plain", records=4),
+    ]
+    incident = lost(tmp_path, old, 2)
+
+    assert (incident.records, incident.lost_records) == (10, 10)
+    assert "10 records (3 committed, 1 aborted, 2 undecided, 4 of no transaction)" in incident.title
+    assert saved(incident) == ["3..5", "11..14"]
+
+
+def test_what_is_between_an_aborted_transactions_records_is_saved(tmp_path: Path) -> None:
+    """A committed transaction within an aborted one has its own range; of records of none all is saved."""
+    within = [*BOTH, data(3, 2), data(4, 3), marker(5, 3), data(6, 2), marker(7, 2, "abort")]
+    plain_between = [*within[:5], Batch(0, 6, 6, "plain"), data(7, 2), marker(8, 2, "abort")]
+
+    assert saved(lost(tmp_path / "1", within, 2)) == ["4..4"]
+    assert saved(lost(tmp_path / "2", plain_between, 2)) == ["3..8"]
+
+
+def test_nothing_is_saved_of_what_was_aborted(tmp_path: Path) -> None:
+    """Its files are copied all the same; no command dumps it."""
+    incident = lost(tmp_path, [*BOTH, data(3), marker(4, kind="abort")], 2)
+
+    assert "1 record (1 aborted)" in incident.title
+    assert saved(incident) == []
+
+
+def test_many_ranges_are_few_commands(tmp_path: Path) -> None:
+    """Three commands at most, and none of the committed records is left out."""
+    turns = [
+        batch
+        for at in range(3, 27, 4)
+        for batch in (data(at), marker(at + 1), data(at + 2, 2), marker(at + 3, 2, "abort"))
+    ]
+    incident = lost(tmp_path, [*BOTH, *turns], 2)
+
+    assert "12 records (6 committed, 6 aborted)" in incident.title
+    assert saved(incident) == ["3..3", "7..7", "11..23"]
+    assert "in 4 more ranges" in incident.steps[3].text

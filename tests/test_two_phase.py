@@ -1,0 +1,40 @@
+"""Transactions with ``transaction.two.phase.commit``: no coordinator ends them, and consumers wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import plain
+from kafkalog.auditing.incidents import incidents_of_audit
+from kafkalog.auditing.incidents.incident import Incident
+from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.transactions import AuditOptions
+from kafkalog.format.records.transaction_state import NO_TIMEOUT
+from plain import Batch
+from state_topic import T, value, write_state
+
+HOUR = 3_600_000
+
+
+def told(root: Path, hours: float) -> list[Incident]:
+    """What an audit some hours after the transaction began tells."""
+    data = Batch(0, 0, 0, "data", 1000, 0, 0, timestamp=T)
+    plain.write_segments(root / "t-0", [data, Batch(0, 1, 1, "plain", timestamp=T)])
+    write_state(root, ("tx-1", value(1, partitions=[("t", [0])], timeout=NO_TIMEOUT)))
+    now = T + round(hours * HOUR)
+    return incidents_of_audit(audit([root], AuditOptions(snapshot=True, now=now, state_partitions=1)))
+
+
+def test_a_prepared_transaction_that_consumers_wait_for_is_told(tmp_path: Path) -> None:
+    """Only its owner may end it: no command that aborts it is printed."""
+    [incident] = told(tmp_path, 10)
+
+    assert (incident.kind, incident.cause, incident.severity.word) == ("consumers-stopped", "overdue", "warning")
+    assert "prepared by its producer (transaction.two.phase.commit) and open for 10 hours" in incident.title
+    assert incident.title.endswith("only its owner may end it.")
+    assert not [step for step in incident.steps if step.command and " abort" in step.command]
+
+
+def test_a_young_one_is_none_of_anybodys_business(tmp_path: Path) -> None:
+    """Consumers may wait as long as for any other transaction."""
+    assert told(tmp_path, 0.2) == []
