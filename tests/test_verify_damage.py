@@ -201,7 +201,10 @@ def test_an_audit_tells_a_wrong_base_offset_as_one_finding(
     for batch in (rows[len(rows) // 2], rows[-1]):
         segment.write_bytes(build.flipped(whole, 8 * (batch.position + 7 - bit // 8) + bit % 8))
         after = kafkalog("txn-audit", "--format", "ndjson", root)
-        (finding,) = only_new(before, after)
+        found = only_new(before, after)
+        if bit == 63 and batch is rows[-1]:  # no log has it: a marker there ends nothing
+            found = [row for row in found if row["code"] != "transaction-undecided"]
+        (finding,) = found
         assert (finding["code"], finding["position"]) == ("base-offset-wrong", batch.position)
         for table in ("gaps", "transactions"):
             if batch is not rows[-1] or table == "gaps":

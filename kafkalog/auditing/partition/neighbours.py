@@ -68,8 +68,6 @@ class Neighbours:
         A base offset that can only be one is corrected in the chunk: its batch counts again if no log has its offsets.
         """
         heads = chunk.heads
-        for row in chunk.impossible:
-            heads.set(kernel.VALID, row, 1)
         wrong: list[Finding] = []
         if header_sums.disagree(heads.cells, heads.capacity, heads.count, self._before, self._known):
             before = np.frombuffer(self._before, np.int64).reshape(len(_KEPT), 2)[:, 2 - self._known :]
@@ -77,8 +75,8 @@ class Neighbours:
             wrong += self._wrong(rows)
         if wrong:
             _correct(chunk, wrong)
-        chunk.only_possible()
         header_sums.last_two(heads.cells, heads.capacity, heads.count, self._before)
+        chunk.only_possible()
         self._known = min(2, self._known + heads.count)
         return wrong
 

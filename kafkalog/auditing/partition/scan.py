@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -17,7 +17,7 @@ from kafkalog.log.chunk import Chunk, Limits
 from kafkalog.log.folded import FileFindings, is_extent
 from kafkalog.log.logdir import Segment
 from kafkalog.log.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
-from kafkalog.log.segment import possible_chunks
+from kafkalog.log.segment import segment_chunks
 from kafkalog.log.state_columns import read_state_columns
 from kafkalog.txn.fold import Fold, FoldedLog
 from kafkalog.txn.shares import Share
@@ -77,10 +77,11 @@ def scan_segment(
     segment: Segment,
     limits: Limits | None = None,
     chunks: Iterable[Chunk] | None = None,
+    look: Callable[[Chunk], None] = lambda _: None,
 ) -> SegmentScan:
     """Read a segment once, headers and transaction markers only; one of the state topic with its records.
 
-    `chunks` are the segment's own where the caller reads it.
+    `chunks` are the segment's own where the caller reads it; `look` gets each once its base offsets are corrected.
     """
     fold = Fold()
     reported = _Reported(segment.path)
@@ -88,7 +89,7 @@ def scan_segment(
     last_position = -1
     around = Neighbours(segment.path, segment.base_offset)
     try:
-        for chunk in chunks or possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
             reported.of_chunk(chunk, fold.last_offset)
             heads = chunk.heads
             if not heads.count:
@@ -101,6 +102,7 @@ def scan_segment(
                 chunk.open_wrappers()
             for finding in around.chunk(chunk):
                 reported.kept.add(finding)
+            look(chunk)
             fold.batches(heads, types, coordinator_epochs)
     except UnreadableError as error:
         reported.kept.add(Finding.of("file-unreadable", segment.path, str(error)))

@@ -65,11 +65,11 @@ def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
     def look(chunk: Chunk) -> None:
         if whole and survey.short:
             chunk.examined += _records_missing(chunk)
-        chunk.only_possible()
-        side.chunk(chunk, plain=survey.is_plain)
 
     chunks = check_batches(facts, directory.topic, options, survey, look, segment.size)
-    scan = scan_segment(directory, segment, options.limits, chunks)
+    scan = scan_segment(
+        directory, segment, options.limits, chunks, lambda chunk: side.chunk(chunk, plain=survey.is_plain)
+    )
     scan.states = StateColumns()  # only what is wrong with them is needed
     content = Content(
         segment.path, survey.fingerprint, facts.batches or 0, facts.first_offset, facts.last_offset,
