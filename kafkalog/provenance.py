@@ -17,6 +17,7 @@ from kafkalog.format.secret import beside
 from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import MANIFEST, Manifest, TableFile, read_manifest
 from kafkalog.tables.parquet import row_count
+from kafkalog.untrusted import untrusted_json
 
 __all__ = [
     "BEGUN",
@@ -58,11 +59,9 @@ def refusal(name: str, command: str, *, overwrite: bool, provenance: Callable[[]
     """
     if not overwrite:
         return f"{name}: exists already; --overwrite replaces it"
-    import json  # which a dump does without
-
     try:
-        about = json.loads(provenance())
-    except (OSError, ValueError, RecursionError):
+        about = untrusted_json(provenance())
+    except (OSError, ValueError):
         about = None
     if not isinstance(about, dict) or "kafkalog" not in about:
         return f"{name}: exists already, and kafkalog did not write it: it is not replaced"

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tarfile
-import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +35,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 def place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give temporary folders a place of their own, which is empty at the end."""
     place = tmp_path_factory.mktemp("unpacked")
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    monkeypatch.setenv("TMPDIR", str(place))
     yield place
     assert list(place.iterdir()) == []
 
@@ -82,7 +81,7 @@ def test_an_archive_says_what_its_directory_says(command: str, name: str, tmp_pa
         assert len(found.rows) == len(plain.rows)
     else:
         assert found.text == expected
-    assert str(tempfile.gettempdir()) not in found.text + found.err
+    assert os.environ["TMPDIR"] not in found.text + found.err
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -373,3 +372,204 @@ def test_the_library_says_what_to_do_with_an_archive(tmp_path: Path) -> None:
         assert library.audit(paths).complete
     with pytest.raises(UnreadableError, match="max-unpacked-bytes"), unpacked([str(path)], 1000):
         pass
+
+
+# Ceilings.
+
+
+def zipped(method: int, content: bytes, name: str = f"t-0/{0:020}.log") -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", method) as archive:
+        archive.writestr(name, content)
+    return data.getvalue()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_every_method_of_a_zip_is_read_in_pieces(method: int, tmp_path: Path) -> None:
+    """What is in it is the same, and 200 MB of zeros take some megabytes of memory."""
+    from kafkalog.log.members import Ceilings, Folder, unpack_zip
+
+    (tmp_path / "plain").mkdir()
+    unpack_zip(
+        io.BytesIO(zipped(method, SEGMENT.read_bytes())), Folder(str(tmp_path / "plain"), 1 << 20, Ceilings(1 << 30))
+    )
+    assert (tmp_path / "plain" / "t-0" / f"{0:020}.log").read_bytes() == SEGMENT.read_bytes()
+
+    if method == zipfile.ZIP_STORED:
+        return
+    (tmp_path / "big").mkdir()
+    code = f"""
+import io, resource, sys
+from kafkalog.log.members import Ceilings, Folder, unpack_zip
+data = open({str(tmp_path / "b.zip")!r}, "rb")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+unpack_zip(data, Folder({str(tmp_path / "big")!r}, 1 << 20, Ceilings(1 << 30)))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    (tmp_path / "b.zip").write_bytes(zipped(method, bytes(200 << 20)))
+    grown = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True).stdout
+    assert int(grown) < 32 << 10  # KiB
+    assert (tmp_path / "big" / "t-0" / f"{0:020}.log").stat().st_size == 200 << 20
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_member_of_a_zip_is_refused(method: int, tmp_path: Path) -> None:
+    """Its stream, its CRC, its header; of LZMA also a dictionary of 4 GiB."""
+    whole = zipped(method, SEGMENT.read_bytes())
+    path = tmp_path / "b.zip"
+    start = whole.index(b".log") + 4
+    for position in (0, 1, 4, 7, 8, 60, 200):
+        data = bytearray(whole)
+        data[start + position] ^= 0xFF
+        path.write_bytes(data)
+        assert kafkalog("verify", path).status in (0, 3)  # some bytes of LZMA's header mean nothing
+    for position in (200, whole.index(b"PK\x01\x02") + 16 - start):  # the stream; the CRC in the list
+        data = bytearray(whole)
+        data[start + position] ^= 0xFF
+        path.write_bytes(data)
+        ended = kafkalog("verify", path)
+        assert ended.status == 3, ended.err
+        assert "nothing of it was read" in ended.err
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".tar.zst"])
+def test_what_unpacks_to_a_thousand_times_its_size_is_refused(suffix: str, tmp_path: Path) -> None:
+    """Above 1 GiB: the message says both, and what to do."""
+    path = tmp_path / f"b{suffix}"
+    if suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive, archive.open("t-0/x", "w") as member:
+            for _ in range(1100):
+                member.write(bytes(1 << 20))
+    else:
+        about = tarfile.TarInfo("t-0/x")
+        about.size = 1100 << 20
+        with (
+            path.open("wb") as file,
+            zstandard.ZstdCompressor().stream_writer(file) as packed,
+            tarfile.open(fileobj=packed, mode="w|") as tar,
+        ):
+            tar.addfile(about, Zeros())
+    ended = kafkalog("verify", path)
+
+    assert ended.status == 3
+    assert "1 GiB and 1,000 times" in ended.err
+
+
+class Zeros:
+    """A file of zeros."""
+
+    def read(self, size: int) -> bytes:
+        return bytes(size)
+
+
+CEILINGS = {
+    "members": [member(f"t-0/{number}") for number in range(30)],
+    "directories": [member(f"{number}/", tarfile.DIRTYPE) for number in range(30)],
+    "directories of names": [member(f"{number}/x") for number in range(30)],
+    "links": [
+        member("t-0/x"), *(member(f"t-0/{number}", tarfile.LNKTYPE, "t-0/x") for number in range(15)),
+        *(member(f"u-{number}", tarfile.SYMTYPE, "t-0") for number in range(15)),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", sorted(CEILINGS))
+def test_numbers_have_ceilings(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of members, directories and links, which the message names; all archives of a run count together."""
+    from kafkalog.log import members
+
+    for name in ("_MOST_MEMBERS", "_MOST_DIRECTORIES", "_MOST_LINKS"):
+        monkeypatch.setattr(members, name, 80 if "MEMBERS" in name and what != "members" else 25)
+    path = tmp_path / "b.tar"
+    path.write_bytes(made(*CEILINGS[what]))
+    ended = kafkalog("verify", path)
+    assert ended.status == 3
+    assert f"it has more than 25 {what.split(maxsplit=1)[0]}" in ended.err
+
+    few = [tmp_path / "c.tar", tmp_path / "d.tar"]
+    for one in few:
+        one.write_bytes(made(*CEILINGS[what][:15]))
+    assert "it has more than" not in kafkalog("verify", few[0]).err
+    assert "it has more than" in kafkalog("verify", *few).err or what == "links"
+
+
+def test_a_zip_s_list_is_counted_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million entries would take more memory than the run may have."""
+    from kafkalog.log import members
+
+    monkeypatch.setattr(members, "_MOST_MEMBERS", 20)
+    path = tmp_path / "b.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(30):
+            archive.writestr(f"t-0/{number}", b"")
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+
+    assert "it has more than 20 members" in kafkalog("verify", path).err
+
+
+@pytest.mark.parametrize("kind", [tarfile.LNKTYPE, tarfile.SYMTYPE])
+def test_what_a_link_leads_to_counts_again(kind: bytes, tmp_path: Path) -> None:
+    """It is read again: 20 links to a directory or a file of 1 MB are 20 MB."""
+    name = f"{0:020}.log"
+    data = member(f"t-0/{name}", data=os.urandom(1 << 20))
+    links = [
+        member(f"t-{number}/{name}", kind, f"t-0/{name}") if kind == tarfile.LNKTYPE else member(f"t-{number}", kind, "t-0")
+        for number in range(1, 20)
+    ]  # fmt: skip
+    path = tmp_path / "b.tar"
+    path.write_bytes(made(data, *links))
+    ended = kafkalog("verify", "--max-unpacked-bytes", "10MiB", path)
+
+    assert ended.status == 3
+    assert "--max-unpacked-bytes" in ended.err
+
+
+SPARSE = {
+    "1.0": {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "999999999999", "GNU.sparse.name": "q"},
+    "no map": {"GNU.sparse.map": "x,y"},
+    "half a map": {"GNU.sparse.map": "0,10,5"},
+    "negative": {"GNU.sparse.size": "-100", "GNU.sparse.map": "-5,10"},
+    "huge": {"GNU.sparse.size": "9" * 30, "GNU.sparse.map": "0,1"},
+    "no number": {"GNU.sparse.size": "x", "GNU.sparse.map": "0,1"},
+    "no version": {"GNU.sparse.major": "x", "GNU.sparse.minor": "y"},
+    "infinite time": {"mtime": "inf"},
+    "no size": {"size": "abc"},
+    "a size of 400 digits": {"size": "9" * 400},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", sorted(SPARSE))
+def test_an_extended_header_is_never_an_internal_error(what: str, tmp_path: Path) -> None:
+    """Maps of sparse files, sizes and times that are none."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        about, content = member("t-0/x", data=b"not a map\n" * 100)
+        about.pax_headers = SPARSE[what]
+        tar.addfile(about, io.BytesIO(content))
+    path = tmp_path / "b.tar"
+    path.write_bytes(data.getvalue())
+
+    assert kafkalog("verify", path).status in (0, 3)
+
+
+def test_what_a_killed_run_has_left_is_removed_by_the_next(tmp_path: Path, place: Path) -> None:
+    """By one that reads no archive, too; what a run that is at work has unpacked stays."""
+    path = tmp_path / "b.tar.gz"
+    path.write_bytes(archive("b.tar.gz"))
+    code = f"""
+import sys, time
+from kafkalog.log.unpacked import unpacked
+with unpacked([{str(path)!r}]):
+    print("unpacked", flush=True)
+    time.sleep(60)
+"""
+    for command in (("verify", path), ("dump", SEGMENT)):
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as run:
+            assert run.stdout is not None
+            run.stdout.readline()
+            kafkalog(*command)
+            assert len(list(place.iterdir())) == 1
+            run.kill()
+        assert len(list(place.iterdir())) == 1
+        kafkalog(*command)
+        assert list(place.iterdir()) == []

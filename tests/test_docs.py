@@ -70,7 +70,8 @@ def test_every_document_shows_commands() -> None:
 @pytest.mark.parametrize(("document", "command", "output"), _shown(), ids=lambda value: str(value)[:60])
 def test_a_command_does_what_is_shown(document: str, command: str, output: str | None, folder: Path) -> None:
     """It runs as it is written, with findings or without; an output that ends in … is the beginning of what is printed."""
-    script = SHELL + command.replace(" /copy/", " copy/")
+    script = SHELL + command.replace(" /copy/", " copy/").replace(" /elsewhere/", " ../elsewhere/")
+    (folder.parent / "elsewhere").mkdir(exist_ok=True)
     if "before/" in command and not (folder / "before").exists():  # what the command shown above it makes
         subprocess.run(["bash", "-c", SHELL + MAKE_BEFORE], cwd=folder, capture_output=True, timeout=60, check=False)
     if "last-night/" in command and not (folder / "last-night").exists():  # an audit of the night before

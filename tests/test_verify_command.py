@@ -165,9 +165,9 @@ def test_nothing_is_written_where_evidence_lies(copy: Path) -> None:
     """An output under an input, or beside one that is a file, is refused."""
     before = sorted(copy.rglob("*"))
     home = copy / "parcels-riders.94-0"
-    assert kafkalog("verify", copy, "-o", copy / "out").status == 4
-    assert kafkalog("verify", copy, "-o", copy / "out.ndjson").status == 4
-    assert kafkalog("verify", home / SEGMENT, "-o", home / "out").status == 4
+    assert kafkalog("verify", copy, "-o", copy / "out").status == 2
+    assert kafkalog("verify", copy, "-o", copy / "out.ndjson").status == 2
+    assert kafkalog("verify", home / SEGMENT, "-o", home / "out").status == 2
     assert sorted(copy.rglob("*")) == before
 
 
@@ -232,7 +232,7 @@ def test_another_file_is_no_provenance(said: str, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(said)
     ended = kafkalog("verify", WHOLE, "--against", tmp_path / "p.json")
 
-    assert ended.status == 2
+    assert ended.status == 3
     assert "not a provenance.json of kafkalog verify" in ended.err
 
 

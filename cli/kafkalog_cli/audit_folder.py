@@ -74,7 +74,7 @@ def audit_folder(target: Target, inputs: Sequence[str], arguments: Sequence[str]
     """Give the directory that an audit of `inputs` writes to: a new one, or what a run with the same arguments left.
 
     With --overwrite a complete one is replaced when the new one is complete; such a run leaves nothing for another.
-    Raises OutputError if that can't be done, or if it would be in one of the inputs.
+    Raises OutputError if that can't be done, UnsupportedError where nothing is written.
     """
     assert target.path is not None
     place = target.place(inputs)

@@ -74,6 +74,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
         from kafkalog_spark.session import configured
     except ImportError as error:
         raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
+    from kafkalog.log.off_limits import refuse_evidence
     from kafkalog.log.storage import expand
     from kafkalog.log.storage_options import set_storage_options
 
@@ -83,7 +84,7 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     paths = [path for pattern in paths for path in expand(absolute(pattern))]
     try:
         target = Output(output)
-        target.refuse_within(paths)
+        refuse_evidence(output, paths)
         target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=sys.argv[1:])
         _earlier(params, target)
         with target.held():

@@ -76,6 +76,7 @@ def bulk_space(
         raise OutputError("Spark needs pyspark: pip install 'kafkalog[spark]'") from error
     from kafkalog.auditing.pipeline import as_text
     from kafkalog.auditing.space import SpaceOptions, read_broker_properties, read_topic_configs
+    from kafkalog.log.off_limits import refuse_evidence
     from kafkalog.log.storage import expand
     from kafkalog.log.storage_options import StorageOptions, set_storage_options
     from kafkalog.provenance import PROVENANCE, SUCCESS, mark
@@ -94,7 +95,7 @@ def bulk_space(
     tables = tables or _TABLES
     try:
         folder = Output(output, "space")
-        folder.refuse_within(paths)
+        refuse_evidence(output, paths)
         folder.refuse_existing(overwrite=overwrite)
         with folder.held(), jvm_in_words():
             session = open_session()

@@ -188,11 +188,23 @@ unpacked_option: Final = click.option(
 def unpacked(paths: Sequence[str]) -> tuple[str, ...]:
     """Return the paths of a command, with what is in archives in their place, as long as the command runs."""
     if not any(map(_may_be_packed, paths)):
+        if _is_left():
+            from kafkalog.log.unpacked import remove_left
+
+            remove_left()
         return tuple(paths)
     from kafkalog.log.unpacked import unpacked as opened
 
     ctx = click.get_current_context()
     return tuple(ctx.with_resource(opened(paths, ctx.meta[_MAX_UNPACKED])))
+
+
+def _is_left() -> bool:
+    """Say whether there may be a folder of an archive that a run left: one that was killed, or that reads it now."""
+    try:
+        return any(name.startswith("kafkalog-unpacked-") for name in os.listdir(os.environ.get("TMPDIR") or "/tmp"))
+    except OSError:
+        return False
 
 
 def _may_be_packed(path: str) -> bool:

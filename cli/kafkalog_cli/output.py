@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.escape import escape
 from kafkalog.format.secret import beside
-from kafkalog.log.names import is_remote, local_path, unpacked_places
+from kafkalog.log.names import local_path, unpacked_places
 from kafkalog.log.watch import watch
 from kafkalog_cli.exit import OutputError, PipeClosedError
 
@@ -74,15 +74,6 @@ class _Checked:
             raise OutputError(f"{self._name}: {error.strerror}") from error
 
 
-def refuse_evidence(output: Path, inputs: Sequence[Path]) -> None:
-    """Raise OutputError if `output` would be in a directory that evidence is read from, or below it."""
-    folder = output.absolute().parent.resolve()
-    for path in inputs:
-        homes = [path.resolve()] if path.is_dir() else [path.resolve().parent, path.absolute().parent.resolve()]
-        if any(folder.is_relative_to(home) for home in homes):
-            raise OutputError(f"{output}: is in an input directory; kafkalog never writes there")
-
-
 def _only_ours(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
@@ -117,7 +108,7 @@ class Target:
         """Give the stream for the data of a command that reads the `inputs`.
 
         A file is written under a temporary name beside it and renamed when it is complete. Raises OutputError if it
-        can't be written, or would be in a directory that evidence is read from, or below it.
+        can't be written, UnsupportedError where nothing is.
         """
         output = self.path
         if output is None:
@@ -129,11 +120,10 @@ class Target:
             yield stream  # type: ignore[misc]  # has the two methods of BinaryIO that renderers use
             stream.flush()
             return
-        self._refuse(output)
+        self._refuse(output, inputs)
         if output.exists() and not output.is_file():
             raise OutputError(f"{output}: is {'a directory' if output.is_dir() else 'not a regular file'}")
         folder = output.absolute().parent.resolve()
-        refuse_evidence(output, _places(inputs))
         name = beside(folder / output.name)
         try:
             with open(name, "xb", opener=_only_ours) as file:
@@ -159,8 +149,8 @@ class Target:
     def folder(self, inputs: Sequence[str]) -> Iterator[Path]:
         """Give a directory that gets its name when it is complete, with a list of its files, or is removed.
 
-        An output that it replaces stays until then. Raises OutputError if that can't be done, or if it would be in one
-        of the inputs, or contain one.
+        An output that it replaces stays until then. Raises OutputError if that can't be done, UnsupportedError
+        where nothing is written.
         """
         from kafkalog.provenance import PROVENANCE, new_folder, refusal, replace_folder, write_manifest
         from kafkalog.tables.manifest import MANIFEST
@@ -187,18 +177,13 @@ class Target:
     def place(self, inputs: Sequence[str]) -> Path:
         """Return the directory that ``-o`` names, itself where that is a link to it.
 
-        Raises OutputError where nothing may be written: in one of the inputs, around one, or over what is there.
+        Raises OutputError over what is there, UnsupportedError in evidence.
         """
         assert self.path is not None
-        self._refuse(self.path)
-        place, places = self.path.resolve(), _places(inputs)
-        refuse_evidence(self.path, places)
-        refuse_evidence(place, places)
-        if any(path.resolve() != place and path.resolve().is_relative_to(place) for path in places):
-            raise OutputError(f"{self.path}: contains an input; kafkalog never writes there")
-        return place
+        self._refuse(self.path, inputs)
+        return self.path.resolve()
 
-    def _refuse(self, output: Path) -> None:
+    def _refuse(self, output: Path, inputs: Sequence[str]) -> None:
         if self.remote is not None:
             raise OutputError(f"{self.remote}: only txn-audit --engine spark writes to object stores")
         if self.no_clobber and os.path.lexists(output):
@@ -206,15 +191,12 @@ class Target:
         for archive in (root.removesuffix("!") for root in unpacked_places()):
             if output.exists() and output.samefile(local_path(archive)):
                 raise OutputError(f"{output}: is an input; kafkalog never writes there")
+        from kafkalog.log.off_limits import refuse_evidence  # most dumps write to standard output
+
+        refuse_evidence(str(output), inputs)
 
 
 STDOUT: Final = Target()
-
-
-def _places(inputs: Sequence[str]) -> list[Path]:
-    from pathlib import Path
-
-    return [Path(local_path(path)) for path in inputs if not is_remote(path)]
 
 
 def write_provenance(folder: Path, command: str) -> None:

@@ -1,28 +1,41 @@
 """The members of an archive, checked one by one before anything is made of them.
 
-No name is absolute or has ``..``, no link leads out, nothing is a device, and the sum of all bytes has a ceiling. What
-breaks a rule refuses the whole archive: it was not made by copying a log directory.
+No name is absolute or has ``..``, no link leads out, nothing is a device; members, directories, links and bytes have
+ceilings. What breaks a rule refuses the whole archive: it was not made by copying a log directory.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
+from contextlib import suppress
 from typing import Any, BinaryIO, Final, Protocol
 
-__all__ = ["ArchiveError", "Folder", "Readable", "unpack_tar", "unpack_zip"]
+from kafkalog.format.compression import DecompressionError
+from kafkalog.format.unpacking import UnpackedStream, bzip2, zip_lzma
+
+__all__ = ["ArchiveError", "Ceilings", "Folder", "Readable", "unpack_tar", "unpack_zip"]
 
 _PIECE: Final = 1 << 20
 _ZEROS: Final = bytes(_PIECE)
-_MOST_MEMBERS: Final = 1_000_000
-_MOST_DIRECTORY: Final = 64 << 20  # bytes of a zip's list of members
+_MOST_MEMBERS: Final = 100_000  # 4,000 partitions with 6 segments each
+_MOST_DIRECTORIES: Final = 25_000
+_MOST_LINKS: Final = 10_000
+_MOST_TIMES: Final = 1000  # an archive's size; gzip reaches that of zeros
+_ALWAYS: Final = 1 << 30  # bytes that any archive may unpack to: 50 partitions whose indexes are preallocated
+_MOST_LIST: Final = 64 << 20  # bytes of a zip's list of members
+_LISTED: Final = b"PK\x01\x02"
+_ZIP64_ENDS: Final = 76  # bytes between the list and the last record
+_MARKS_ITS_END: Final = 2  # a flag of LZMA
 _LONGEST_NAME: Final = 4096
 _DEEPEST: Final = 64
 _LONGEST_HEADER: Final = 1 << 20  # bytes of a long name, or of extended attributes
-_BETWEEN: Final = 8 << 20  # bytes of tar between the data of two members
+_BETWEEN: Final = 3 << 20  # bytes of tar between the data of two members
 
 
 class ArchiveError(ValueError):
@@ -36,21 +49,58 @@ class Readable(Protocol):
         """Return the next bytes, fewer than `size` only at the end."""
 
 
+class Ceilings:
+    """What the archives of one run may have together. What a link leads to counts again: it is read again."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._most = {
+            "members": _MOST_MEMBERS, "directories": _MOST_DIRECTORIES, "links": _MOST_LINKS,
+            "bytes (--max-unpacked-bytes)": max_bytes,
+        }  # fmt: skip
+        self._found = dict.fromkeys(self._most, 0)
+
+    def take(self, *, members: int = 0, directories: int = 0, links: int = 0, size: int = 0) -> None:
+        """Count what is to be unpacked. Raises ArchiveError for what is over a ceiling."""
+        for (what, most), more in zip(self._most.items(), (members, directories, links, size), strict=True):
+            self._found[what] += more
+            if self._found[what] > most:
+                raise ArchiveError(f"it has more than {most:,} {what}, with what was unpacked before it")
+
+
 class Folder:
     """A new folder that members are put into; links are made last, so that nothing is written through one."""
 
-    def __init__(self, path: str, max_bytes: int) -> None:
+    def __init__(self, path: str, packed_size: int, ceilings: Ceilings) -> None:
         self._path = path
-        self._max_bytes = max_bytes
-        self._left = max_bytes
-        self._members = 0
+        self._packed_size = packed_size
+        self._ceilings = ceilings
+        self._left = _ALWAYS + _MOST_TIMES * packed_size
+        self._made = {path}
         self._links: list[tuple[str, str]] = []
+
+    def _take_bytes(self, size: int) -> None:
+        self._ceilings.take(size=size)
+        self._left -= size
+        if self._left < 0:
+            raise ArchiveError(
+                f"its {self._packed_size:,} bytes unpack to more than {_ALWAYS >> 30} GiB and {_MOST_TIMES:,} times"
+                " their number: if that is right, unpack it and name the directory"
+            )
+
+    def _make(self, path: str) -> None:
+        """Make a directory and those above it."""
+        missing = []
+        while path not in self._made:
+            missing.append(path)
+            path = os.path.dirname(path)
+        self._ceilings.take(directories=len(missing))
+        for one in reversed(missing):
+            os.mkdir(one, mode=0o700)
+            self._made.add(one)
 
     def _place(self, name: str) -> str:
         """Return the place of a member, whose directory is made. Raises ArchiveError for a name that leads out."""
-        self._members += 1
-        if self._members > _MOST_MEMBERS:
-            raise ArchiveError(f"it has more than {_MOST_MEMBERS} members")
+        self._ceilings.take(members=1)
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if name.startswith("/") or ".." in parts or "\0" in name:
             raise ArchiveError(
@@ -61,24 +111,26 @@ class Folder:
                 f"the member {_shown(name)} has a name of {len(name)} characters and {len(parts)} levels"
             )
         path = os.path.join(self._path, *parts)
-        os.makedirs(os.path.dirname(path) if parts else path, mode=0o700, exist_ok=True)
+        if not parts:
+            return self._path
+        self._make(os.path.dirname(path))
         return path
 
     def directory(self, name: str) -> None:
         """Make a directory."""
-        os.makedirs(self._place(name), mode=0o700, exist_ok=True)
+        self._make(self._place(name))
 
     def file(self, name: str, stream: Readable, size: int | None, modified: float | None = None) -> None:
         """Write a file of `size` bytes, or to the stream's end; a later member of the name replaces an earlier one."""
         path, done = self._place(name), 0
+        if size is not None and size > self._left:
+            self._take_bytes(size)  # which refuses it before the first byte
         if os.path.lexists(path):
             os.unlink(path)
         with open(path, "xb", opener=_only_ours) as file:
             while data := stream.read(_PIECE):
                 done += len(data)
-                self._left -= len(data)
-                if self._left < 0:
-                    raise ArchiveError(f"it has more than {self._max_bytes} bytes (--max-unpacked-bytes)")
+                self._take_bytes(len(data))
                 if data == _ZEROS[: len(data)]:  # as at the end of a preallocated segment: a hole
                     file.seek(len(data), os.SEEK_CUR)
                 else:
@@ -95,6 +147,8 @@ class Folder:
         if not os.path.lexists(known) or not stat.S_ISREG(os.lstat(known).st_mode):
             raise ArchiveError(f"the link {_shown(name)} leads to {_shown(target)}, which is no file before it")
         if path != known:
+            self._ceilings.take(links=1)
+            self._take_bytes(os.lstat(known).st_size)
             if os.path.lexists(path):
                 os.unlink(path)
             os.link(known, path)
@@ -106,10 +160,11 @@ class Folder:
         home = [part for part in name.split("/")[:-1] if part not in ("", ".")]
         if target.startswith("/") or ".." in parts[up:] or up > len(home) or "\0" in target:
             raise ArchiveError(f"the link {_shown(name)} leads out, to {_shown(target)}")
+        self._ceilings.take(links=1)
         self._links.append((self._place(name), target))
 
     def link(self) -> None:
-        """Make the symbolic links."""
+        """Make the symbolic links, and count what they lead to."""
         for path, target in self._links:
             home = os.path.dirname(path)
             if os.path.realpath(home) != os.path.join(
@@ -118,6 +173,24 @@ class Folder:
                 raise ArchiveError(f"the link {_shown(os.path.basename(path))} is in a directory that is a link")
             if not os.path.lexists(path):
                 os.symlink(target, path)
+        known: dict[str, tuple[int, int]] = {}
+        for path, _ in self._links:
+            real = os.path.realpath(path)
+            if real not in known:
+                known[real] = _read_again(real)
+            members, size = known[real]
+            self._ceilings.take(members=members)
+            self._take_bytes(size)
+
+
+def _read_again(place: str) -> tuple[int, int]:
+    """Return how many files a link leads to, and their bytes; a link to a directory in there is not followed again."""
+    files = [os.path.join(home, name) for home, _, names in os.walk(place) for name in names] or [place]
+    sizes = []
+    for file in files:
+        with suppress(OSError):  # a link to nothing, or to itself
+            sizes.append(os.stat(file).st_size)
+    return len(files), sum(sizes)
 
 
 def _only_ours(path: str, flags: int) -> int:
@@ -173,6 +246,7 @@ _LONG: Final = (
 def unpack_tar(stream: Readable, folder: Folder) -> None:
     """Unpack a tar: ustar, pax or GNU. Raises ArchiveError."""
     counted = _Counted(stream)
+    # What tarfile raises besides its own errors is of numbers, texts and maps of sparse files that are no such thing.
     try:
         with tarfile.open(fileobj=counted, mode="r|", bufsize=1 << 16, tarinfo=_Member) as tar:  # type: ignore[call-overload]  # it reads, no more
             while (member := tar.next()) is not None:
@@ -180,7 +254,9 @@ def unpack_tar(stream: Readable, folder: Folder) -> None:
                 counted.allow(member.size)
                 _unpack_member(tar, member, folder)
                 counted.allow(0 if member.isreg() else member.size)
-    except (tarfile.TarError, RecursionError, OverflowError, UnicodeError, EOFError) as error:
+    except (ArchiveError, DecompressionError):
+        raise
+    except (tarfile.TarError, ArithmeticError, EOFError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ArchiveError(f"it is broken or cut short: {error}") from error
 
 
@@ -206,23 +282,27 @@ def unpack_zip(file: BinaryIO, folder: Folder) -> None:
         with zipfile.ZipFile(file) as archive:
             for member in archive.infolist():
                 _unpack_zipped(archive, member, folder)
-    # What zipfile raises for damage, an unknown method, a password, a damaged stream, an early end, a name.
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, UnicodeError) as error:
+    except (ArchiveError, DecompressionError):
+        raise
+    # What zipfile raises for damage, an unknown method, a password, a damaged stream, an early end, a name, a number.
+    except (
+        zipfile.BadZipFile, ArithmeticError, EOFError, LookupError, RuntimeError, TypeError, ValueError, struct.error,
+        zlib.error,
+    ) as error:  # fmt: skip
         raise ArchiveError(f"it is broken, encrypted or of a kind that is not read: {error}") from error
 
 
 def _refuse_long_list(file: BinaryIO) -> None:
-    """Refuse a zip whose list of members would take too much memory: its size is in the last record."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - (1 << 16) - 22))
-    tail = file.read()
-    at = tail.rfind(b"PK\x05\x06")
-    length = int.from_bytes(tail[at + 12 : at + 16], "little") if at >= 0 else 0
-    if length == 0xFFFFFFFF and (at := tail.rfind(b"PK\x06\x06")) >= 0:
-        length = int.from_bytes(tail[at + 40 : at + 48], "little")
-    if length > _MOST_DIRECTORY:
-        raise ArchiveError(f"its list of members has {length} bytes")
-    file.seek(0)
+    """Refuse a zip whose list of members would take too much memory, before zipfile reads the same list."""
+    end: Any = zipfile._EndRecData(file)  # type: ignore[attr-defined]  # of several ends the one that zipfile takes
+    if end is None:
+        return
+    length, stop = end[zipfile._ECD_SIZE], end[zipfile._ECD_LOCATION]  # type: ignore[attr-defined]  # as above
+    if length > _MOST_LIST:
+        raise ArchiveError(f"its list of members has {length:,} bytes, more than {_MOST_LIST:,}")
+    file.seek(max(0, stop - length - _ZIP64_ENDS))
+    if file.read(length + _ZIP64_ENDS).count(_LISTED) > _MOST_MEMBERS:
+        raise ArchiveError(f"it has more than {_MOST_MEMBERS:,} members")
 
 
 def _unpack_zipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Folder) -> None:
@@ -232,10 +312,37 @@ def _unpack_zipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Fo
     if member.is_dir():
         folder.directory(member.filename)
     elif stat.S_ISLNK(mode):
-        with archive.open(member) as stream:
-            folder.symbolic_link(member.filename, os.fsdecode(stream.read(_LONGEST_NAME)))
+        folder.symbolic_link(member.filename, os.fsdecode(_content(archive, member).read(_LONGEST_NAME)))
     elif stat.S_IFMT(mode) not in (0, stat.S_IFREG):
         raise ArchiveError(f"the member {_shown(member.filename)} is a device or a FIFO")
     else:
-        with archive.open(member) as stream:
-            folder.file(member.filename, stream, member.file_size)
+        folder.file(member.filename, _content(archive, member), member.file_size)
+
+
+def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Readable:
+    """Return a member's bytes. Of bzip2 and LZMA zipfile decompresses in one piece what it has read."""
+    if member.compress_type not in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        return archive.open(member)
+    stored = copy.copy(member)
+    stored.compress_type, stored.file_size = zipfile.ZIP_STORED, member.compress_size
+    stored.CRC = None  # type: ignore[assignment]  # that of the plain bytes, which zipfile does not see
+    if member.compress_type == zipfile.ZIP_BZIP2:
+        return _Summed(UnpackedStream(archive.open(stored), "bzip2", bzip2()), member)
+    decoder = zip_lzma(None if member.flag_bits & _MARKS_ITS_END else member.file_size)
+    return _Summed(UnpackedStream(archive.open(stored), "lzma", decoder), member)
+
+
+class _Summed:
+    """A stream whose CRC is compared at its end with the one that a zip has for it."""
+
+    def __init__(self, stream: Readable, member: zipfile.ZipInfo) -> None:
+        self._stream = stream
+        self._member = member
+        self._sum = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._sum = zlib.crc32(data, self._sum)
+        if not data and self._sum != self._member.CRC:
+            raise ArchiveError(f"it is broken: the CRC of {_shown(self._member.filename)} is wrong")
+        return data

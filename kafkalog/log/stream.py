@@ -104,9 +104,11 @@ class StreamSource:
         self._start += count
 
     def _no_room(self, error: OSError) -> UnreadableError:
+        from kafkalog.log.off_limits import temporary_folder
+
         return UnreadableError(
             f"{self.name}: part of the stream must be read again, but a temporary file for it can't be written in"
-            f" {_folder()}: {error.strerror}; set TMPDIR to another directory"
+            f" {temporary_folder()}: {error.strerror}; set TMPDIR to another directory"
         )
 
     def _copy(self, position: int, view: memoryview) -> None:
@@ -156,18 +158,15 @@ def _poll(stream: BinaryIO) -> select.poll | None:
     return poll
 
 
-def _folder() -> str:
-    return os.environ.get("TMPDIR") or "/tmp"
-
-
 class _Spill:
     """Bytes of a stream from `start` on, in a file that has no name."""
 
     def __init__(self, start: int) -> None:
         import tempfile  # few streams need it
 
-        # With a folder: otherwise tempfile may use the working directory, which may contain evidence.
-        self._file = tempfile.TemporaryFile(buffering=0, dir=_folder())  # noqa: SIM115  # closed by close
+        from kafkalog.log.off_limits import temporary_folder
+
+        self._file = tempfile.TemporaryFile(buffering=0, dir=temporary_folder())  # noqa: SIM115  # closed by close
         self._start = self._stop = start
 
     def add(self, data: memoryview) -> None:

@@ -1,30 +1,38 @@
 """Archives and compressed files among the inputs: unpacked into a folder of their own, which is removed at the end.
 
+A run holds the lock of its folders. What a run that was killed has left, nobody holds: the next one removes it.
+
 What was in ``backup.tar.gz`` is named ``backup.tar.gz!/T-0/….log`` everywhere, and may be asked for by that name.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from typing import BinaryIO, Final
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.format.compression import DecompressionError
 from kafkalog.format.unpacking import PACKED, UnpackedStream
 from kafkalog.log.files import open_file
 from kafkalog.log.names import FileKind, is_remote, local_path, parse_name, place_unpacked
+from kafkalog.log.off_limits import temporary_folder
 from kafkalog.log.watch import watch
 
-__all__ = ["MAX_UNPACKED_BYTES", "is_archive", "unpacked"]
+if TYPE_CHECKING:
+    from kafkalog.log.members import Ceilings
+
+__all__ = ["MAX_UNPACKED_BYTES", "is_archive", "remove_left", "unpacked"]
 
 MAX_UNPACKED_BYTES: Final = 8 << 30
 _TAR_MAGIC: Final = 257, b"ustar"
 _ZIP: Final = b"PK\x03\x04"
 _TARS: Final = (".tar", ".tgz", ".tzst")
 _HEAD: Final = 512
+_PREFIX: Final = "kafkalog-unpacked-"  # of folders
 
 
 @contextmanager
@@ -34,13 +42,11 @@ def unpacked(paths: Sequence[str], max_bytes: int = MAX_UNPACKED_BYTES) -> Itera
     An archive stands for what is in it; directories that contain nothing but one directory are passed. At most
     `max_bytes` are unpacked of all. Raises UnreadableError for an archive that is broken, or would write elsewhere.
     """
-    folders: dict[str, str] = {}
+    archives = _Archives(max_bytes)
     try:
-        yield [_unpacked(path, max_bytes, folders) for path in paths]
+        yield [archives.path(path) for path in paths]
     finally:
-        for root in folders:
-            place_unpacked(root, None)
-        _remove(folders.values())
+        archives.remove()
 
 
 def is_archive(path: str) -> bool:
@@ -48,46 +54,93 @@ def is_archive(path: str) -> bool:
     return _kind(path) != ""
 
 
-def _unpacked(path: str, max_bytes: int, folders: dict[str, str]) -> str:
-    file, inside, rest = path.partition("!/")
-    if inside and os.path.lexists(local_path(path)):
-        file, rest = path, ""
-    kind = _kind(file)
-    if not kind:
-        return path
-    root = f"{file}!"
-    if root not in folders:
-        folder = _new_folder(root, folders)
-        _unpack(file, kind, folder, max_bytes - sum(map(_size, folders.values())))
-        place_unpacked(root, folder)
-    return f"{root}/{rest}" if rest else _beginning(root, kind)
+class _Archives:
+    """The archives of a run: the folder of each and its lock, by the name that stands for it."""
+
+    def __init__(self, max_bytes: int) -> None:
+        from kafkalog.log.members import Ceilings
+
+        self._ceilings = Ceilings(max_bytes)
+        self._folders: dict[str, str] = {}
+        self._locks: list[int] = []
+
+    def path(self, path: str) -> str:
+        """Return what a path stands for; an archive is unpacked when it is named first."""
+        file, inside, rest = path.partition("!/")
+        if inside and os.path.lexists(local_path(path)):
+            file, rest = path, ""
+        kind = _kind(file)
+        if not kind:
+            return path
+        root = f"{file}!"
+        if root not in self._folders:
+            remove_left()
+            folder = self._new_folder(root)
+            _unpack(file, kind, folder, self._ceilings)
+            place_unpacked(root, folder)
+        return f"{root}/{rest}" if rest else _beginning(root, kind)
+
+    def _new_folder(self, root: str) -> str:
+        """Make the folder of an archive; it is known before it is made, so that a signal can't leave it there."""
+        import secrets  # most commands get no archive
+
+        while True:
+            folder = os.path.join(temporary_folder(), f"{_PREFIX}{secrets.token_hex(8)}")
+            self._folders[root] = folder
+            try:
+                os.mkdir(folder, 0o700)
+            except OSError as error:  # it is not there, or another's
+                del self._folders[root]
+                raise UnreadableError(f"{root[:-1]}: cannot be unpacked in {folder}: {error.strerror}") from error
+            try:
+                self._locks.append(_locked(folder))
+            except (BlockingIOError, FileNotFoundError):  # another run took it for one that is left
+                continue
+            except OSError:  # a file system without locks: nobody else removes it
+                pass
+            return folder
+
+    def remove(self) -> None:
+        """Forget the archives, and remove their folders."""
+        for root, folder in self._folders.items():
+            place_unpacked(root, None)
+            _remove(folder)
+        for lock in self._locks:
+            os.close(lock)
 
 
-def _new_folder(root: str, folders: dict[str, str]) -> str:
-    """Make the folder of an archive; it is known before it is made, so that a signal can't leave it there."""
-    import secrets  # most commands get no archive
-    import tempfile
+def remove_left() -> None:
+    """Remove the folders of runs that were killed."""
+    with suppress(OSError):
+        for name in os.listdir(temporary_folder()):
+            if name.startswith(_PREFIX):
+                _remove_left(os.path.join(temporary_folder(), name))
 
-    folder = os.path.join(tempfile.gettempdir(), f"kafkalog{secrets.token_hex(8)}")
-    folders[root] = folder
+
+def _remove_left(folder: str) -> None:
+    with suppress(OSError):  # a run is reading it, or it is somebody else's
+        if os.lstat(folder).st_uid == os.getuid():
+            lock = _locked(folder)
+            _remove(folder)
+            os.close(lock)
+
+
+def _locked(folder: str) -> int:
+    """Lock a folder. Raises OSError where another process holds it, or it is no longer there."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        os.mkdir(folder, 0o700)
-    except OSError:  # it is not there, or another's
-        del folders[root]
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.stat(folder)
+    except OSError:
+        os.close(descriptor)
         raise
-    return folder
+    return descriptor
 
 
-def _remove(folders: Collection[str]) -> None:
-    if folders:
-        import shutil  # imports every codec of the standard library
+def _remove(folder: str) -> None:
+    import shutil  # imports every codec of the standard library
 
-        for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _size(folder: str) -> int:
-    return sum(os.lstat(os.path.join(home, name)).st_size for home, _, names in os.walk(folder) for name in names)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _kind(path: str) -> str:
@@ -134,12 +187,13 @@ def _inner(path: str) -> str | None:
     return None if parse_name(name).kind is FileKind.UNKNOWN else name
 
 
-def _unpack(path: str, kind: str, folder: str, max_bytes: int) -> None:
+def _unpack(path: str, kind: str, folder: str, ceilings: Ceilings) -> None:
     """Unpack a file into a new folder. Raises UnreadableError."""
     from kafkalog.log.members import ArchiveError, Folder, unpack_tar, unpack_zip
 
-    into = Folder(folder, max_bytes)
-    watch().begin(os.path.getsize(local_path(path)), 1)
+    size = os.path.getsize(local_path(path))
+    into = Folder(folder, size, ceilings)
+    watch().begin(size, 1)
     try:
         with open_file(path) as file:
             watched = _Watched(file, path)

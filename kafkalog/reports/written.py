@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kafkalog.errors import UnreadableError
+from kafkalog.findings import Severity
 from kafkalog.log.files import read_small
 from kafkalog.log.hashing import sized_hash
 from kafkalog.provenance import PROVENANCE, SUCCESS
@@ -17,6 +18,7 @@ from kafkalog.reports.source import DECIDING, Decisions
 from kafkalog.tables import TABLES
 from kafkalog.tables.manifest import MANIFEST, TableFile, read_manifest
 from kafkalog.txn.columns import NONE
+from kafkalog.untrusted import is_count, untrusted_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["WrittenAudit"]
 
 Row = dict[str, Any]
+_LATEST: Final = 1 << 47  # ms: the year 6429
 
 
 class WrittenAudit:
@@ -44,18 +47,18 @@ class WrittenAudit:
         self._checked: set[Path] = set()
         self.tables = frozenset(self._files)
         try:
-            said = json.loads(self._content(VERDICT))
+            said = untrusted_json(self._content(VERDICT))
             self.verdict, self.totals = str(said["verdict"]), str(said["totals"])
-            self.worst: str | None = said["worst"]
+            self.worst = None if said["worst"] is None else Severity[said["worst"].upper()].word
             self.complete = bool(said["complete"])
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UnreadableError(f"{folder}: {VERDICT} can't be read: {error}") from error
 
     def origin(self) -> dict[str, Any]:
         """Return what provenance.json says. Raises UnreadableError."""
         try:
-            return _as_written(dict(json.loads(self._content(PROVENANCE))))
-        except (ValueError, TypeError, RecursionError) as error:
+            return _as_written(dict(untrusted_json(self._content(PROVENANCE))))
+        except (ValueError, TypeError) as error:
             raise UnreadableError(f"{self._folder / PROVENANCE}: can't be read: {error}") from error
 
     def _content(self, name: str) -> bytes:
@@ -119,7 +122,7 @@ def _files(folder: Path) -> tuple[dict[str, list[TableFile]], dict[str, TableFil
     """Return the files of each table that is written as Parquet, and all others by name. Raises UnreadableError."""
     try:
         manifest = read_manifest((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UnreadableError(f"{folder}: {MANIFEST} can't be read: {error}") from error
     if unknown := set(manifest.tables) - set(TABLES):  # of a later version: it would be missing without a word
         raise UnreadableError(f"{folder}: {MANIFEST} lists a table that this version does not know: {min(unknown)!r}")
@@ -145,10 +148,14 @@ def _deciding() -> Any:
 
 def _as_written(origin: dict[str, Any]) -> dict[str, Any]:
     """Return what provenance.json says. Raises TypeError where a part that is shown is not what was written."""
-    parts = (("arguments", list), ("files", list), ("started_ms", int), ("ended_ms", int))
-    for name, kind in parts:
-        if name in origin and not isinstance(origin[name], kind):
-            raise TypeError(f"{name} is no {kind.__name__}")
+    for name in ("started_ms", "ended_ms"):
+        if name in origin and not (is_count(origin[name]) and origin[name] < _LATEST):
+            raise TypeError(f"{name} is no time")
+    for name in ("arguments", "files"):
+        if not isinstance(origin.get(name, []), list):
+            raise TypeError(f"{name} is no list")
+    if not all(isinstance(argument, str) for argument in origin.get("arguments", ())):
+        raise TypeError("arguments has what is no text")
     if not all(isinstance(file, dict) for file in origin.get("files", ())):
         raise TypeError("files has what is no object")
     return origin

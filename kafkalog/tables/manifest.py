@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
+from kafkalog.untrusted import is_count, untrusted_json
+
 __all__ = ["MANIFEST", "Manifest", "TableFile", "read_manifest", "sealed", "unsealed"]
 
 MANIFEST: Final = "manifest.json"  # written when all tables are, before what says that the run is complete
@@ -58,15 +60,15 @@ def sealed(said: Mapping[str, Any]) -> str:
 
 
 def unsealed(data: bytes) -> Any:
-    """Read such an object. Raises ValueError or RecursionError for any other bytes."""
+    """Read such an object. Raises ValueError for any other bytes."""
     body, _, seal = data.rpartition(_SEAL)
     if seal != f'"{hashlib.sha256(body).hexdigest()}"\n}}\n'.encode():
         raise ValueError("it was changed since it was written: it has not the SHA-256 that it ends with")
-    return json.loads(data)
+    return untrusted_json(data)
 
 
 def read_manifest(data: bytes) -> Manifest:
-    """Read a manifest. Raises ValueError, KeyError, TypeError or RecursionError for anything else."""
+    """Read a manifest. Raises ValueError, KeyError or TypeError for anything else."""
     said = unsealed(data)
     tables, others = said["tables"], said["others"]
     if not isinstance(tables, dict):
@@ -80,7 +82,7 @@ def _entry(file: TableFile) -> dict[str, Any]:
 
 def _file(entry: Mapping[str, Any]) -> TableFile:
     name, size, rows, sha256 = (entry[key] for key in ("file", "size_bytes", "rows", "sha256"))
-    if not (isinstance(name, str) and isinstance(size, int) and isinstance(rows, int | None)):
+    if not (isinstance(name, str) and is_count(size) and (rows is None or is_count(rows))):
         raise TypeError(f"{entry!r:.200} is no file")
     if not isinstance(sha256, str):
         raise TypeError(f"{entry!r:.200} has no checksum")

@@ -282,7 +282,7 @@ class Packed:
         found = cls(names)
         for _ in range(blocks):
             length, *about = np.frombuffer(take(8 + 16 * len(names)), _WIRE).tolist()
-            if not 0 <= length <= _MOST_ROWS:  # a column of one value takes no bytes, whatever its length
+            if not 0 < length <= _MOST_ROWS:  # a column of one value takes no bytes, whatever its length
                 raise ValueError(f"a block can't have {length} rows")
             columns = {}
             for name, low, width in zip(names, about[: len(names)], about[len(names) :], strict=True):

@@ -19,6 +19,7 @@ from pyarrow import fs
 from kafkalog.auditing.pipeline import Keeping, KeptScans, as_text, begun_before, begun_text
 from kafkalog.errors import KafkaLogError
 from kafkalog.log.names import is_remote, local_path
+from kafkalog.log.off_limits import real_place
 from kafkalog.provenance import (
     BEGUN,
     PROVENANCE,
@@ -99,25 +100,9 @@ class Output:
                 self._check_held = self._ending.enter_context(holding)
             yield
 
-    def refuse_within(self, inputs: Sequence[str]) -> None:
-        """Refuse a directory that is in an input directory or contains one. Raises OutputFailedError."""
-        for path in inputs:
-            one, other = self._place(self.name), self._place(path)
-            if one.startswith(other) or other.startswith(one):
-                said = "is in" if one.startswith(other) else "contains"
-                raise OutputFailedError(f"{self.name}: {said} an input directory; kafkalog never writes there")
-
     def is_at(self, name: str) -> bool:
         """Say whether a directory is this one."""
-        return self._place(self.name) == self._place(name)
-
-    @staticmethod
-    def _place(name: str) -> str:
-        """Write a directory's name so that it is a prefix of the names of the directories below it."""
-        scheme, there, path = name.partition("://")
-        if not there or scheme == "file":
-            return f"{str(Path(local_path(name)).resolve()).rstrip('/')}/"
-        return f"{scheme.replace('s3a', 's3')}://{path.rstrip('/')}/"
+        return real_place(self.name) == real_place(name)
 
     def refuse_existing(self, *, overwrite: bool, arguments: Sequence[str] | None = None) -> bool:
         """Say whether there is a directory whose content goes. Raises OutputFailedError where it may not.

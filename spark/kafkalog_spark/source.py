@@ -142,6 +142,7 @@ def _read(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
     if request.view == "findings":
         yield from told_batches(view, task.rows, schema)
     yield from gathered(batch for piece in task.pieces for batch in segment_batches(view, piece, schema, request))
+    # The driver pickled it, and it comes inside of the task, which Spark pickled and unpickled: it is in no directory.
     around = {number: pickle.loads(zlib.decompress(packed)) for number, packed in task.around.items()}
     yield from gathered(
         batch for logs in task.groups for batch in log_batches(view, logs, around[logs[0].cluster], schema, request)

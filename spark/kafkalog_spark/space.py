@@ -95,6 +95,7 @@ class _Run:
     logs: list[tuple[int, LogSpace]] = field(default_factory=list)
     about: dict[int, space_tasks.About] = field(default_factory=dict)
     first: frozenset[int] = frozenset()
+    seal: space_tasks.Seal = field(default_factory=space_tasks.Seal)
 
     @contextmanager
     def read(self, split_bytes: int) -> Iterator[DataFrame]:
@@ -108,7 +109,7 @@ class _Run:
                 self.done.findings += node.findings
                 bare = replace(node, partitions=[], findings=[], all_checkpoints={}, identity=node.identity.elsewhere())
                 for directory in node.partitions:
-                    content = space_tasks.packed((number, bare, directory))
+                    content = self.seal.packed((number, bare, directory))
                     rows.append((task, len(self.logs), content))
                     self.logs.append((number, known_space(node, directory, settings[number])))
                     size += directory.size
@@ -116,7 +117,7 @@ class _Run:
                         task, size = task + 1, 0
         self.done.directories = len(self.logs)
         frame = self._frame(rows, space_tasks.DIRECTORIES).repartitionById(task + 1, "task")
-        reading = space_tasks.ReadSpace(settings, self.options.limits, self.storage)
+        reading = space_tasks.ReadSpace(settings, self.options.limits, self.storage, self.seal)
         with _kept(frame.mapInArrow(reading, from_arrow_schema(space_tasks.READ))) as kept:
             newest: dict[int, int] = {}
             ends: dict[int, int] = {}
@@ -146,12 +147,12 @@ class _Run:
         if self.tables.intersection(_JOINED):
             of_states = [number for number in self.first if self.logs[number][1].directory.topic == STATE_TOPIC]
             rows = read.where(F.col("number").isin(of_states)).repartition("cluster").sortWithinPartitions("cluster")
-            task = partial(space_tasks.states, limits=self.options.limits, storage=self.storage)
+            task = partial(space_tasks.states, limits=self.options.limits, storage=self.storage, seal=self.seal)
             for row in rows.mapInArrow(task, from_arrow_schema(space_tasks.MADE)).toArrow().to_pylist():
                 about = self.about[row["cluster"]]
-                self.about[row["cluster"]] = replace(about, state=space_tasks.unpacked(row["content"]))
+                self.about[row["cluster"]] = replace(about, state=self.seal.unpacked(row["content"]))
         judging = space_tasks.JudgeSpace(
-            self.about, self.tables, self.first, self.options.limits, self.storage, self.options.keys
+            self.about, self.tables, self.first, self.options.limits, self.storage, self.options.keys, self.seal
         )
         with _kept(read.mapInArrow(judging, from_arrow_schema(space_tasks.MADE))) as made:
             yield made
@@ -178,13 +179,13 @@ class _Run:
         states: dict[int, StateTopic] = {number: about.state for number, about in self.about.items()}
         parts = made.where(F.col("kind") == kind).repartition("cluster", "key")
         in_order = parts.sortWithinPartitions("kind", "cluster", "key")
-        return in_order.mapInArrow(space_tasks.JoinSpace(states), from_arrow_schema(space_tasks.MADE))
+        return in_order.mapInArrow(space_tasks.JoinSpace(states, self.seal), from_arrow_schema(space_tasks.MADE))
 
     def _of_driver(self, made: DataFrame) -> dict[str, list[tuple[Any, ...]]]:
         """Settle what can only be said of a broker's directories together; return the rows of these tables."""
         judged: dict[int, list[Weighed]] = {}
         for row in made.where("kind = 'judged'").select("content").toArrow().to_pylist():
-            number, verdicts, findings, suffix = space_tasks.unpacked(row["content"])
+            number, verdicts, findings, suffix = self.seal.unpacked(row["content"])
             cluster, log = self.logs[number]
             if suffix and not log.directory.suffix:
                 self.done.findings += unseen(log.directory)

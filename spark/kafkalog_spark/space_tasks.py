@@ -1,14 +1,18 @@
 """What runs in Spark's Python workers for the tables about space: directories read, judged, and joined by key.
 
-Between stages a directory is one row of Spark's, with all that was read of it; what a local run keeps in memory.
+Between stages a directory is one row of Spark's, with all that was read of it; what a local run keeps in memory. Spark
+keeps these rows on executors' disks, where somebody may change them: what is unpickled is signed.
 """
 
 from __future__ import annotations
 
+import hmac
 import pickle
+import secrets
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
@@ -32,6 +36,7 @@ from kafkalog.auditing.space import (
     read_state_topic,
     segment_rows,
 )
+from kafkalog.errors import UnreadableError
 from kafkalog.log.chunk import Limits
 from kafkalog.log.storage_options import StorageOptions, set_storage_options
 from kafkalog.tables import TABLES
@@ -47,9 +52,8 @@ __all__ = [
     "JoinSpace",
     "JudgeSpace",
     "ReadSpace",
-    "packed",
+    "Seal",
     "states",
-    "unpacked",
 ]
 
 DIRECTORIES: Final = pa.schema([("task", pa.int32()), ("number", pa.int32()), ("content", pa.binary())])
@@ -63,18 +67,31 @@ MADE: Final = pa.schema(
     [("kind", pa.string()), ("cluster", pa.int32()), ("key", pa.binary()), ("content", pa.binary())]
 )
 
+_SIGNATURE: Final = 32  # bytes
 Batches = Iterable[pa.RecordBatch]
 Row = tuple[Any, ...]
 
 
-def packed(value: object) -> bytes:
-    """Return what goes from one task to another as bytes."""
-    return zlib.compress(pickle.dumps(value), 1)
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Signs what goes from one task of a job to another. The key is the job's own, and is in no row."""
 
+    key: bytes = field(default_factory=partial(secrets.token_bytes, 32), repr=False)
 
-def unpacked(content: bytes) -> Any:
-    """Return what another task of this job packed."""
-    return pickle.loads(zlib.decompress(content))
+    def packed(self, value: object) -> bytes:
+        """Return a value as signed bytes: the same for equal values, which are keys of rows."""
+        content = zlib.compress(pickle.dumps(value), 1)
+        return self._sign(content) + content
+
+    def unpacked(self, content: bytes) -> Any:
+        """Return what another task of this job packed. Raises UnreadableError for anything else."""
+        signature, content = content[:_SIGNATURE], content[_SIGNATURE:]
+        if not hmac.compare_digest(signature, self._sign(content)):
+            raise UnreadableError("a row that Spark kept between two tasks was changed: it is not signed by this job")
+        return pickle.loads(zlib.decompress(content))
+
+    def _sign(self, content: bytes) -> bytes:
+        return hmac.digest(self.key, content, "sha256")
 
 
 def _rows(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -106,24 +123,27 @@ class ReadSpace:
     settings: Mapping[int, Settings]
     limits: Limits
     storage: StorageOptions
+    seal: Seal
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         spare_modules()
         set_storage_options(self.storage)
         for number, content in _flat(batches, "number", "content"):
-            cluster, node, directory = unpacked(content)
+            cluster, node, directory = self.seal.unpacked(content)
             log = read_space(node, directory, self.settings[cluster], self.limits)
             facts = log.facts
-            yield from _rows([(number, cluster, facts.newest_broker, facts.log_end_offset, packed(log))], READ)
+            yield from _rows(
+                [(number, cluster, facts.newest_broker, facts.log_end_offset, self.seal.packed(log))], READ
+            )
 
 
-def states(batches: Batches, limits: Limits, storage: StorageOptions) -> Iterator[pa.RecordBatch]:
+def states(batches: Batches, limits: Limits, storage: StorageOptions, seal: Seal) -> Iterator[pa.RecordBatch]:
     """Read the state topic of each cluster, whose directories come together."""
     spare_modules()
     set_storage_options(storage)
     for cluster, rows in groupby(_flat(batches, "cluster", "content"), key=lambda row: row[0]):
-        state = read_state_topic([unpacked(content) for _, content in rows], limits)
-        yield from _rows([("state", cluster, b"", packed(state))], MADE)
+        state = read_state_topic([seal.unpacked(content) for _, content in rows], limits)
+        yield from _rows([("state", cluster, b"", seal.packed(state))], MADE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +169,19 @@ class JudgeSpace:
     limits: Limits
     storage: StorageOptions
     keys: bool
+    seal: Seal
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         spare_modules()
         set_storage_options(self.storage)
         for number, cluster, content in _flat(batches, "number", "cluster", "content"):
-            yield from _rows(self._directory(number, cluster, unpacked(content)), MADE)
+            yield from _rows(self._directory(number, cluster, self.seal.unpacked(content)), MADE)
 
     def _directory(self, number: int, cluster: int, log: LogSpace) -> Iterator[Row]:
         about = self.about[cluster]
         now = about.moment.now
         verdicts, findings = judge_directory(log, about.moment, self.limits, keys=self.keys)
-        yield "judged", cluster, b"", packed((number, verdicts, findings, log.directory.suffix))
+        yield "judged", cluster, b"", self.seal.packed((number, verdicts, findings, log.directory.suffix))
         made: dict[str, Callable[[], Iterable[Row]]] = {
             SPACE_SEGMENTS.name: lambda: segment_rows(log, verdicts, now),
             NEXT_START.name: lambda: [next_start_row(log, about.settings.metadata, self.limits)],
@@ -172,10 +193,10 @@ class JudgeSpace:
                 yield from _tables(table, cluster, make())
         if number in self.first and TRANSACTION_COSTS.name in self.tables:
             for scope, cost in costs_of_log(log, about.state):
-                yield "cost", cluster, pickle.dumps(scope), packed(cost)
+                yield "cost", cluster, self.seal.packed(scope), self.seal.packed(cost)
         if number in self.first and PRODUCER_GROUPS.name in self.tables:
             for prefix, producers in producers_of_log(log, number, about.state, now):
-                yield "group", cluster, pickle.dumps(prefix), packed(producers)
+                yield "group", cluster, self.seal.packed(prefix), self.seal.packed(producers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +204,17 @@ class JoinSpace:
     """Joins the parts of a row, which come together: sorted by kind, cluster and key."""
 
     states: Mapping[int, StateTopic]
+    seal: Seal
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         rows = _flat(batches, "kind", "cluster", "key", "content")
         for (kind, cluster, key), parts in groupby(rows, key=lambda row: row[:3]):
-            contents = (unpacked(content) for *_, content in parts)
+            contents = (self.seal.unpacked(content) for *_, content in parts)
             if kind == "cost":
                 whole = Cost()
                 for cost in contents:
                     whole.join(cost)
-                made = TRANSACTION_COSTS.name, cost_row(pickle.loads(key), whole, self.states[cluster])
+                made = TRANSACTION_COSTS.name, cost_row(self.seal.unpacked(key), whole, self.states[cluster])
             else:
-                made = PRODUCER_GROUPS.name, group_row(pickle.loads(key), np.concatenate([*contents], axis=1))
+                made = PRODUCER_GROUPS.name, group_row(self.seal.unpacked(key), np.concatenate([*contents], axis=1))
             yield from _rows(_tables(made[0], cluster, [made[1]]), MADE)

@@ -180,7 +180,7 @@ def test_nothing_is_written_where_evidence_lies(spark: SparkSession, tmp_path: P
     before = sorted(tmp_path.rglob("*"))
     ended = kafkalog("--input", data, "--output", data / place, "--overwrite", command=bulk_audit)
 
-    assert ended.status == Exit.OUTPUT_FAILED
+    assert ended.status == Exit.USAGE
     assert "kafkalog never writes there" in ended.err
     assert sorted(tmp_path.rglob("*")) == before
 

@@ -40,7 +40,7 @@ _NAMES: Final = ("stretches", "findings")
 @click.command("salvage", cls=GroupedCommand)
 @click.argument("segment")
 @output_options(
-    "The new file, outside the segment's directory; appears only when it is complete.", folders=False, required=True
+    "The new file, outside of log directories; appears only when it is complete.", folders=False, required=True
 )
 @click.option("--include", type=click.Choice(("isolated",)), multiple=True,
               help="Also copy single batches that only their CRC supports.")  # fmt: skip
@@ -59,14 +59,15 @@ def salvage(
     """Copy the batches of SEGMENT that are provably whole to a new file, byte for byte, and list what is left out.
 
     \b
-        kafkalog salvage 00000000000000000000.log -o ../salvaged/00000000000000000000.log
-        kafkalog salvage --format ndjson x.log -o ../salvaged.log | jq 'select(.taken == false)'
+        kafkalog salvage 00000000000000000000.log -o /elsewhere/orders-0/00000000000000000000.log
+        kafkalog salvage --format ndjson x.log -o /elsewhere/x.log | jq 'select(.taken == false)'
     """
     (segment,), output = unpacked([segment]), target.path
     if output is None:
         raise click.UsageError("salvage writes its list to standard output: name a file for the copy with -o.")
     if form == "csv" and len(tables) > 1:
         raise click.UsageError("--format csv takes exactly one --table.")
+    from kafkalog.log.off_limits import mark_salvaged
     from kafkalog.log.salvage import TAKEN, salvaged  # numpy, which --help can do without
     from kafkalog_cli.inputs import check_segment, known_size, name_of
     from kafkalog_cli.render.sinks import sink_of
@@ -85,6 +86,7 @@ def salvage(
             told.findings()
             sink.close()
             told.nothing_whole()
+            mark_salvaged(str(output.parent))
     except UnreadableError as error:
         outcome.incomplete = True
         say(f"error: {error}")

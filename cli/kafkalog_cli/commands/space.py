@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkalog import Finding, Severity
-from kafkalog.errors import UnreadableError
 from kafkalog.tables import Table
 from kafkalog.tables.incidents import INCIDENTS
 from kafkalog.tables.space import BLOCKERS, CLOCKS, NEXT_START, PRODUCER_GROUPS, SPACE, SPACE_TABLES, TRANSACTION_COSTS
@@ -101,16 +100,13 @@ def space(
     if folder and columns:
         raise click.UsageError("--columns works only with one file of rows; a directory has whole tables.")
     paths, limits = unpacked(paths), limits_of(others)
-    try:
-        properties = (
-            {}
-            if server_properties is None
-            else read_broker_properties(server_properties, on_finding=lambda finding: say(str(finding)))
-        )
-        topics = {} if topic_configs is None else read_topic_configs(topic_configs)
-        options = SpaceOptions(limits, now=now, keys=keys, properties=properties, topics=topics)
-    except UnreadableError as error:
-        raise click.UsageError(str(error)) from error
+    properties = (
+        {}
+        if server_properties is None
+        else read_broker_properties(server_properties, on_finding=lambda finding: say(str(finding)))
+    )
+    topics = {} if topic_configs is None else read_topic_configs(topic_configs)
+    options = SpaceOptions(limits, now=now, keys=keys, properties=properties, topics=topics)
     found = measure(paths, options)
     for line in found.unreadable:
         say(f"error: {line}")

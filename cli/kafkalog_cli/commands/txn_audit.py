@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -140,7 +141,9 @@ def txn_audit(
     paths, started = unpacked(paths), time.time()
     of_audit = audit_options_of(options, jobs=jobs)
     earlier = () if since_audit is None else (scans_of_audit(since_audit),)
-    read = (*paths, *([] if since_audit is None else [since_audit]))
+    read = paths
+    if since_audit is not None and os.path.realpath(since_audit) != os.path.realpath(target.path or ""):
+        read = (*paths, since_audit)  # --overwrite may replace the earlier audit, nothing else is written there
     with _audit_folder(target, read) if folder else nullcontext() as place:
         kept = KeptScans(earlier=earlier, begun_ms=round(started * 1000))
         if place is not None:

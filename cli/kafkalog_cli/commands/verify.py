@@ -57,7 +57,7 @@ _HASHES: Final = ("sha256",)
 @click.option("--depth", type=click.Choice(_DEPTHS), default="records", show_default=True,
               help="Check only headers and CRCs, or decode every record too.")  # fmt: skip
 @click.option("--hash", "hashed", type=click.Choice(_HASHES), help="Compute every file's checksum in the same read.")
-@click.option("--against", type=click.Path(dir_okay=False), metavar="PROVENANCE.JSON",
+@click.option("--against", type=click.Path(exists=True, dir_okay=False), metavar="PROVENANCE.JSON",
               help="Report what changed since this file was written.")  # fmt: skip
 @click.option("--replicas", is_flag=True, help="Compare the partitions that the DIRs share; each DIR is one broker's.")
 @format_option((*ROW_FORMS, *_REPORTS))
@@ -95,7 +95,7 @@ def verify(
     from kafkalog.auditing.verification import VerifyOptions, changes_since, read_recorded
     from kafkalog.auditing.verification import verify as run
 
-    recorded = _recorded(against, read_recorded)
+    recorded = None if against is None else read_recorded(against)
     if recorded is not None and recorded.hashed:
         hashed = hashed or _HASHES[0]
     paths, started = unpacked(paths), time.time()
@@ -120,15 +120,6 @@ def verify(
     if target.path is not None:
         print(summary.verdict())
     return status
-
-
-def _recorded(path: str | None, read: Any) -> Any:
-    from kafkalog import KafkaLogError
-
-    try:
-        return None if path is None else read(path)
-    except KafkaLogError as error:
-        raise click.UsageError(f"--against {error}") from error
 
 
 def _write_report(

@@ -159,7 +159,9 @@ class JsonSink:
         if self._lists:
             import tempfile
 
-            made = _JsonList(tempfile.TemporaryFile())  # noqa: SIM115  # closed by `close`
+            from kafkalog.log.off_limits import temporary_folder
+
+            made = _JsonList(tempfile.TemporaryFile(dir=temporary_folder()))  # noqa: SIM115  # closed by `close`
         else:
             self._begun = name
             self._start()

@@ -22,7 +22,7 @@ from kafkalog.log.logdir import Segment
 from kafkalog.txn.columns import Columns, Packed
 from kafkalog.txn.fold import GAP_COLUMNS, MARKER_COLUMNS, Break, FoldedLog
 from kafkalog.txn.loops import EXTENT_COLUMNS, PRODUCER_COLUMNS
-from kafkalog.txn.wire import Schema, WireTable, read_message, write_message
+from kafkalog.txn.wire import Schema, WireError, WireTable, read_message, write_message
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,6 +60,7 @@ _SCAN: Final = Schema(
         WireTable("listed_topics", (), ("name",)),
     ),
 )
+_AT_LEAST: Final = 1 << 20  # rows that any message may have
 _AT_ONCE: Final = 1 << 14  # state records that are packed together
 _STATES: Final = Schema(
     "state-records",
@@ -147,6 +148,8 @@ def read_scan(data: bytes) -> SegmentScan:
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.rows("findings")]
     records, listed = message.packed("state_records"), message.packed("listed_partitions")
     ids, topics = message.texts("transactional_ids"), message.texts("listed_topics")
+    if max(len(records), len(listed)) > max(_AT_LEAST, len(data)):  # a column of one value takes no bytes
+        raise WireError("segment-scan: more rows than bytes")
     is_state_topic = len(records) or len(listed) or len(ids) or len(topics)
     about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
     stretch = FoldedLog(

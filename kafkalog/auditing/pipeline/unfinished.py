@@ -15,6 +15,7 @@ from kafkalog.log.files import open_source
 from kafkalog.log.storage import exists, is_directory
 from kafkalog.provenance import SCANS, SUCCESS
 from kafkalog.tables.manifest import MANIFEST, read_manifest, sealed, unsealed
+from kafkalog.untrusted import is_count
 from kafkalog.version import VERSION
 
 __all__ = ["begun_before", "begun_text", "scans_of_audit"]
@@ -33,12 +34,12 @@ def begun_before(text: bytes, arguments: Sequence[str]) -> int | None:
     """Return when (ms) a run with the same arguments began an output; None if it was another run's."""
     try:
         said = unsealed(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     if not isinstance(said, dict) or (said.get("kafkalog"), said.get("arguments")) != (VERSION, _compared(arguments)):
         return None
     begun = said.get("begun_ms")
-    return begun if isinstance(begun, int) else None
+    return begun if is_count(begun) else None
 
 
 def _compared(arguments: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.log.files import open_source
 from kafkalog.log.names import OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.log.readers import OnFinding, read_properties
+from kafkalog.untrusted import untrusted_json
 
 if TYPE_CHECKING:
     from kafkalog.auditing.topics import Metadata
@@ -196,9 +197,9 @@ def read_topic_configs(path: str) -> dict[str, dict[str, str]]:
     finally:
         source.close()
     try:
-        found: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableError(f"{path}: no JSON: {error}") from error
+        found = untrusted_json(text)
+    except ValueError as error:
+        raise UnreadableError(f"{path}: no JSON of settings: {error}") from error
     if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
         raise UnreadableError(f"{path}: no JSON object of topics, each an object of settings")
     return {

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.verification.accounting import FileFacts
-from kafkalog.errors import UnsupportedError
+from kafkalog.errors import UnreadableError
 from kafkalog.findings import Finding
 from kafkalog.log.files import FileSource
+from kafkalog.untrusted import is_count, untrusted_json
 
 __all__ = ["Recorded", "changes_since", "file_entries", "read_recorded"]
 
 _MOST = 1 << 30
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _Place = tuple[int, str]  # number of the argument, path below it
 
 
@@ -47,7 +49,7 @@ def file_entries(files: Sequence[FileFacts], inputs: Sequence[str]) -> Iterator[
 def read_recorded(path: str) -> Recorded:
     """Read a provenance.json that a verification wrote.
 
-    Raises UnreadableError where it can't be read, UnsupportedError where no verification wrote it.
+    Raises UnreadableError where it can't be read, or is not what a verification writes.
     """
     source = FileSource(path, max_bytes=_MOST)
     try:
@@ -55,20 +57,24 @@ def read_recorded(path: str) -> Recorded:
     finally:
         source.close()
     try:
-        said = json.loads(data)
-        files = {_place(entry): (int(entry["size_bytes"]), _text(entry["sha256"])) for entry in said["files"]}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        files = dict(map(_recorded, untrusted_json(data)["files"]))
+    except (ValueError, KeyError, TypeError) as error:
         message = f"{path}: not a provenance.json of kafkalog verify: {type(error).__name__}: {error}"
-        raise UnsupportedError(message) from error
+        raise UnreadableError(message) from error
     return Recorded(files)
 
 
-def _place(entry: dict[str, Any]) -> _Place:
-    return int(entry["input"]), str(entry["name"])
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+def _recorded(entry: dict[str, Any]) -> tuple[_Place, tuple[int, str | None]]:
+    """Return what an entry says. Raises ValueError, KeyError or TypeError for what no verification writes."""
+    number, name, size, checksum = (entry[key] for key in ("input", "name", "size_bytes", "sha256"))
+    for value in (number, size):
+        if not is_count(value):
+            raise ValueError(f"{value!r:.100} is no number of an argument or of bytes")
+    if not isinstance(name, str) or "\0" in name:
+        raise ValueError(f"{name!r:.100} is no name of a file")
+    if checksum is not None and (not isinstance(checksum, str) or not _SHA256.fullmatch(checksum)):
+        raise ValueError(f"{checksum!r:.100} is no SHA-256")
+    return (number, name), (size, checksum)
 
 
 def changes_since(recorded: Recorded, files: Sequence[FileFacts], inputs: Sequence[str]) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ from kafkalog.log.left_over import left_over
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log.moving import lost_directories
 from kafkalog.log.names import NAMED_BY_OFFSET, FileKind, local_path, parse_name
+from kafkalog.log.off_limits import SALVAGED
 from kafkalog.log.processes import bundles, job_count
 from kafkalog.log.rows import side_file_rows
 from kafkalog.log.storage import exists, is_directory
@@ -41,7 +42,7 @@ from kafkalog.log.watch import watch
 
 __all__ = ["Verification", "VerifyOptions", "verify"]
 
-_KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown"})
+_KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown", SALVAGED})
 _OF_ROOT: Final = (FileKind.META_PROPERTIES, FileKind.OFFSET_CHECKPOINT)
 _BOOTSTRAP: Final = "bootstrap.checkpoint"
 _INDEX_CACHE: Final = "remote-log-index-cache"  # of tiered storage; its files are named OFFSET_ID.index
@@ -224,7 +225,7 @@ def _is_kafkas(facts: FileFacts, node: LogDirectory, directory: PartitionDirecto
 
 
 def _is_known(facts: FileFacts) -> bool:
-    """Say whether it is one of the files of a broker whose content nobody reads."""
+    """Say whether it is a file of a broker, or of salvage, whose content nobody reads."""
     return os.path.basename(facts.file) in _KNOWN
 
 
