@@ -62,6 +62,23 @@ def test_a_damaged_audit_is_no_internal_error(written: Path, tmp_path: Path) -> 
     assert statuses == {0, 3}
 
 
+def test_a_flipped_bit_in_a_table_never_becomes_another_value(written: Path, tmp_path: Path) -> None:
+    """Each page of a table's file has a checksum, which a report checks: zstd alone lets most flips through."""
+    (file,) = (written / "transactions").glob("*.parquet")
+    data = file.read_bytes()
+    columns = [pq.read_metadata(file).row_group(0).column(at) for at in range(pq.read_metadata(file).num_columns)]
+    # A column's pages begin with a header, which no checksum covers: the last byte of each column is a page's.
+    ends = [(about.dictionary_page_offset or about.data_page_offset) + about.total_compressed_size for about in columns]
+    for end in ends:
+        folder = tmp_path / str(end)
+        shutil.copytree(written, folder)
+        (folder / file.relative_to(written)).write_bytes(_flipped(data, end - 1))
+        ended = kafkalog("report", "--format", "html", folder)
+        assert ended.status == 3, end
+        assert str(file.relative_to(written)) in ended.err
+        shutil.rmtree(folder)
+
+
 def test_a_file_of_another_table_is_refused(written: Path, tmp_path: Path) -> None:
     """A column that the report needs and the file does not have."""
     folder = tmp_path / "audit"
