@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man zip environment bench lock clean
+.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man wheel zip environment bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -63,6 +63,17 @@ $(OLDEST)/.ready: pyproject.toml setup.py requirements-dev.lock
 spark-oldest: $(OLDEST)/.ready
 	$(OLDEST)/bin/python -c "import pyspark; print('pyspark', pyspark.__version__)"
 	KAFKALOG_SPARK=required $(OLDEST)/bin/pytest -m "not corpus and not exhaustive and not live and not soak" tests/spark
+
+# A wheel for this machine in dist/, tried as its users have it: in an environment of its own, where nothing is compiled.
+WHEEL_TRIED := build/wheel-tried
+wheel: $(READY)
+	rm -rf dist/kafkalog-*.whl $(WHEEL_TRIED)
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	$(PYTHON) -m venv $(WHEEL_TRIED)
+	$(WHEEL_TRIED)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: dist/kafkalog-*.whl
+	env -i PATH=$(WHEEL_TRIED)/bin kafkalog --version
+	env -i PATH=$(WHEEL_TRIED)/bin kafkalog txn-audit --exit-zero fixtures/made-damaged/data >$(WHEEL_TRIED)/report
+	env -i PATH=$(BIN) kafkalog txn-audit --exit-zero fixtures/made-damaged/data | cmp - $(WHEEL_TRIED)/report
 
 # Man pages, made of the same texts as --help.
 man: $(READY)
