@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man wheel zip environment bench lock clean
+.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man wheel zip pex bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -83,9 +83,9 @@ man: $(READY)
 zip:
 	$(PYTHON) spark/ship.py zip dist/kafkalog.zip
 
-# What --archives is given: a virtual environment with the compiled kernel.
-environment:
-	$(PYTHON) spark/ship.py environment dist/environment.tar.gz
+# One file that runs where only Python is, also on executors: the compiled kernel and all packages.
+pex: $(READY)
+	$(BIN)/python spark/ship.py pex dist/kafkalog.pex
 
 # Ten minutes a target, guided by coverage where atheris has a wheel; prints how many executions ran.
 FUZZ_SECONDS ?= 600
