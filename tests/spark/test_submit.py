@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import venv
 import zipfile
 from collections.abc import Sequence
@@ -77,7 +76,7 @@ def elsewhere(needs_spark: None, tmp_path_factory: pytest.TempPathFactory) -> El
     made = folder / "bare"
     venv.create(made, symlinks=True)
     (site,) = made.glob("lib/python*/site-packages")
-    (site / "others.pth").write_text(sysconfig.get_path("purelib"))
+    (site / "others.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
     known = subprocess.run([made / "bin" / "python", "-c", "import kafkalog"], cwd=folder, check=False, env={})
     assert known.returncode != 0
     shutil.copy(SCRIPT, folder)
