@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man zip environment bench lock clean
+.PHONY: test check format lint types layers tests messages coverage corpus exhaustive live fuzz sanitized soak spark-oldest man wheel zip pex bench lock clean
 
 $(READY): pyproject.toml setup.py requirements-dev.lock $(wildcard kafkalog/*/*.py kafkalog/*/*.pxd kafkalog/*/*.h)
 	$(PYTHON) -m venv $(VENV)
@@ -64,6 +64,17 @@ spark-oldest: $(OLDEST)/.ready
 	$(OLDEST)/bin/python -c "import pyspark; print('pyspark', pyspark.__version__)"
 	KAFKALOG_SPARK=required $(OLDEST)/bin/pytest -m "not corpus and not exhaustive and not live and not soak" tests/spark
 
+# A wheel for this machine in dist/, tried as its users have it: in an environment of its own, where nothing is compiled.
+WHEEL_TRIED := build/wheel-tried
+wheel: $(READY)
+	rm -rf dist/kafkalog-*.whl $(WHEEL_TRIED)
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	$(PYTHON) -m venv $(WHEEL_TRIED)
+	$(WHEEL_TRIED)/bin/pip install --quiet --disable-pip-version-check --only-binary :all: dist/kafkalog-*.whl
+	env -i PATH=$(WHEEL_TRIED)/bin kafkalog --version
+	env -i PATH=$(WHEEL_TRIED)/bin kafkalog txn-audit --exit-zero fixtures/made-damaged/data >$(WHEEL_TRIED)/report
+	env -i PATH=$(BIN) kafkalog txn-audit --exit-zero fixtures/made-damaged/data | cmp - $(WHEEL_TRIED)/report
+
 # Man pages, made of the same texts as --help.
 man: $(READY)
 	$(BIN)/python tools/man_pages.py dist/man
@@ -72,9 +83,9 @@ man: $(READY)
 zip:
 	$(PYTHON) spark/ship.py zip dist/kafkalog.zip
 
-# What --archives is given: a virtual environment with the compiled kernel.
-environment:
-	$(PYTHON) spark/ship.py environment dist/environment.tar.gz
+# One file that runs where only Python is, also on executors: the compiled kernel and all packages.
+pex: $(READY)
+	$(BIN)/python spark/ship.py pex dist/kafkalog.pex
 
 # Ten minutes a target, guided by coverage where atheris has a wheel; prints how many executions ran.
 FUZZ_SECONDS ?= 600

@@ -1,10 +1,10 @@
-"""Pack kafkalog for executors.
+"""Pack kafkalog for executors, and for machines that have nothing but Python.
 
-    python spark/ship.py zip dist/kafkalog.zip                      # pure Python, for --py-files
-    python spark/ship.py environment dist/environment.tar.gz        # with the compiled kernel, for --archives
+    python spark/ship.py zip dist/kafkalog.zip      # pure Python, for --py-files
+    python spark/ship.py pex dist/kafkalog.pex      # a program with the compiled kernel and all packages, for --files
 
-A zip of the same source is the same file, byte for byte. The environment is a new virtual environment with what a task
-needs, or an existing one (``--of``); its Python is a link to the one that made it.
+A zip of the same source is the same file, byte for byte. The program is for this kind of system and this minor version
+of Python; it holds what a task needs, or the packages in a folder (``--of``).
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import tarfile
-import tempfile
-import venv
 import zipfile
 from pathlib import Path
 
@@ -45,36 +42,27 @@ def write_zip(target: Path) -> None:
             packed.writestr(about, file.read_bytes(), zipfile.ZIP_DEFLATED, 9)
 
 
-def write_environment(target: Path, made: Path | None) -> None:
-    """Write a virtual environment as a tar archive, which Spark unpacks beside each executor."""
-    if made is not None:
-        _tar(made, target)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        venv.create(folder, with_pip=True, symlinks=True)
-        pip = [f"{folder}/bin/python", "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, *NEEDED], check=True)
-        _tar(Path(folder), target)
-
-
-def _tar(folder: Path, target: Path) -> None:
-    mode = "w" if target.suffix == ".tar" else "w:gz"
-    with tarfile.open(target, mode, **({} if mode == "w" else {"compresslevel": 6})) as packed:  # type: ignore[call-overload]  # the level is gzip's
-        packed.add(folder, ".", filter=lambda member: None if "__pycache__" in member.name else member)
+def write_pex(target: Path, packages: Path | None) -> None:
+    """Write a program that also is a Python: what it lacks, as pyspark, it takes from where it runs."""
+    content = NEEDED if packages is None else ("--sources-directory", str(packages))
+    pex = [sys.executable, "-P", "-m", "pex", *content, "--inherit-path=fallback"]
+    subprocess.run([*pex, "--entry-point", "kafkalog_cli.start:main", "--output-file", str(target)], check=True)
 
 
 def main() -> None:
     """Pack what the arguments ask for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("zip", "environment"))
+    parser.add_argument("what", choices=("zip", "pex"))
     parser.add_argument("target", type=Path)
-    parser.add_argument("--of", type=Path, metavar="DIR", help="an existing virtual environment")
+    parser.add_argument(
+        "--of", type=Path, metavar="DIR", help="a folder of packages, in place of what is installed from here"
+    )
     asked = parser.parse_args()
     asked.target.parent.mkdir(parents=True, exist_ok=True)
     if asked.what == "zip":
         write_zip(asked.target)
     else:
-        write_environment(asked.target, asked.of)
+        write_pex(asked.target, asked.of)
     print(f"{asked.target}: {asked.target.stat().st_size / 2**20:.1f} MiB", file=sys.stderr)
 
 

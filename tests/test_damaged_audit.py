@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from invoke import PARTITION, kafkalog
+from kafkalog.tables.manifest import sealed, unsealed
 
 FORMS = ("table", "markdown", "html", "trace", "timesketch", "prometheus", "junit")
 
@@ -51,6 +52,17 @@ def _flipped(data: bytes, at: int) -> bytes:
     return bytes(found)
 
 
+def _list_anew(folder: Path, file: Path) -> None:
+    """Make the manifest say of a file what it is now, as somebody does who writes it on purpose."""
+    manifest = folder / "manifest.json"
+    lists = unsealed(manifest.read_bytes())
+    del lists["sha256"]
+    for entry in [*lists["others"], *(one for files in lists["tables"].values() for one in files)]:
+        if entry["file"] == file.relative_to(folder).as_posix():
+            entry |= {"size_bytes": file.stat().st_size, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+    manifest.write_text(sealed(lists))
+
+
 def test_a_damaged_audit_is_no_internal_error(written: Path, tmp_path: Path) -> None:
     """Each file of it cut, emptied, changed: a report, or exit 3 and the file that can't be read."""
     statuses = set()
@@ -62,6 +74,23 @@ def test_a_damaged_audit_is_no_internal_error(written: Path, tmp_path: Path) -> 
     assert statuses == {0, 3}
 
 
+def test_a_flipped_bit_in_a_table_never_becomes_another_value(written: Path, tmp_path: Path) -> None:
+    """Each page of a table's file has a checksum, which a report checks: zstd alone lets most flips through."""
+    (file,) = (written / "transactions").glob("*.parquet")
+    data = file.read_bytes()
+    columns = [pq.read_metadata(file).row_group(0).column(at) for at in range(pq.read_metadata(file).num_columns)]
+    # A column's pages begin with a header, which no checksum covers: the last byte of each column is a page's.
+    ends = [(about.dictionary_page_offset or about.data_page_offset) + about.total_compressed_size for about in columns]
+    for end in ends:
+        folder = tmp_path / str(end)
+        shutil.copytree(written, folder)
+        (folder / file.relative_to(written)).write_bytes(_flipped(data, end - 1))
+        ended = kafkalog("report", "--format", "html", folder)
+        assert ended.status == 3, end
+        assert str(file.relative_to(written)) in ended.err
+        shutil.rmtree(folder)
+
+
 def test_a_file_of_another_table_is_refused(written: Path, tmp_path: Path) -> None:
     """A column that the report needs and the file does not have."""
     folder = tmp_path / "audit"
@@ -69,9 +98,7 @@ def test_a_file_of_another_table_is_refused(written: Path, tmp_path: Path) -> No
     (file,) = (folder / "incidents").glob("*.parquet")
     table = pq.read_table(file)
     pq.write_table(table.drop_columns(table.column_names[:1]), file)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["tables"]["incidents"][0]["size_bytes"] = file.stat().st_size
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    _list_anew(folder, file)
     ended = kafkalog("report", folder)
 
     assert ended.status == 3
@@ -86,6 +113,7 @@ def test_a_provenance_of_another_shape_is_refused(said: str, written: Path, tmp_
     folder = tmp_path / "audit"
     shutil.copytree(written, folder)
     (folder / "provenance.json").write_text(said)
+    _list_anew(folder, folder / "provenance.json")
     ended = kafkalog("report", "--format", "html", folder)
 
     assert ended.status == 3

@@ -84,7 +84,7 @@ class WrittenAudit:
         for listed in self._files.get(table, ()):
             file, rows = self._check(listed), listed.rows
             try:
-                with pq.ParquetFile(file) as parquet:
+                with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
                     if parquet.metadata.num_rows != rows:
                         raise UnreadableError(f"{file}: has {parquet.metadata.num_rows} rows; {MANIFEST} says {rows}")
                     if missing := set(TABLES[table].names) - set(parquet.schema_arrow.names):

@@ -30,7 +30,7 @@ SUBMITTED: Final = re.findall(r"^    spark-submit (.*)$", TEXT + (ROOT / "README
 def test_a_command_for_spark_submit_is_understood(line: str) -> None:
     """The script is there, and it takes the options behind its name."""
     before, _, behind = line.partition("bulk_audit.py")
-    assert shlex.split(before)[0] in {"--py-files", "--archives"}
+    assert shlex.split(before)[0] in {"--files", "--py-files"}
     if behind.strip() != "…":
         with bulk_audit.make_context("bulk_audit", shlex.split(behind)) as context:
             assert context.params["inputs"]

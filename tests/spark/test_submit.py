@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import venv
 import zipfile
 from collections.abc import Sequence
@@ -53,14 +52,15 @@ class Elsewhere:
     folder: Path
     python: Path
 
-    def submit(self, *arguments: str | Path, executors: str, driver: str | Path) -> Ended:
-        """Run spark-submit there."""
+    def submit(self, *arguments: str | Path, executors: str, driver: str | Path, **settings: str) -> Ended:
+        """Run spark-submit there, with `settings` in its environment."""
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
         environment |= {
             "SPARK_HOME": str(self.folder / "home"),
             "SPARK_LOCAL_DIRS": str(self.folder),
             "PYSPARK_PYTHON": executors,
             "PYSPARK_DRIVER_PYTHON": str(driver),
+            **settings,
         }
         conf = [part for key, value in SETTINGS.items() for part in ("--conf", f"{key}={value}")]
         argv = [self.folder / "home" / "bin" / "spark-submit", "--master", "local-cluster[1,1,1024]", *conf, *arguments]
@@ -76,7 +76,7 @@ def elsewhere(needs_spark: None, tmp_path_factory: pytest.TempPathFactory) -> El
     made = folder / "bare"
     venv.create(made, symlinks=True)
     (site,) = made.glob("lib/python*/site-packages")
-    (site / "others.pth").write_text(sysconfig.get_path("purelib"))
+    (site / "others.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
     known = subprocess.run([made / "bin" / "python", "-c", "import kafkalog"], cwd=folder, check=False, env={})
     assert known.returncode != 0
     shutil.copy(SCRIPT, folder)
@@ -128,17 +128,21 @@ def test_a_zip_of_python_files(elsewhere: Elsewhere) -> None:
     assert (out / "_SUCCESS").exists()
 
 
-def test_a_packed_environment(elsewhere: Elsewhere) -> None:
-    """Executors run its Python, with the compiled kernel where the checkout has one."""
-    made = elsewhere.folder / "made"
-    shutil.copytree(elsewhere.folder / "bare", made, symlinks=True)
-    (site,) = made.glob("lib/python*/site-packages")
+def test_one_file_with_the_kernel(elsewhere: Elsewhere) -> None:
+    """A program where only Python is, and the executors' Python, with the compiled kernel where the checkout has one."""
+    packages = elsewhere.folder / "packages"
     for package in ("kafkalog", "cli/kafkalog_cli", "spark/kafkalog_spark", "spark/pyspark_kafkalog"):
-        shutil.copytree(ROOT / package, site / Path(package).name, ignore=shutil.ignore_patterns("__pycache__", "*.c"))
-    ship("environment", "--of", made, elsewhere.folder / "environment.tar.gz")
+        shutil.copytree(ROOT / package, packages / Path(package).name, ignore=shutil.ignore_patterns("__pycache__"))
+    pex = elsewhere.folder / "kafkalog.pex"
+    ship("pex", "--of", packages, pex)
+    rooted = {"PEX_ROOT": str(elsewhere.folder / "pex-root")}
+    alone = subprocess.run(
+        [elsewhere.python, pex, "--version"], cwd=elsewhere.folder, env=rooted, capture_output=True, check=True
+    )
     ended = elsewhere.submit(
-        "--archives", "environment.tar.gz#environment", "bulk_audit.py", "--input", HEALTHY, "--output", "packed", "--table", "transactions",
-        executors="./environment/bin/python", driver=made / "bin" / "python",
+        "--conf", "spark.executorEnv.PEX_INTERPRETER=1", "--conf", f"spark.executorEnv.PEX_ROOT={rooted['PEX_ROOT']}",
+        "--files", pex, "bulk_audit.py", "--input", HEALTHY, "--output", "packed", "--table", "transactions",
+        executors="./kafkalog.pex", driver=pex, **rooted, PEX_INTERPRETER="1", PEX_PYTHON=str(elsewhere.python),
     )  # fmt: skip
     out = elsewhere.folder / "packed"
 
@@ -148,6 +152,7 @@ def test_a_packed_environment(elsewhere: Elsewhere) -> None:
     compiled = any((ROOT / "kafkalog" / "format").glob("checksums*.so"))
     said = json.loads((out / "provenance.json").read_text())["kernel"]
     assert said == ("compiled" if compiled else "interpreted")
+    assert f"({said} kernel)" in alone.stdout.decode()
 
 
 def test_an_output_that_is_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:

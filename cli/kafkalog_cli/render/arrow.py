@@ -106,7 +106,7 @@ class _ParquetWriter:
                 pa.PythonFile(self._file, mode="w"), schema, compression="zstd", store_schema=False,
                 use_dictionary=[name for name in _leaves(schema) if name not in rising],
                 column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"), write_statistics=ordered or False,
-                write_batch_size=_PAGE_ROWS,
+                write_batch_size=_PAGE_ROWS, write_page_checksum=True,
             )  # fmt: skip
 
     def write(self, batch: Any) -> None:

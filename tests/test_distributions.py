@@ -1,0 +1,59 @@
+"""What is released has all that it needs: the source distribution its tests, a wheel no C."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from official import FIXTURES
+
+ROOT: Final = FIXTURES.parent
+MADE: Final = ("PKG-INFO", "setup.cfg", "*.egg-info", "*.egg-info/*")  # by setuptools
+LEFT_BY_TOOLS: Final = shutil.ignore_patterns(
+    ".git", ".venv*", ".*_cache", ".hypothesis", ".coverage", "__pycache__", "*.py[co]", "*.so", "*.egg-info", "PKG-INFO",
+    "setup.cfg", "build", "dist",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the checkout without what tools leave in it."""
+    return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("distributions") / "source", ignore=LEFT_BY_TOOLS))
+
+
+def _built(source: Path, *command: str) -> Path:
+    """Return what setuptools makes of the source, without a compiler; it may be built twice in a session."""
+    script = [sys.executable, "setup.py", "-q", *command, "--dist-dir", "made"]
+    subprocess.run(script, cwd=source, check=True, capture_output=True, timeout=300, env={"KAFKALOG_PURE": "1"})
+    (made,) = (source / "made").iterdir()
+    return made
+
+
+def test_the_source_distribution_has_every_file(source: Path) -> None:
+    """Tests, fixtures, documents and tools are in it, so that it builds and passes its tests by itself."""
+    wanted = {file.relative_to(source).as_posix() for file in source.rglob("*") if file.is_file()}
+    with tarfile.open(_built(source, "sdist")) as packed:
+        names = [Path(*Path(member.name).parts[1:]) for member in packed if member.isfile()]
+    shutil.rmtree(source / "made")
+
+    assert len(wanted) > 5000
+    assert {name.as_posix() for name in names if not any(map(name.match, MADE))} == wanted
+
+
+def test_a_wheel_has_no_c(source: Path) -> None:
+    """What the compiler reads is not in it, what kafkalog reads when it runs is."""
+    names = zipfile.ZipFile(_built(source, "bdist_wheel")).namelist()
+    shutil.rmtree(source / "made")
+
+    assert {Path(name).suffix for name in names} == {"", ".css", ".js", ".json", ".py", ".pyi", ".txt", ".typed"}
+    for package in ("kafkalog", "cli/kafkalog_cli", "spark/kafkalog_spark", "spark/pyspark_kafkalog"):
+        there = {file.relative_to((ROOT / package).parent).as_posix() for file in (ROOT / package).rglob("*.py")}
+        assert there <= set(names)
+    assert {"LICENSE", "NOTICE"} <= {Path(name).name for name in names}
