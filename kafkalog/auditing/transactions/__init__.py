@@ -19,6 +19,7 @@ from kafkalog.auditing.transactions.batches import audit_batches, coordinator_ba
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
 from kafkalog.auditing.transactions.crowds import MANY_NAMES, NEWEST_ABORTED, Crowd, by_hand
 from kafkalog.auditing.transactions.deadlines import Deadlines
+from kafkalog.auditing.transactions.elsewhere import brokers_of
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.many_rows import (
@@ -73,6 +74,7 @@ __all__ = [
     "Surroundings",
     "TransactionFindings",
     "across_partitions",
+    "brokers_of",
     "audit_batches",
     "audit_columns",
     "audit_rows",

@@ -6,7 +6,7 @@ other replicas exist is nothing to report; that a partition there waits for a le
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,7 +24,7 @@ from kafkalog.txn.coordinator import Coordinator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ELSEWHERE", "brokers_read", "elsewhere_findings"]
+__all__ = ["ELSEWHERE", "brokers_of", "elsewhere_findings"]
 
 ELSEWHERE: Final = ("decision-elsewhere", "leaderless-elsewhere", "election-elsewhere")
 Place = tuple[str, int]
@@ -34,13 +34,15 @@ _LATEST: Final = 2**61  # times of any bytes are cut to it
 _PREPARE: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
-def brokers_read(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> str:
-    """Say which of a cluster's brokers were given; empty where it is all of them, or not known."""
-    given = _given(nodes)
-    every = set() if metadata is None else _brokers(metadata)
-    if not given or not every - given:
-        return ""
-    return f"{_named(given)} of {len(every | given)}; the other replicas were not read"
+def brokers_of(clusters: Iterable[tuple[Sequence[LogDirectory], Metadata | None]]) -> list[str]:
+    """Say of each cluster which of its brokers were given, where it is not all of them."""
+    found = []
+    for nodes, metadata in clusters:
+        given = _given(nodes)
+        every = set() if metadata is None else _brokers(metadata)
+        if given and every - given:
+            found.append(f"{_named(given)} of {len(every | given)}: the other replicas were not read")
+    return found
 
 
 def elsewhere_findings(
@@ -149,7 +151,10 @@ class _Elsewhere:
         rows = np.flatnonzero(np.isin(states.state, _PREPARE))
         ids = states.transactional_id[rows]
         rows = rows[np.append(ids[1:] != ids[:-1], True)[: len(rows)]]
-        rows = rows[[not self._homes[coordinator.logs[at]].alone for at in coordinator.of_log[rows].tolist()]]
+        of_node = np.array([not self._homes[log].alone for log in coordinator.logs], bool)
+        rows = rows[of_node[coordinator.of_log[rows]]]
+        if not len(rows):
+            return
         decided = coordinator.decisions(rows)
         # An id whose next records are gone was completed, too.
         known = (decided["completed"] >= 0) | (rows == coordinator.last_records(states.transactional_id[rows]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.transactions.audit import Audit
-from kafkalog.auditing.transactions.elsewhere import brokers_read
+from kafkalog.auditing.transactions.elsewhere import brokers_of
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.findings import Finding, Severity
@@ -114,7 +114,7 @@ class Summary:
     unreadable: list[str] = field(default_factory=list)
     narrowing: Narrowing = EVERYTHING
     reused: Reused = field(default_factory=Reused)
-    brokers: list[str] = field(default_factory=list)  # of clusters, which were given
+    brokers: list[str] = field(default_factory=list)  # in words, of each cluster
 
     @classmethod
     def of(cls, audit: Audit) -> Summary:
@@ -123,7 +123,7 @@ class Summary:
         summary.unreadable += audit.unreadable
         summary.narrowing = audit.narrowing
         summary.reused = audit.reused
-        summary.brokers = [said for one in audit.clusters if (said := brokers_read(one.nodes, one.metadata))]
+        summary.brokers = brokers_of((one.nodes, one.metadata) for one in audit.clusters)
         for cluster in audit.clusters:
             for node in cluster.nodes:
                 summary.count(node.findings)
