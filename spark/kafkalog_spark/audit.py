@@ -15,7 +15,14 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, logs_of, run_stages
-from kafkalog.auditing.transactions import AuditOptions, Summary, Surroundings, brokers_of, coordinator_batches, partition_row
+from kafkalog.auditing.transactions import (
+    AuditOptions,
+    Summary,
+    Surroundings,
+    brokers_of,
+    coordinator_batches,
+    partition_row,
+)
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Bytes, Finding, Severity

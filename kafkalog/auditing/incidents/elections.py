@@ -10,11 +10,12 @@ from kafkalog.auditing.incidents.decided import decided
 from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Kept, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
-from kafkalog.auditing.incidents.opened import OTHER_BROKERS, READ_RECORDS, Open, abort_steps, open_transactions
+from kafkalog.auditing.incidents.opened import OTHER_BROKERS, Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.stopped import describe
 from kafkalog.auditing.incidents.words import capital, many, offsets
+from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.format.times import iso
 
 __all__ = ["elections"]

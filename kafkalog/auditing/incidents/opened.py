@@ -9,9 +9,9 @@ from kafkalog.auditing.incidents.decided import Decided, decided, since
 from kafkalog.auditing.incidents.incident import Since, Step
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.words import many, offsets
-from kafkalog.auditing.transactions import ABORT, Crowd
+from kafkalog.auditing.transactions import ABORT, READ_RECORDS, Crowd
 
-__all__ = ["COPY_AGAIN", "OTHER_BROKERS", "READ_RECORDS", "SHOWN", "Open", "abort_steps", "open_transactions"]
+__all__ = ["COPY_AGAIN", "OTHER_BROKERS", "SHOWN", "Open", "abort_steps", "open_transactions"]
 
 COPY_AGAIN: Final = Step(
     "This copy does not prove it. First make a new copy, best of a stopped broker or from a snapshot of the file"
@@ -19,7 +19,6 @@ COPY_AGAIN: Final = Step(
     "kafkalog txn-audit NEW_COPY",
 )
 OTHER_BROKERS: Final = "kafkalog txn-audit DIR OTHER_BROKERS_DIR"
-READ_RECORDS: Final = "kafkalog dump --format ndjson --table records"
 SHOWN: Final = 20  # transactions of an incident that steps and events name
 
 

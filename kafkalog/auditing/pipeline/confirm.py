@@ -75,10 +75,8 @@ def confirmed(
 
 
 def _unread(found: Audit) -> Iterator[Finding]:
-    """Yield what an audit says that it could not read."""
-    for cluster in found.clusters:
-        for findings in (cluster.findings, *(one.findings for one in (*cluster.nodes, *cluster.logs))):
-            yield from (finding for finding in findings if finding.code == "file-unreadable")
+    """Return what an audit says that it could not read."""
+    return (finding for finding in found.findings() if finding.code == "file-unreadable")
 
 
 def _key(cluster: ClusterAudit) -> str:

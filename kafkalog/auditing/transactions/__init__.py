@@ -31,7 +31,7 @@ from kafkalog.auditing.transactions.many_rows import (
 from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.notable import notable_columns, notable_rows
 from kafkalog.auditing.transactions.pieces import RowKeeper, transaction_parts
-from kafkalog.auditing.transactions.prose import ABORT
+from kafkalog.auditing.transactions.prose import ABORT, READ_RECORDS
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.auditing.transactions.rows import (
@@ -53,6 +53,7 @@ __all__ = [
     "MANY_ROWS",
     "NEWEST_ABORTED",
     "OF_VERDICTS",
+    "READ_RECORDS",
     "AtomicityCheck",
     "Audit",
     "AuditOptions",
@@ -74,10 +75,10 @@ __all__ = [
     "Surroundings",
     "TransactionFindings",
     "across_partitions",
-    "brokers_of",
     "audit_batches",
     "audit_columns",
     "audit_rows",
+    "brokers_of",
     "by_hand",
     "conflict_finding",
     "conflicts",

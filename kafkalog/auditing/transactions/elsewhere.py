@@ -22,7 +22,7 @@ from kafkalog.txn.columns import Columns
 from kafkalog.txn.coordinator import Coordinator
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 __all__ = ["ELSEWHERE", "brokers_of", "elsewhere_findings"]
 
@@ -187,7 +187,7 @@ class _Elsewhere:
     def _waiting(
         self, place: Place, decided: Columns, stays: Sequence[bool], logs: Sequence[str], names: Sequence[str]
     ) -> Iterator[Finding]:  # fmt: skip
-        """Yield the decisions whose marker one partition elsewhere lacks, as one finding, and those that it may lack."""
+        """Yield the decisions whose marker a partition elsewhere lacks, as one finding, and those that it may lack."""
         spans, missing = self._spans(place), set[int]()
         if self._metadata is not None:
             if not spans or spans[-1].until is not None:
