@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 import build
 from invoke import kafkalog
+from kafkalog.findings import Finding
+from kafkalog.log.moving import lost_directories
 from kafkalog.log.readers import batches
 from official import FIXTURES
 from state_topic import key, value
@@ -85,3 +88,40 @@ def test_a_copy_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     once = kafkalog("txn-audit", "--format", "ndjson", "--all", root)
     assert kafkalog("txn-audit", "--format", "ndjson", "--all", "--confirm", "1", root).out == once.out
+
+
+def test_a_directory_that_is_lost_during_the_second_reading_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """What the first reading could read whole, and the second one could not, makes the audit incomplete."""
+    root = tmp_path / "data"
+    shutil.copytree(FIXTURES / "v2.8-hanging" / "data", root)
+    for mark in root.rglob(".kafka_cleanshutdown"):
+        mark.unlink()
+    monkeypatch.setattr("kafkalog.auditing.pipeline.confirm.time.sleep", lambda _: root.rename(tmp_path / "unmounted"))
+    ended = kafkalog("txn-audit", "--format", "ndjson", "--confirm", "7", root)
+    assert ended.status == 3
+    assert ended.table("summary")[0]["complete"] is False
+
+
+def test_a_directory_that_is_lost_while_the_second_reading_reads_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Its files were all read, but perhaps not of one directory: it is one finding of the whole audit."""
+    root = tmp_path / "data"
+    shutil.copytree(FIXTURES / "v2.8-hanging" / "data", root)
+    for mark in root.rglob(".kafka_cleanshutdown"):
+        mark.unlink()
+    readings: list[int] = []
+
+    def lost(nodes: Any) -> Iterator[Finding]:
+        readings.append(1)
+        if len(readings) == 2:
+            root.rename(tmp_path / "unmounted")
+        return lost_directories(nodes)
+
+    monkeypatch.setattr("kafkalog.auditing.pipeline.confirm.time.sleep", lambda _: None)
+    monkeypatch.setattr("kafkalog.auditing.pipeline.run.lost_directories", lost)
+    ended = kafkalog("txn-audit", "--format", "ndjson", "--confirm", "7", root)
+    assert ended.status == 3
+    assert [row["file"] for row in ended.table("findings") if row["code"] == "file-unreadable"] == [str(root)]

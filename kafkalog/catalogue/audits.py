@@ -239,6 +239,28 @@ AUDITS: Final[dict[str, Code]] = {
         "A starting broker creates it again, empty, and fetches it from the leader if another replica is left.",
         "Before the broker starts, look for it in the node's other log directories, then on the other replicas.",
     ),
+    "decision-elsewhere": Code(
+        WARNING,
+        "The coordinator decided transactions whose marker a partition lacks that is not among the inputs.",
+        "Certain if the partition has no leader, if the record is the newest of a broker that was stopped, or if it is"
+        " a minute older than its state partition; else a note: it may have been completed after the copy.",
+        "Until the marker is written, read_committed consumers of that partition get nothing from the transaction on.",
+        "Add the directories that it names, and audit all together; do not abort a transaction that was decided.",
+    ),
+    "leaderless-elsewhere": Code(
+        WARNING,
+        "A partition has no leader by the metadata log, and replicas of it are not among the inputs.",
+        "Certain for the end of this metadata log; not said where all brokers were stopped.",
+        "Nobody can read or write the partition, and no marker can end its transactions.",
+        "Start the broker that led it; add the directories that it names, and audit all together.",
+    ),
+    "election-elsewhere": Code(
+        WARNING,
+        "A replica became leader without being in sync, and the inputs lack the replicas that show what was lost.",
+        "Certain that it was elected so, and that no replica that was in sync has come back; there may be no loss.",
+        "They get the new leader's records; what only the other replica holds, they never get.",
+        "Copy the directories that it names before their brokers start, and audit all together.",
+    ),
     "topic-missing": Code(
         WARNING,
         "The inputs contain no partition of the internal topic that this command reads.",

@@ -259,7 +259,9 @@ FINDINGS: Final = Table(
         Column("needed", "string", "what the rule requires, or null"),
         Column("found", "string", "what is there, or null"),
         Column("message", "string", "the whole finding in words"),
-        Column("remedy", "string", "a command that ends the problem, or null"),
+        Column(
+            "remedy", "string", "a command that ends the problem, or saves first what ending it would discard; or null"
+        ),
         Column(
             "leader", "int32", "the broker that led the partition at `offset`, if the metadata log shows it, or null"
         ),

@@ -15,7 +15,14 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES, KeptScans, logs_of, run_stages
-from kafkalog.auditing.transactions import AuditOptions, Summary, Surroundings, coordinator_batches, partition_row
+from kafkalog.auditing.transactions import (
+    AuditOptions,
+    Summary,
+    Surroundings,
+    brokers_of,
+    coordinator_batches,
+    partition_row,
+)
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Bytes, Finding, Severity
@@ -86,6 +93,7 @@ def bulk_audit(
             for number, cluster in enumerate(clusters):
                 findings[number] += lost_directories(cluster.nodes)
             summary = _summary(clusters, unreadable, judged, findings)
+            summary.brokers = brokers_of((one.nodes, around[number].metadata) for number, one in enumerate(clusters))
             if fail_on_corrupt and (damaged := _damaged(summary)):
                 raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
             incidents = incident_rows(judged, clusters, logs, around, findings) if INCIDENTS.name in tables else []

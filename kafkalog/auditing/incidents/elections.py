@@ -10,11 +10,12 @@ from kafkalog.auditing.incidents.decided import decided
 from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Kept, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
-from kafkalog.auditing.incidents.opened import READ_RECORDS, Open, abort_steps, open_transactions
+from kafkalog.auditing.incidents.opened import OTHER_BROKERS, Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.stopped import describe
 from kafkalog.auditing.incidents.words import capital, many, offsets
+from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.format.times import iso
 
 __all__ = ["elections"]
@@ -31,11 +32,12 @@ class _Loss:
     elections: list[Unclean]
     forks: list[Row] = field(default_factory=list)
     lost: list[Row] = field(default_factory=list)
+    unread: list[Row] = field(default_factory=list)  # the directories that may show a loss
     hanging: list[Open] = field(default_factory=list)
 
     @property
     def findings(self) -> list[Row]:
-        return [*self.forks, *self.lost, *(one.finding for one in self.hanging)]
+        return [*self.forks, *self.lost, *self.unread, *(one.finding for one in self.hanging)]
 
 
 @dataclass(slots=True)
@@ -112,6 +114,8 @@ def _losses(known: Known, pool: Pool) -> Iterator[_Loss]:
             loss.hanging.append(one)
         else:
             pool.give_back(one.finding)
+    for row in pool.take("election-elsewhere", when=lambda row: _may_follow(row, by_place)):
+        by_place[row["topic"], row["partition"]].unread.append(row)
     return iter(by_place.values())
 
 
@@ -332,6 +336,8 @@ def _title(incident: Incident, together: Sequence[_Loss], told: Sequence[str]) -
         return f"{title}: {told[0]}"
     if incident.lost_records is not None:
         return f"{title}: {many(incident.lost_records, 'record')} exist only on other replicas."
+    if all(loss.findings == loss.unread for loss in together):
+        return f"{title}: what the old leader had not replicated may be lost. These inputs do not show it."
     return f"{title}: what the old leader had not replicated is lost."
 
 
@@ -366,8 +372,11 @@ def _read(text: str, log: str, first: int, last: int) -> Step:
 
 
 def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
-    steps = []
-    if not incident.kept:
+    steps: list[Step] = []
+    needed = dict.fromkeys(row["needed"] for loss in together for row in loss.unread)
+    steps += [Step(f"Copy {one} before a broker starts there, and read it together with these: what was lost may be"
+                   " there.", OTHER_BROKERS) for one in needed]  # fmt: skip
+    if not incident.kept and not needed:
         before = next((one.last_in_sync for loss in together for one in loss.elections if one.last_in_sync), None)
         if before is not None and _is_given(known, together, before["leader"]):
             steps.append(

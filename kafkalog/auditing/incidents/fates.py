@@ -9,10 +9,10 @@ from kafkalog.auditing.incidents.counting import add
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.leaders import leaderless_at
-from kafkalog.auditing.incidents.opened import READ_RECORDS
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.words import many, offsets
+from kafkalog.auditing.transactions import READ_RECORDS
 from kafkalog.format.times import iso
 from kafkalog.log.names import STATE_TOPIC
 

@@ -36,6 +36,9 @@ _TOPIC_IDS: Final = KindWords("clusters-mixed", "topic-ids")
 _BY_KIND: Final[dict[KindWords, tuple[str, ...]]] = {
     _STOPPED: ("transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided",
                "offsets-pending"),
+    KindWords("consumers-stopped", "decided"): ("decision-elsewhere",),
+    KindWords("consumers-stopped", "no-leader"): ("leaderless-elsewhere",),
+    KindWords("records-lost", "unclean-election"): ("election-elsewhere",),
     _LOST: ("offset-gap-lost", "offset-gap-unexplained", "offset-gap", "segment-missing", "sequence-broken",
             "state-transition-illegal", "records-missing"),
     KindWords("records-lost", "log-cut-short"): ("log-cut-short", "checkpoint-ahead"),

@@ -9,16 +9,16 @@ from kafkalog.auditing.incidents.decided import Decided, decided, since
 from kafkalog.auditing.incidents.incident import Since, Step
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.words import many, offsets
-from kafkalog.auditing.transactions import ABORT, Crowd
+from kafkalog.auditing.transactions import ABORT, READ_RECORDS, Crowd
 
-__all__ = ["COPY_AGAIN", "READ_RECORDS", "SHOWN", "Open", "abort_steps", "open_transactions"]
+__all__ = ["COPY_AGAIN", "OTHER_BROKERS", "SHOWN", "Open", "abort_steps", "open_transactions"]
 
 COPY_AGAIN: Final = Step(
     "This copy does not prove it. First make a new copy, best of a stopped broker or from a snapshot of the file"
     " system; then audit the new copy.",
     "kafkalog txn-audit NEW_COPY",
 )
-READ_RECORDS: Final = "kafkalog dump --format ndjson --table records"
+OTHER_BROKERS: Final = "kafkalog txn-audit DIR OTHER_BROKERS_DIR"
 SHOWN: Final = 20  # transactions of an incident that steps and events name
 
 

@@ -12,6 +12,7 @@ from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.losses import losses
 from kafkalog.auditing.incidents.mixed import mixed
+from kafkalog.auditing.incidents.not_given import not_given
 from kafkalog.auditing.incidents.opened import COPY_AGAIN
 from kafkalog.auditing.incidents.others import others
 from kafkalog.auditing.incidents.pool import Pool
@@ -33,6 +34,7 @@ def incidents_of(known: Iterable[Known]) -> list[Incident]:
         found += losses(cluster, pool)
         found += fates(cluster, pool)
         found += stopped(cluster, pool)
+        found += not_given(cluster, pool)
         found += others(cluster, pool)
         found += aborted(cluster)
     for incident in found:

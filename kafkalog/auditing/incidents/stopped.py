@@ -9,7 +9,7 @@ from kafkalog.auditing.incidents.counting import count, producers_of
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
-from kafkalog.auditing.incidents.opened import COPY_AGAIN, SHOWN, Open, abort_steps, open_transactions
+from kafkalog.auditing.incidents.opened import COPY_AGAIN, OTHER_BROKERS, SHOWN, Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.words import capital, many, offsets
@@ -227,7 +227,7 @@ def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
     code = every[0].finding["code"]
     if code == "transaction-undecided" and incident.cause == "state-partition-missing":
         return [Step(f"Add the directories of the brokers that have the other partitions of {STATE_TOPIC}.",
-                     "kafkalog txn-audit DIR OTHER_BROKERS_DIR")]  # fmt: skip
+                     OTHER_BROKERS)]  # fmt: skip
     if code == "transaction-pending":
         return _pending_steps(known, incident, every)
     if incident.certainty != "proved" or code == "transaction-undecided":

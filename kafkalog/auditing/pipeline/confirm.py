@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,6 +27,7 @@ from kafkalog.auditing.transactions import (
     Reported,
     TransactionFindings,
 )
+from kafkalog.findings import Finding
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.quantities import at_newest
 from kafkalog.tables.audit import CERTAINTIES
@@ -55,18 +56,27 @@ def confirmed(
     if not doubtful:
         return found
     time.sleep(seconds)
-    again, sure = (
-        _by_cluster(
-            audit(paths, chosen, only=lambda directory: directory.topic == STATE_TOPIC or directory.log in doubtful)
-        )
+    readings = [
+        audit(paths, chosen, only=lambda directory: directory.topic == STATE_TOPIC or directory.log in doubtful)
         for chosen in (options, replace(options, snapshot=True))
-    )
+    ]
+    again, sure = map(_by_cluster, readings)
     clusters = []
     for old in found.clusters:
         new, certain = again.get(_key(old)), sure.get(_key(old))
         both = new is not None and certain is not None
         clusters.append(_merged(old, new, certain, doubtful, options) if both and new and certain else old)
-    return replace(found, clusters=clusters)
+    lost = [name for reading in readings for name in reading.unreadable]
+    merged = replace(found, clusters=clusters, unreadable=list(dict.fromkeys([*found.unreadable, *lost])))
+    told = {finding.file for finding in _unread(merged)}
+    unread = {finding.file: finding for reading in readings for finding in _unread(reading) if finding.file not in told}
+    clusters[0] = replace(clusters[0], findings=[*clusters[0].findings, *unread.values()])
+    return merged
+
+
+def _unread(found: Audit) -> Iterator[Finding]:
+    """Return what an audit says that it could not read."""
+    return (finding for finding in found.findings() if finding.code == "file-unreadable")
 
 
 def _key(cluster: ClusterAudit) -> str:

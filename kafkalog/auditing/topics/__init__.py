@@ -16,6 +16,7 @@ from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.metadata_joins import leader_now, leader_spans, leaderless, policies
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
 from kafkalog.auditing.topics.metadata_tables import leadership_rows, metadata_rows, metadata_view
+from kafkalog.auditing.topics.spans import Span
 from kafkalog.auditing.topics.transaction_steps import transition_rows
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Metadata",
     "Names",
     "RowForm",
+    "Span",
     "absent_findings",
     "cluster_metadata",
     "group_rows",

@@ -19,6 +19,7 @@ from kafkalog.auditing.transactions.batches import audit_batches, coordinator_ba
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
 from kafkalog.auditing.transactions.crowds import MANY_NAMES, NEWEST_ABORTED, Crowd, by_hand
 from kafkalog.auditing.transactions.deadlines import Deadlines
+from kafkalog.auditing.transactions.elsewhere import brokers_of
 from kafkalog.auditing.transactions.findings import OF_VERDICTS, TransactionFindings
 from kafkalog.auditing.transactions.judgement import Judgement, LogAudit, judge
 from kafkalog.auditing.transactions.many_rows import (
@@ -30,7 +31,7 @@ from kafkalog.auditing.transactions.many_rows import (
 from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.notable import notable_columns, notable_rows
 from kafkalog.auditing.transactions.pieces import RowKeeper, transaction_parts
-from kafkalog.auditing.transactions.prose import ABORT
+from kafkalog.auditing.transactions.prose import ABORT, READ_RECORDS
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.auditing.transactions.rows import (
@@ -52,6 +53,7 @@ __all__ = [
     "MANY_ROWS",
     "NEWEST_ABORTED",
     "OF_VERDICTS",
+    "READ_RECORDS",
     "AtomicityCheck",
     "Audit",
     "AuditOptions",
@@ -76,6 +78,7 @@ __all__ = [
     "audit_batches",
     "audit_columns",
     "audit_rows",
+    "brokers_of",
     "by_hand",
     "conflict_finding",
     "conflicts",

@@ -240,10 +240,9 @@ class TransactionFindings:
         bases = np.array([segment.base_offset for segment in directory.segments], np.int64)
         files = TextColumn.of([*(segment.path for segment in directory.segments), directory.log])
         leader = np.full(len(codes), NONE) if self._leaders is None else self._leaders.at(first)
-        return _Told(
-            judged, rows, message, remedies(self._audit, is_proved, first),
-            files.take(np.searchsorted(bases, first, "right") - 1), leader,
-        )  # fmt: skip
+        file = files.take(np.searchsorted(bases, first, "right") - 1)
+        remedy = remedies(self._audit, self._coordinator, is_proved, judged, rows, file)
+        return _Told(judged, rows, message, remedy, file, leader)
 
 
 class _Told(NamedTuple):

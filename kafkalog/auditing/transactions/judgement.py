@@ -132,7 +132,12 @@ def _judge(
         of_producers = settle_copy(of_producers, whole, of_topic, joined=False)
     rest: list[Finding] = []
     if directory.topic == OFFSETS_TOPIC:
-        rest += (located(found, directory) for found in pending_offsets(directory, verdicts, options.limits))
+        told = {one.file for one in whole.findings if one.code == "file-unreadable"}
+        rest += (
+            located(found, directory)
+            for found in pending_offsets(directory, verdicts, options.limits)
+            if found.code != "file-unreadable" or found.file not in told
+        )
     judged = against_coordinator(partition, own_markers, context, spoken_for=spoken_for)
     rest += judged.findings
     reported = Reported([finish(one) for one in chain(findings, of_producers)], about, [finish(one) for one in rest])

@@ -17,6 +17,8 @@ from kafkalog.log.chunk import Limits
 from kafkalog.log.expansion import OVER_BUDGET
 from kafkalog.log.internal_blocks import InternalRecords, internal_blocks
 from kafkalog.log.logdir import PartitionDirectory
+from kafkalog.log.moving import is_lost
+from kafkalog.log.storage import exists
 
 __all__ = ["pending_offsets"]
 
@@ -36,8 +38,9 @@ def pending_offsets(directory: PartitionDirectory, verdicts: Verdicts, limits: L
                     _count(records, fates, counts)
                 elif records.code == OVER_BUDGET:
                     yield records
-        except UnreadableError:  # the scan has reported it
-            continue
+        except UnreadableError as error:
+            if exists(segment.path) or is_lost(directory.log):  # else a running broker deleted it since
+                yield Finding.of("file-unreadable", segment.path, str(error))
     for (producer, group, state), count in sorted(counts.items()):
         code = "offsets-pending" if state == PENDING else "offsets-aborted"
         what = (

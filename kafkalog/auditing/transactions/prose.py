@@ -18,7 +18,7 @@ from kafkalog.auditing.transactions.kept_markers import KeptMarkers, kept_by
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.auditing.transactions.words import CAUSE
 from kafkalog.escape import command_line
-from kafkalog.format.records.transaction_state import NO_TIMEOUT
+from kafkalog.format.records.transaction_state import NO_TIMEOUT, TransactionState
 from kafkalog.format.text_columns import TextColumn, joined, moments, sentences
 from kafkalog.log.names import STATE_TOPIC
 from kafkalog.tables.audit import CERTAINTIES, STATES
@@ -29,13 +29,14 @@ from kafkalog.txn.coordinator import Coordinator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ABORT", "SAID", "LostMarkers", "ReplicaMarkers", "messages", "remedies"]
+__all__ = ["ABORT", "READ_RECORDS", "SAID", "LostMarkers", "ReplicaMarkers", "messages", "remedies"]
 
 SAID: Final = (
     "producer_id", "first_offset", "last_offset", "first_epoch", "last_epoch", "marker_type", "marker_offset",
     "marker_epoch", "position",
 )  # fmt: skip
 ABORT: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT abort"
+READ_RECORDS: Final = "kafkalog dump --format ndjson --table records"
 _SHOWN: Final = 5  # partitions that a message names
 _WHY: Final = {
     "partition-not-registered": "the partition was never added to the transaction at the coordinator",
@@ -161,13 +162,39 @@ def messages(
 
 
 def remedies(
-    audit: PartitionAudit, is_proved: NDArray[np.bool_], first_offset: NDArray[np.int64]
+    audit: PartitionAudit, coordinator: Coordinator, is_proved: NDArray[np.bool_], judged: JudgedRows, rows: Columns,
+    files: TextColumn,
 ) -> TextColumn:  # fmt: skip
-    """Return the commands that end hanging transactions; none where nothing proves that, or its name can't be shown."""
-    directory, at = audit.directory, np.flatnonzero(is_proved)
+    """Return the commands for hanging transactions; none where nothing proves that, or a name in it can't be shown.
+
+    They end the transaction, but for one that the coordinator committed: its records are saved first.
+    """
+    directory, committed = audit.directory, _are_committed(coordinator, judged)
+    at, saved = np.flatnonzero(is_proved & ~committed), np.flatnonzero(is_proved & committed)
     told = command_line(ABORT, ("--topic", directory.topic), ("--partition", directory.partition), ("--start-offset",))
-    parts = [] if told is None else [(at, sentences(len(at), f"{told} ", first_offset[at]))]
+    parts = [] if told is None else [(at, sentences(len(at), f"{told} ", rows["first_offset"][at]))]
+    if len(saved):
+        names = ("producer_id", "first_offset", "last_offset")
+        of_files = [path or "" for path in files.take(saved).tolist()]
+        columns = (rows[name][saved].tolist() for name in names)
+        lines = [_save_line(*about) for about in zip(of_files, *columns, strict=True)]
+        parts.append((saved, TextColumn.of(lines)))
     return joined(len(is_proved), parts)
+
+
+def _save_line(file: str, producer_id: int, first_offset: int, last_offset: int) -> str | None:
+    """Return the command that saves a transaction's records before an abort discards them."""
+    offsets = ("--offset", f"{first_offset}..{last_offset}")
+    return command_line(READ_RECORDS, ("--producer-id", producer_id), offsets, ("-o", "saved.ndjson"), file)
+
+
+def _are_committed(coordinator: Coordinator, judged: JudgedRows) -> NDArray[np.bool_]:
+    """Say of which transactions a record of the coordinator says, or may say, that it was committed."""
+    state = np.append(coordinator.states.state, -1)
+    said = np.where(judged.decision >= 0, state[judged.decision], state[judged.entry])
+    of_commits = np.isin(said, (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT))
+    is_committed: NDArray[np.bool_] = of_commits & (judged.cause != CAUSE["data-after-marker"])
+    return is_committed
 
 
 def _groups(kinds: NDArray[np.int64]) -> list[NDArray[np.intp]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.transactions.audit import Audit
+from kafkalog.auditing.transactions.elsewhere import brokers_of
 from kafkalog.auditing.transactions.judgement import LogAudit
 from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.findings import Finding, Severity
@@ -113,6 +114,7 @@ class Summary:
     unreadable: list[str] = field(default_factory=list)
     narrowing: Narrowing = EVERYTHING
     reused: Reused = field(default_factory=Reused)
+    brokers: list[str] = field(default_factory=list)  # in words, of each cluster
 
     @classmethod
     def of(cls, audit: Audit) -> Summary:
@@ -121,6 +123,7 @@ class Summary:
         summary.unreadable += audit.unreadable
         summary.narrowing = audit.narrowing
         summary.reused = audit.reused
+        summary.brokers = brokers_of((one.nodes, one.metadata) for one in audit.clusters)
         for cluster in audit.clusters:
             for node in cluster.nodes:
                 summary.count(node.findings)
@@ -227,7 +230,7 @@ class Summary:
         ]
         if unidentified := sum(log.unidentified for log in self.logs if not log.spoken_for):
             parts.append(f"atomicity: {count_of(unidentified, 'transaction')} not checkable")
-        return ", ".join(parts)
+        return "; ".join([", ".join(parts), *self.brokers])
 
 
 def count_of(number: int, one: str, many: str = "") -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
 from kafkalog.auditing.side_files import twice_findings
 from kafkalog.auditing.topics import COPY_MS, Metadata, absent_findings
+from kafkalog.auditing.transactions.elsewhere import ELSEWHERE, elsewhere_findings
 from kafkalog.findings import Finding
 from kafkalog.format.records.transaction_state import TransactionState
 from kafkalog.format.state_columns import TOMBSTONE, StateColumns
@@ -92,20 +93,22 @@ class Surroundings:
         around._read(states)
         around._count_state_partitions(nodes)
         around.findings += twice_findings(nodes)
-        around.findings += around._absent(nodes)
+        around.findings += around._not_given(nodes)
         return around
 
     def contradicted(self, nodes: Sequence[LogDirectory], finding: Finding) -> None:
         """Go on without the word that the inputs are of one moment, as a finding contradicts it."""
         self.options = replace(self.options, snapshot=False)
-        others = [one for one in self.findings if one.code != "partition-absent"]
-        self.findings = [*others, *self._absent(nodes), finding]
+        others = [one for one in self.findings if one.code not in ("partition-absent", *ELSEWHERE)]
+        self.findings = [*others, *self._not_given(nodes), finding]
 
-    def _absent(self, nodes: Sequence[LogDirectory]) -> Iterable[Finding]:
-        if self.metadata is None:
-            return ()
-        late = -1 if self.options.snapshot else self.newest - self.options.copy_ms
-        return absent_findings(nodes, self.metadata, late)
+    def _not_given(self, nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
+        """Yield what nodes should have, and what they show to be open on others."""
+        snapshot, copied = self.options.snapshot, self.newest - self.options.copy_ms
+        if self.metadata is not None:
+            yield from absent_findings(nodes, self.metadata, -1 if snapshot else copied)
+        until = self.newest_broker - (0 if snapshot else self.options.copy_ms)
+        yield from elsewhere_findings(nodes, self.metadata, self.coordinator, until, snapshot=snapshot)
 
     def one_moment(self, node: LogDirectory) -> bool:
         """Say whether a node's logs and the state topic are of one moment for certain."""

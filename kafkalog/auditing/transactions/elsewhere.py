@@ -1,0 +1,220 @@
+"""What the files of some brokers show to be open on brokers whose directories were not given.
+
+The state topic has decisions whose markers other brokers take, and the metadata log says who led which partition. That
+other replicas exist is nothing to report; that a partition there waits for a leader or a marker, or lost records, is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from kafkalog.auditing.side_files import SKEWED
+from kafkalog.auditing.topics import Metadata, Span, leaderless
+from kafkalog.findings import Finding, Severity
+from kafkalog.format.records.transaction_state import TransactionState
+from kafkalog.format.times import iso
+from kafkalog.log.logdir import LogDirectory
+from kafkalog.log.names import METADATA_TOPIC, STATE_TOPIC
+from kafkalog.txn.columns import Columns
+from kafkalog.txn.coordinator import Coordinator
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["ELSEWHERE", "brokers_of", "elsewhere_findings"]
+
+ELSEWHERE: Final = ("decision-elsewhere", "leaderless-elsewhere", "election-elsewhere")
+Place = tuple[str, int]
+_SHOWN: Final = 3
+_MARKERS_MS: Final = 60_000  # by then a healthy cluster has all markers of a decision, whatever its clocks say
+_LATEST: Final = 2**61  # times of any bytes are cut to it
+_PREPARE: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+
+
+def brokers_of(clusters: Iterable[tuple[Sequence[LogDirectory], Metadata | None]]) -> list[str]:
+    """Say of each cluster which of its brokers were given, where it is not all of them."""
+    found = []
+    for nodes, metadata in clusters:
+        given = _given(nodes)
+        every = set() if metadata is None else _brokers(metadata)
+        if given and every - given:
+            found.append(f"{_named(given)} of {len(every | given)}: the other replicas were not read")
+    return found
+
+
+def elsewhere_findings(
+    nodes: Sequence[LogDirectory], metadata: Metadata | None, coordinator: Coordinator, until: int, *, snapshot: bool
+) -> Iterator[Finding]:
+    """Yield what is open on brokers that were not given, if any log directory was given.
+
+    All files were copied after the time `until` (ms). Records of a state partition are of one moment with what happened
+    elsewhere only if their broker was stopped, unless they are a `snapshot`.
+    """
+    given = _given(nodes)
+    if not given:
+        return
+    found = _Elsewhere(nodes, metadata, given)
+    yield from found.decisions(coordinator, until, snapshot=snapshot)
+    if metadata is not None:
+        yield from found.partitions(metadata)
+
+
+def _given(nodes: Sequence[LogDirectory]) -> set[int]:
+    numbers = (node.node_id for node in nodes if not node.alone)
+    return {int(number) for number in numbers if number is not None and number.isdecimal()}
+
+
+def _brokers(metadata: Metadata) -> set[int]:
+    return {
+        number
+        for (role, number), spans in metadata.brokers.items()
+        if role == "broker" and spans[-1].value.state != "unregistered"
+    }
+
+
+def _named(brokers: Collection[int]) -> str:
+    *most, last = sorted(brokers)
+    return f"brokers {', '.join(map(str, most))} and {last}" if most else f"broker {last}"
+
+
+def _directories(brokers: Collection[int]) -> str:
+    return f"the {'directory' if len(brokers) == 1 else 'directories'} of {_named(brokers)}"
+
+
+class _Elsewhere:
+    """The partitions that are not among the inputs, by what the inputs say of them."""
+
+    def __init__(self, nodes: Sequence[LogDirectory], metadata: Metadata | None, given: set[int]) -> None:
+        self._metadata = metadata
+        self._given = given
+        self._homes = {one.log: node for node in nodes for one in node.partitions}
+        self._present = {(one.topic, one.partition) for node in nodes for one in node.partitions if not one.suffix}
+        self._are_clean = all(node.clean_shutdown for node in nodes)
+        logs = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
+        self._metadata_log = next(logs, nodes[0].path)
+
+    def partitions(self, metadata: Metadata) -> Iterator[Finding]:
+        """Yield the partitions without a leader, and those with an unclean election, whose replicas are elsewhere."""
+        states = (spans[-1].value.state for (role, _), spans in metadata.brokers.items() if role == "broker")
+        is_up = "active" in states  # else the cluster was stopped, and nothing has a leader
+        for topic_id, number in sorted(metadata.partitions):
+            spans = metadata.partitions[topic_id, number]
+            topic, now = metadata.topic_of(topic_id), spans[-1].value
+            missing = set(now.replicas) - self._given
+            if topic is None or spans[-1].until is not None or not missing:
+                continue
+            if is_up and now.leader < 0 and not (self._are_clean and all(map(self._was_stopped, missing))):
+                yield self._leaderless((topic.name, number), spans, missing)
+            yield from self._unclean((topic.name, number), spans)
+
+    def _was_stopped(self, broker: int) -> bool:
+        """Say whether a broker left in order: the next to go may be those that were given."""
+        spans = [] if self._metadata is None else self._metadata.brokers.get(("broker", broker), [])
+        return any(span.value.state == "stopping" for span in spans[-2:])
+
+    def _leaderless(self, place: Place, spans: Sequence[Span], missing: set[int]) -> Finding:
+        at = len(spans) - 1
+        while at and spans[at - 1].value.leader < 0:
+            at -= 1
+        led = f"; broker {spans[at - 1].value.leader} had led it" if at else ""
+        said = f"{_name(place)} has had no leader since {iso(spans[at].since)}{led}"
+        return self._of("leaderless-elsewhere", self._metadata_log, place, missing, said)
+
+    def _unclean(self, place: Place, spans: Sequence[Span]) -> Iterator[Finding]:
+        """Yield the newest unclean election after which a replica that was in sync has not come back.
+
+        One that has come back has the new leader's history, and nothing any more of what was lost.
+        """
+        at = max((at for at, span in enumerate(spans) if span.value.change == "unclean-election"), default=0)
+        before = next((span.value for span in reversed(spans[:at]) if span.value.leader >= 0), None)
+        if before is None:
+            return
+        elected, now = spans[at].value.leader, spans[-1].value
+        in_sync = {before.leader, *before.isr}
+        lost = (in_sync & set(now.replicas)).difference(*(span.value.isr for span in spans[at:]))
+        missing = lost - self._given
+        if lost and self._given.isdisjoint({elected, *now.isr}):
+            missing.add(elected)
+        if missing:
+            said = (
+                f"Broker {elected} became leader of {_name(place)} at {iso(spans[at].since)} without being in sync;"
+                f" {_named(in_sync)} had been"
+            )
+            yield self._of("election-elsewhere", self._metadata_log, place, missing, said)
+
+    def decisions(self, coordinator: Coordinator, until: int, *, snapshot: bool) -> Iterator[Finding]:
+        """Yield each partition elsewhere that lacks, or may lack, the markers of ids' newest decisions."""
+        states = coordinator.states
+        rows = np.flatnonzero(np.isin(states.state, _PREPARE))
+        ids = states.transactional_id[rows]
+        rows = rows[np.append(ids[1:] != ids[:-1], True)[: len(rows)]]
+        of_node = np.array([not self._homes[log].alone for log in coordinator.logs], bool)
+        rows = rows[of_node[coordinator.of_log[rows]]]
+        if not len(rows):
+            return
+        decided = coordinator.decisions(rows)
+        # An id whose next records are gone was completed, too.
+        known = (decided["completed"] >= 0) | (rows == coordinator.last_records(states.transactional_id[rows]))
+        newest = np.maximum(coordinator.newest_of(rows), until)
+        late = np.clip(newest, -_LATEST, _LATEST) - np.clip(decided["decided"], -_LATEST, _LATEST) > _MARKERS_MS
+        stays = late | [not snapshot and self._is_newest(coordinator, row) for row in rows.tolist()]
+        owner, listed = states.listed(rows)
+        topics, numbers = states.listed_topic[listed].tolist(), states.listed_partition[listed].tolist()
+        places: dict[Place, list[int]] = {}
+        for of, topic, number in zip(owner.tolist(), topics, numbers, strict=True):
+            if known[of] and (states.topics[topic], number) not in self._present:
+                places.setdefault((states.topics[topic], number), []).append(of)
+        for place, which in sorted(places.items()):
+            logs = [coordinator.logs[at] for at in coordinator.of_log[rows[which]].tolist()]
+            names = [states.ids[one] for one in decided["transactional_id"][which].tolist()]
+            yield from self._waiting(place, decided.take(np.array(which)), stays[which].tolist(), logs, names)
+
+    def _is_newest(self, coordinator: Coordinator, row: int) -> bool:
+        """Say whether a record's state partition has no newer records: its broker was stopped, and led it last."""
+        at = int(coordinator.of_log[row])
+        if not self._homes[coordinator.logs[at]].clean_shutdown:
+            return False
+        leaders = [span.value.leader for span in self._spans((STATE_TOPIC, coordinator.partitions[at]))]
+        return next((leader in self._given for leader in reversed(leaders) if leader >= 0), True)
+
+    def _spans(self, place: Place) -> Sequence[Span]:
+        ids = None if self._metadata is None else self._metadata.ids.get(place[0])
+        return self._metadata.partitions.get((ids[-1], place[1]), ()) if self._metadata is not None and ids else ()
+
+    def _waiting(
+        self, place: Place, decided: Columns, stays: Sequence[bool], logs: Sequence[str], names: Sequence[str]
+    ) -> Iterator[Finding]:  # fmt: skip
+        """Yield the decisions whose marker a partition elsewhere lacks, as one finding, and those that it may lack."""
+        spans, missing = self._spans(place), set[int]()
+        if self._metadata is not None:
+            if not spans or spans[-1].until is not None:
+                return  # the topic was deleted: nothing takes its markers
+            missing = set(spans[-1].value.replicas) - self._given
+        waiting: dict[bool, list[tuple[str, str]]] = {}
+        for one, is_sure, log, name in zip(decided, stays, logs, names, strict=True):
+            is_complete = one["completed"] >= 0
+            until = one["completed"] if is_complete else _LATEST
+            has_none = self._metadata is not None and leaderless(self._metadata, *place, one["decided"], until)
+            if has_none or not is_complete:
+                how = "commit" if one["committed"] else "abort"
+                why = "while the partition had no leader: its marker was never written" if is_complete else ""
+                said = f"{name} (producer {one['producer_id']}) to {how} (record at offset {one['offset']}) {why}"
+                waiting.setdefault(is_sure or has_none, []).append((log, said.rstrip()))
+        for is_certain, found in waiting.items():
+            more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            told = "; ".join(said for _, said in found[:_SHOWN]) + more
+            said = f"The coordinator decided transactions that list {_name(place)}, where markers are missing or still"
+            finding = self._of("decision-elsewhere", found[0][0], place, missing, f"{said} to come: {told}")
+            yield finding if is_certain else finding._replace(severity=Severity.NOTE, certainty=SKEWED)
+
+    def _of(self, code: str, file: str, place: Place, missing: set[int], said: str) -> Finding:
+        needed = _directories(missing) if missing else "the directory of a broker that has the partition"
+        message = f"{said}. The inputs lack {needed}"
+        return Finding.of(code, file, message, needed=needed)._replace(topic=place[0], partition=place[1])
+
+
+def _name(place: Place) -> str:
+    return f"{place[0]}-{place[1]}"
