@@ -24,5 +24,6 @@ NOTABLE: Final = Table(
             "ms",
         ),
         Column("forked_records", "int64", "its records from the log's fork on; null in a log without one"),
+        Column("older_records", "int64", "its records of older epochs than the last; null where all are of one epoch"),
     ),
 )

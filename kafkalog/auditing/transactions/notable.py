@@ -60,6 +60,7 @@ def notable_columns(log: LogAudit, without: NDArray[np.intp] | None = None) -> I
         "not_before_ms": not_before,
         "not_after_ms": not_after,
         "forked_records": _forked_records(log, rows),
+        "older_records": rows["older_records"],
     }
 
 
