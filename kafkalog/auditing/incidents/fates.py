@@ -102,8 +102,7 @@ def _begin(
         incident.last_offset = max(_last(finding, row) for finding, row in some)
     places = ((row["log"], row["producer_id"], row["offset"]) for row in findings)
     crowds = [known.crowds[place] for place in places if place in known.crowds]
-    alike = [crowd._replace(records=getattr(crowd, counted)) for crowd in crowds]
-    add(known, incident, alike, findings=True)
+    add(known, incident, crowds, findings=True, counted=counted)
     return incident
 
 
