@@ -599,8 +599,9 @@ def batches(
             n = finish(states, at, kind, first, epoch, coordinator_epochs[row], newest, out, n, room)
         elif attributes & 16:
             absorb(
-                states, at, first, last, 1, records, heads[at_size + row], earliest, newest, epoch, epoch, none, position
-            )
+                states, at, first, last, 1, records, heads[at_size + row], earliest, newest, epoch, epoch, none,
+                position,
+            )  # fmt: skip
         row += 1
     stretch[S_LAST_OFFSET] = before
     stretch[S_LEADER_EPOCH] = now
