@@ -6,7 +6,7 @@ Hanging transactions are left to an audit, whose findings about the bytes are th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
@@ -70,20 +70,19 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
         except UnreadableError as error:
             result.unreadable.append(str(error))
     clusters, unreadable = open_clusters(places, every_copy=True)
-    metadata_of: dict[str, Metadata | None] = {}
     result.unreadable += unreadable
     _announce(directory for cluster in clusters for _, directory in cluster.wanted())
     for cluster in clusters:
         metadata = cluster_metadata(cluster.nodes, options.limits)
+        result.clusters.append((cluster.nodes, metadata))
         known = len(result.logs)
         for node in cluster.nodes:
-            metadata_of[node.path] = metadata
             _node(node, metadata, options, result)
         newest = max((log.partition.newest for log in result.logs[known:]), default=-1)
         result.tell(compare_cluster(cluster.nodes, metadata, newest))
     nodes = [node for cluster in clusters for node in cluster.nodes]
     if options.replicas:
-        _compare(nodes, metadata_of, options, result)
+        _compare(nodes, options, result)
     for finding in lost_directories(nodes):
         result.tell([finding])
     return result
@@ -95,11 +94,10 @@ def _announce(logs: Iterable[PartitionDirectory]) -> None:
         watch().begin(directory.size, len(directory.segments))
 
 
-def _compare(
-    nodes: Sequence[LogDirectory], metadata: Mapping[str, Metadata | None], options: VerifyOptions, result: Verification
-) -> None:  # fmt: skip
+def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Verification) -> None:
     """Compare the partitions that several directories have in common."""
-    comparison = compare_replicas(nodes, options.limits, metadata)
+    known = {node.path: metadata for of_cluster, metadata in result.clusters for node in of_cluster}
+    comparison = compare_replicas(nodes, options.limits, known)
     result.replicas = [pair.row for pair in comparison.pairs]
     node_of = {directory.log: node.node_id for node in nodes for directory in node.partitions}
     for finding in comparison.findings:
