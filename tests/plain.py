@@ -84,6 +84,12 @@ class Transaction:
     marker: Batch | None = None
 
     @property
+    def older_records(self) -> int:
+        """The records before its last change of epoch, NONE without one."""
+        changes = [at for at, (a, b) in enumerate(pairwise(self.batches), 1) if a.epoch != b.epoch]
+        return sum(batch.records for batch in self.batches[: changes[-1]]) if changes else NONE
+
+    @property
     def row(self) -> dict[str, int]:
         """The row of extents that it must come out as."""
         first = self.batches[0] if self.batches else None
@@ -102,7 +108,7 @@ class Transaction:
             "max_timestamp": max(times, default=NONE),
             "first_epoch": first.epoch if first else NONE,
             "last_epoch": last.epoch if last else NONE,
-            "epoch_changes": sum(a.epoch != b.epoch for a, b in pairwise(self.batches)),
+            "older_records": self.older_records,
             "position": first.position if first else NONE,
             "marker_type": TYPES[marker.kind] if marker else -1,
             "marker_offset": marker.offset if marker else NONE,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
 import plain
-from kafkalog.auditing.incidents import incidents_of_audit
+from kafkalog.auditing.incidents import incidents_of_audit, incidents_of_verification
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.auditing.verification import VerifyOptions, verify
 from metadata_topic import write_leader
 from plain import Batch
 
@@ -34,8 +35,16 @@ def log(root: Path, node: int, damaged: Sequence[int] = (), size: int = SIZE, mi
 
 def told(*homes: Path) -> Incident:
     """The one incident of these directories that is above a note."""
-    found = [one for one in incidents_of_audit(audit(list(homes))) if one.severity.word != "note"]
-    [incident] = found
+    return _serious(incidents_of_audit(audit(list(homes))))
+
+
+def verified(*homes: Path) -> Incident:
+    """The same by a verification."""
+    return _serious(incidents_of_verification(verify(homes, VerifyOptions(replicas=True))))
+
+
+def _serious(found: Iterable[Incident]) -> Incident:
+    [incident] = [one for one in found if one.severity.word != "note"]
     return incident
 
 
@@ -84,11 +93,12 @@ def test_many_places_are_counted(tmp_path: Path) -> None:
     assert incident.records == 30
 
 
-def test_a_damaged_follower_harms_no_consumer_of_the_leader(tmp_path: Path) -> None:
+@pytest.mark.parametrize("judged", [told, verified])
+def test_a_damaged_follower_harms_no_consumer_of_the_leader(tmp_path: Path, judged: Callable[..., Incident]) -> None:
     """A warning: the leader has every record, nothing is lost, and the follower fetches all again."""
     homes = [log(tmp_path, 1), log(tmp_path, 2), log(tmp_path, 3, (4, 14))]
     led_by(2, *homes)
-    incident = told(*homes)
+    incident = judged(*homes)
     [step] = incident.steps
 
     assert (incident.severity.word, incident.records, incident.lost_records) == ("warning", 4, 0)

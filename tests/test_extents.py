@@ -278,10 +278,10 @@ def test_a_marker_ends_nobody_elses() -> None:
 
 
 def test_data_of_two_epochs_before_a_marker_is_one_transaction() -> None:
-    """Late data is ended by the next transaction's marker: one row, which tells of it."""
+    """Late data is ended by the next transaction's marker: one row, which tells how many records of it are late."""
     (row,) = folded(data(0, epoch=1), data(1, epoch=2), marker(2, epoch=2, kind="abort"))
 
-    assert (row["epoch_changes"], row["first_epoch"], row["last_epoch"]) == (1, 1, 2)
+    assert (row["older_records"], row["first_epoch"], row["last_epoch"]) == (1, 1, 2)
     assert (row["first_offset"], row["marker_offset"], row["batches"], row["marker_type"]) == (0, 2, 2, 0)
 
 
@@ -290,17 +290,19 @@ def test_data_of_two_epochs_without_a_marker_is_one_open_transaction() -> None:
     assert brief(data(0, epoch=1), data(1, epoch=2)) == [(2, 0, 1, NO)]
 
 
-def test_epochs_that_come_back_are_counted() -> None:
-    """Data of an epoch, of another and of the first again has changed twice, joined in any grouping."""
-    a, b, c = (as_extents([data(offset, epoch=epoch)]) for offset, epoch in ((0, 1), (1, 2), (2, 1)))
+@pytest.mark.parametrize("records", [(1, 1, 1), (1, 0, 1), (0, 0, 1)])
+def test_records_before_the_last_change_of_epoch_are_older(records: tuple[int, int, int]) -> None:
+    """So it is where an epoch comes back and where the cleaner left a batch without records, joined in any grouping."""
+    steps = zip((0, 1, 2), (1, 2, 1), records, strict=True)
+    a, b, c = (as_extents([data(offset, epoch=epoch, records=count)]) for offset, epoch, count in steps)
 
-    assert [row["epoch_changes"] for row in collapse(a + b + c)] == [2]
+    assert [row["older_records"] for row in collapse(a + b + c)] == [sum(records[:2])]
     assert collapse(a + b + c) == collapse(collapse(a + b) + c) == collapse(a + collapse(b + c))
 
 
-def test_data_of_one_epoch_has_no_change() -> None:
+def test_data_of_one_epoch_has_no_older_records() -> None:
     """A plain transaction and an open one of one epoch tell of none, whatever their marker's epoch."""
-    assert [row["epoch_changes"] for row in folded(data(0), marker(1), data(2))] == [0, 0]
+    assert [row["older_records"] for row in folded(data(0), marker(1), data(2))] == [NO, NO]
 
 
 def test_what_is_not_transactional_does_not_enter() -> None:

@@ -13,6 +13,7 @@ from kafkalog.auditing.incidents import rows_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.tables.incidents import INCIDENTS
+from plain import Batch, write_segments
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from transactions import Transactions, write_transactions  # the benchmarks are no package
@@ -46,6 +47,25 @@ def test_aborted_transactions_are_all_counted(tmp_path: Path, ids: int) -> None:
 
     assert (row["kind"], row["cause"], row["transactions"]) == ("transactions-aborted", "client", MANY)
     assert (row["transactional_ids_total"], row["producer_ids_total"], row["partitions_total"]) == (ids, ids, 3)
+
+
+def test_records_of_older_epochs_are_all_counted(tmp_path: Path) -> None:
+    """Of the transactions that are only counted, too, those of the newer epoch are the next transaction's own."""
+    batches = []
+    for number in range(FEW):
+        at, who = 6 * number, {"producer": 1000 + number}
+        batches += [
+            Batch(0, at, at + 1, "data", epoch=0, sequence=0, records=2, **who),
+            Batch(0, at + 2, at + 4, "data", epoch=1, sequence=0, records=3, **who),
+            Batch(0, at + 5, at + 5, "commit", epoch=1, coordinator_epoch=0, **who),
+        ]
+    write_segments(tmp_path / "t-0", batches)
+    found = audit([tmp_path], AuditOptions(jobs=1, snapshot=True))
+    every = [dict(zip(INCIDENTS.names, row, strict=True)) for row in rows_of_audit(found, "incidents")]
+    adopted = [row for row in every if row["kind"] == "wrong-fate"]
+
+    assert sum(row["transactions"] for row in adopted) == FEW
+    assert sum(row["records"] for row in adopted) == 2 * FEW
 
 
 @pytest.mark.parametrize("outcome", ["aborted", "hanging"])

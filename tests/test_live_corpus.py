@@ -120,6 +120,17 @@ def test_txn_index_files_of_followers_are_whole(case: Path, tmp_path: Path) -> N
     assert ended.status == 0
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case.name == "unclean-election-idle"], ids=lambda c: c.name)
+def test_a_replica_that_leads_is_not_behind(case: Path, tmp_path: Path) -> None:
+    """A verification of the replicas tells of the fork, too: the other replica is truncated when it follows."""
+    ended = kafkalog("verify", "--replicas", "--format", "ndjson", *data(case, tmp_path))
+    (pair,) = (row for row in ended.table("replicas") if row["topic"] == "u2")
+
+    assert (pair["state"], pair["diverged_offset"], pair["favoured_log"][-11:]) == ("diverged", 6, "data-3/u2-0")
+    assert "replicas-fork" in [row["code"] for row in ended.table("findings")]
+    assert ended.status == 1
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if case.name.startswith("confirm-")], ids=lambda c: c.name)
 def test_a_second_reading_tells_the_story_of_a_stopped_directory(
     case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -18,7 +18,7 @@ from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.txn import extents
-from kafkalog.txn.columns import Columns
+from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.coordinator import DECISION_COLUMNS
 from metadata_topic import write_leader
 from plain import Batch, table
@@ -282,7 +282,7 @@ def _columns(rows: list[tuple[int, int]]) -> Columns:
     return Columns(
         {
             "marker_type": kinds, "marker_timestamp": times, "marker_offset": 10 * np.arange(len(rows)),
-            "marker_epoch": zeros, "first_offset": 10 * np.arange(len(rows)) - 5, "epoch_changes": zeros,
-            "last_epoch": zeros, "producer_id": zeros + 1, "last_offset": zeros, "position": zeros,
+            "marker_epoch": zeros, "first_offset": 10 * np.arange(len(rows)) - 5,
+            "older_records": np.full_like(zeros, NONE), "last_epoch": zeros, "producer_id": zeros + 1, "last_offset": zeros, "position": zeros,
         }
     )  # fmt: skip

@@ -85,6 +85,18 @@ def test_a_fork_is_told_with_both_epochs_and_the_favoured_side(tmp_path: Path) -
     assert (row["only_offsets"], row["other_only_offsets"], said) == (3, 2, ["replicas-fork"])
 
 
+def test_what_is_after_the_end_of_a_leader_that_wrote_nothing_is_a_fork(tmp_path: Path) -> None:
+    """It is not behind: what only the other replica holds is truncated when that one follows it."""
+    one = write(tmp_path / "1", whole(*LOG))
+    leader = write(tmp_path / "2", whole(*LOG[:5]), epochs=[(0, 0), (2, 5)])
+    row, said = compared(one, leader)
+
+    assert (row["state"], row["diverged_offset"], row["identical_up_to_offset"]) == ("diverged", 5, 5)
+    assert (row["leader_epoch"], row["other_leader_epoch"], row["favoured_log"]) == (0, 2, str(leader / "t-0"))
+    assert (row["crc"] is None, row["other_crc"], row["only_offsets"], row["other_only_offsets"]) == (False, None, 3, 0)
+    assert said == ["replicas-fork"]
+
+
 def test_other_bytes_in_the_same_epoch_are_told(tmp_path: Path) -> None:
     """No follower writes that: both checksums hold, and they differ; the epochs favour neither."""
     changed = LOG[4]._replace(timestamp=LOG[4].timestamp + 1)

@@ -205,9 +205,10 @@ def test_cleaning_excuses_a_break(tmp_path: Path) -> None:
     assert [(row["offset"], row["last_offset"]) for row in found] == [(2, 3)]
 
 
-def test_missing_offsets_explain_a_hole(tmp_path: Path) -> None:
-    """Where a gap is told, the sequences that it held are not told again."""
-    assert _told_of(write_segments(tmp_path / "t-0", [data(0, 0), data(2, 2)])) == []
+@pytest.mark.parametrize("after", [data(2, 2), data(2, 1, epoch=1)], ids=["of the same epoch", "of the next epoch"])
+def test_missing_offsets_explain_missing_sequences(tmp_path: Path, after: Batch) -> None:
+    """Where a gap is told, the sequences that it held are not told again: those of a new epoch begin with 0."""
+    assert _told_of(write_segments(tmp_path / "t-0", [data(0, 0), after])) == []
 
 
 @pytest.mark.parametrize("after", [data(2, 0), data(2, 2, epoch=0)], ids=["overlap", "epoch-decreasing"])

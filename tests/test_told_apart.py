@@ -51,6 +51,16 @@ def test_late_data_adopted_by_the_next_transaction() -> None:
     assert (finding.code, finding.severity, finding.offset) == ("late-data-adopted", Severity.WARNING, 4)
 
 
+def test_only_the_records_of_the_older_epoch_had_a_wrong_fate() -> None:
+    """The others are the next transaction's own: an incident counts those that a foreign marker ended."""
+    found = kafkalog.audit([FIXTURES / "k4-f-misattributed-epoch" / "data"])
+    (row,) = (one for one in found.rows("incidents") if one["kind"] == "wrong-fate")
+
+    assert row["records"] == 2
+    assert row["title"].startswith("2 records of an older epoch of coupons-seats.22 (producer 0) in")
+    assert row["events"][0]["what"].startswith("2 records of an older epoch and 2 records of epoch 1 begin here.")
+
+
 def test_a_marker_cut_through_a_running_transaction() -> None:
     """A foreign ABORT in its midst makes two rows of a transaction; the one against the coordinator's word is told."""
     found = audited("k4-g-foreign-markers")
@@ -151,6 +161,21 @@ def test_a_commit_whose_partitions_the_cleaner_took_is_saved_first(tmp_path: Pat
 
     assert "may have committed it" in row["title"]
     assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["Save", "End"]
+
+
+def test_data_after_the_marker_of_a_commit_was_not_committed(tmp_path: Path) -> None:
+    """The log has the marker of the decision, so what came later is none of its records, whatever was forgotten."""
+    listed = [("t", [0])]
+    steps = value(1, partitions=listed), value(2, epoch=1, partitions=listed), value(4, epoch=1, partitions=[]), None
+    write_state(tmp_path, *(("tx-1", step) for step in steps))
+    marker = Batch(0, 1, 1, "commit", 1000, 1, coordinator_epoch=0, timestamp=T + 60_000)
+    late = Batch(0, 2, 2, "data", 1000, 1, 0, timestamp=T + 60_001)
+    plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "data", 1000, 0, 0, timestamp=T), marker, late])
+    (row,) = (one for one in kafkalog.audit([tmp_path], snapshot=True).rows("incidents") if "hanging" in one["title"])
+
+    assert (row["cause"], row["first_offset"]) == ("id-expired", 2)
+    assert "committed it" not in row["title"]
+    assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["End"]
 
 
 def test_an_expired_id(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ NOTABLE: Final = Table(
             "of an open one, the time of the marker after its first batch: a broker's clock",
             "ms",
         ),
+        Column("after_commit", "bool", "whether the COMMIT of the coordinator's newest decision is before its data"),
         Column("forked_records", "int64", "its records from the log's fork on; null in a log without one"),
+        Column("older_records", "int64", "its records of older epochs than the last; null where all are of one epoch"),
     ),
 )

@@ -13,7 +13,7 @@ STATES: Final = (
     "behind",  # the same up to the end of one of them; the other has more
     "cleaned",  # they differ only by what the cleaner did, which runs on each replica alone
     "lacking",  # the same batches, but one lacks some of the other's and nothing legal explains it
-    "diverged",  # different batches at the same offsets: their histories diverge
+    "diverged",  # different batches at the same offsets, or batches after the end of a leader that wrote none yet
 )
 
 REPLICAS: Final = Table(

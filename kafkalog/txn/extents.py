@@ -20,7 +20,7 @@ def collapse(extents: Columns) -> Columns:
 
     A row ends at its producer's marker; a row without a marker is still open at the end of what was read. Data of an
     older epoch that the next transaction's marker ended too is part of that transaction, and counts in its
-    ``epoch_changes``. `extents` must be in log order within each (log, producer); so is the result, sorted by log and
+    ``older_records``. `extents` must be in log order within each (log, producer); so is the result, sorted by log and
     producer. ``collapse(a + b) == collapse(collapse(a) + collapse(b))``.
     """
     fold = Fold()

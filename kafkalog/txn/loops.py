@@ -59,7 +59,7 @@ EXTENT_COLUMNS: Final = (
     "max_timestamp",
     "first_epoch",
     "last_epoch",
-    "epoch_changes",  # between its batches
+    "older_records",  # before its last change of epoch; NONE where all batches are of one
     "position",  # of the first batch in its file
     "marker_type",
     "marker_offset",
@@ -80,7 +80,7 @@ if not cython.compiled:  # else they are C's, by the .pxd
         MAX_TIMESTAMP,
         FIRST_EPOCH,
         LAST_EPOCH,
-        EPOCH_CHANGES,
+        OLDER_RECORDS,
         POSITION,
         MARKER_TYPE,
         MARKER_OFFSET,
@@ -92,7 +92,7 @@ if not cython.compiled:  # else they are C's, by the .pxd
     IS_OPEN: Final = MARKER_TYPE
 
 TALLY_COLUMNS: Final = (
-    "first_offset", "batches", "epoch_changes", "last_epoch", "marker_type", "marker_epoch", "coordinator_epoch",
+    "first_offset", "batches", "older_records", "last_epoch", "marker_type", "marker_epoch", "coordinator_epoch",
 )  # fmt: skip
 
 PRODUCER_COLUMNS: Final = (
@@ -252,7 +252,7 @@ def absorb(
     max_timestamp: cython.longlong,
     first_epoch: cython.longlong,
     last_epoch: cython.longlong,
-    epoch_changes: cython.longlong,
+    older_records: cython.longlong,
     position: cython.longlong,
 ) -> cython.void:
     """Join an extent, given by ``EXTENT_COLUMNS`` without the marker's, to its producer's state.
@@ -273,14 +273,15 @@ def absorb(
         states[at + MAX_TIMESTAMP] = max_timestamp
         states[at + FIRST_EPOCH] = first_epoch
         states[at + LAST_EPOCH] = last_epoch
-        states[at + EPOCH_CHANGES] = epoch_changes
+        states[at + OLDER_RECORDS] = older_records
         states[at + POSITION] = position
     else:
         if first_offset != none:
             states[at + LAST_OFFSET] = last_offset
-            states[at + EPOCH_CHANGES] += epoch_changes
-            if first_epoch != states[at + LAST_EPOCH]:
-                states[at + EPOCH_CHANGES] += 1
+            if older_records != none:
+                states[at + OLDER_RECORDS] = add64(states[at + RECORDS], older_records)
+            elif first_epoch != states[at + LAST_EPOCH]:
+                states[at + OLDER_RECORDS] = states[at + RECORDS]
             states[at + LAST_EPOCH] = last_epoch
         states[at + BATCHES] = add64(states[at + BATCHES], count)
         states[at + RECORDS] = add64(states[at + RECORDS], records)
@@ -594,12 +595,13 @@ def batches(
             )  # fmt: skip
         if kind >= 0:
             if not states[at + IS_OPEN]:
-                absorb(states, at, none, none, 0, 0, 0, none, none, none, none, 0, none)
+                absorb(states, at, none, none, 0, 0, 0, none, none, none, none, none, none)
             n = finish(states, at, kind, first, epoch, coordinator_epochs[row], newest, out, n, room)
         elif attributes & 16:
             absorb(
-                states, at, first, last, 1, records, heads[at_size + row], earliest, newest, epoch, epoch, 0, position
-            )
+                states, at, first, last, 1, records, heads[at_size + row], earliest, newest, epoch, epoch, none,
+                position,
+            )  # fmt: skip
         row += 1
     stretch[S_LAST_OFFSET] = before
     stretch[S_LEADER_EPOCH] = now
@@ -650,7 +652,7 @@ def extents(
             rows[row + MAX_TIMESTAMP * count],
             rows[row + FIRST_EPOCH * count],
             rows[row + LAST_EPOCH * count],
-            rows[row + EPOCH_CHANGES * count],
+            rows[row + OLDER_RECORDS * count],
             rows[row + POSITION * count],
         )
         if rows[row + MARKER_TYPE * count] >= 0:
@@ -820,7 +822,7 @@ def tallied(rows: cython.longlong[::1], count: cython.Py_ssize_t) -> tuple[int, 
             committed += 1
         else:
             aborted += 1
-        if rows[2 * count + row]:
+        if rows[2 * count + row] != NONE:
             odd += 1
         elif marker > last:
             sole += 1

@@ -38,8 +38,13 @@ def count(known: Known, incident: Incident, every: Sequence[Open]) -> None:
     incident.records = sum(one.row["records"] or 0 for one in every) + sum(one.records for one in crowds)
 
 
-def add(known: Known, incident: Incident, crowds: Sequence[Crowd], *, findings: bool) -> None:
-    """Add ended transactions that are only counted to an incident that has those that are shown."""
+def add(
+    known: Known, incident: Incident, crowds: Sequence[Crowd], *, findings: bool, counted: str = "records"
+) -> None:  # fmt: skip
+    """Add ended transactions that are only counted to an incident that has those that are shown.
+
+    Their records are what is `counted` of them.
+    """
     if not crowds:
         return
     number = sum(map(len, crowds))
@@ -51,7 +56,7 @@ def add(known: Known, incident: Incident, crowds: Sequence[Crowd], *, findings: 
     incident.more = More(_names(known, incident, names, crowds), max(len(producers) - LISTED, 0), more)
     incident.transactions = (incident.transactions or 0) + number
     if incident.records is not None:
-        incident.records += sum(one.records for one in crowds)
+        incident.records += sum(getattr(one, counted) for one in crowds)
     if incident.since is not None:
         incident.since = Since.earliest([incident.since, Since(min(one.since for one in crowds), "broker")])
     if incident.until is not None:

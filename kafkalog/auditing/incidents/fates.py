@@ -78,8 +78,10 @@ def _decision_offset(known: Known, finding: Row, row: Row | None) -> int | None:
     return None if decision is None else decision["offset"]
 
 
-def _begin(known: Known, kind: str, cause: str, some: list[tuple[Row, Row | None]]) -> Incident:
-    """Make an incident with what is the same in both kinds."""
+def _begin(
+    known: Known, kind: str, cause: str, some: list[tuple[Row, Row | None]], counted: str = "records"
+) -> Incident:  # fmt: skip
+    """Make an incident with what is the same in both kinds; its records are a column of the transactions."""
     findings = [finding for finding, _ in some]
     first = min(findings, key=lambda row: (row["topic"], row["partition"], row["offset"] or 0))
     key = (first["topic"], first["partition"], first["producer_id"], first["offset"])
@@ -92,14 +94,15 @@ def _begin(known: Known, kind: str, cause: str, some: list[tuple[Row, Row | None
     incident.transactions = len(some)
     rows = [row for _, row in some if row is not None]
     if len(rows) == len(some):
-        incident.records = sum(row["records"] for row in rows)
+        incident.records = sum(row[counted] for row in rows)
         times = [row["marker_timestamp_ms"] for row in rows if row["marker_timestamp_ms"] is not None]
         incident.since = Since(min(times), "broker") if times else None
     if len(incident.partitions) == 1:
         incident.first_offset = min(row["offset"] for row in findings)
         incident.last_offset = max(_last(finding, row) for finding, row in some)
     places = ((row["log"], row["producer_id"], row["offset"]) for row in findings)
-    add(known, incident, [known.crowds[place] for place in places if place in known.crowds], findings=True)
+    crowds = [known.crowds[place] for place in places if place in known.crowds]
+    add(known, incident, crowds, findings=True, counted=counted)
     return incident
 
 
@@ -202,11 +205,13 @@ def _read(finding: Row, row: Row | None, why: str) -> Step:
 
 def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     finding, row = some[0]
-    incident = _begin(known, "wrong-fate", "late-data", some)
+    incident = _begin(known, "wrong-fate", "late-data", some, "older_records")
     fate = "ended" if row is None else row["state"]
     if row is not None:
         time = row["marker_timestamp_ms"]
-        begin = f"{many(row['records'], 'record')} of two epochs of one producer begin here."
+        older = row["older_records"]
+        newer = many(row["records"] - older, "record")
+        begin = f"{many(older, 'record')} of an older epoch and {newer} of epoch {row['producer_epoch']} begin here."
         incident.events.append(
             Event(row["first_timestamp_ms"], "producer", finding["file"], row["first_offset"], begin)
         )
@@ -219,12 +224,15 @@ def _adopted(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
     name = next(iter(sorted(incident.transactional_ids)), None)
     who = f"producer {finding['producer_id']}" if name is None else f"{name} (producer {finding['producer_id']})"
     where = incident.where()
-    place = f" at {offsets(incident.first_offset, incident.last_offset)}" if incident.first_offset is not None else ""
+    place = f" from offset {incident.first_offset} on" if incident.first_offset is not None else ""
     when = "" if incident.since is None else f" at {iso(incident.since.time)}"
-    verb = "were" if incident.certainty == "proved" else "may have been"
+    records = many(incident.records, "record") if incident.records else "Records"  # 0 where they are before the log
+    verb = "was" if incident.records == 1 else "were"
+    if incident.certainty != "proved":
+        verb = "may have been"
     incident.title = (
-        f"Records of an older epoch of {who} in {where}{place} {verb} {fate}{when} by the marker of the producer's next"
-        " transaction."
+        f"{records} of an older epoch of {who} in {where}{place} {verb} {fate}{when} by the marker of the producer's"
+        " next transaction."
     )
     gets = "They get them" if fate == "committed" else "They skip them"
     incident.consumers = Consumers(f"{gets}: they were {fate} with the next transaction.", "They get all records.")

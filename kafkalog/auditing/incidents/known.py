@@ -155,12 +155,18 @@ def known_of_tables(
                 if step["state"] in _PREPARED:
                     for place in step["partitions"] or ():
                         known.decisions.setdefault((step["producer_id"], step["state"], place), []).append(step)
+    _take_leadership(known, metadata, nodes)
+    return known
+
+
+def _take_leadership(known: Known, metadata: Metadata | None, nodes: Sequence[LogDirectory]) -> None:
+    """Take who led the partitions that findings are about, and those of the coordinators of what they tell of."""
+    if metadata is None:
+        return
     places = {(row["topic"], row["partition"]) for row in known.findings} - {(None, None)}
     places |= {place_of(step["log"]) for some in known.steps.values() for step in some[-1:]}
-    if metadata is not None:
-        homes = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
-        known.leadership = Leadership(metadata, next(homes, ""), places)
-    return known
+    homes = (one.log for node in nodes for one in node.partitions if one.topic == METADATA_TOPIC)
+    known.leadership = Leadership(metadata, next(homes, ""), places)
 
 
 def _begins(row: Row) -> tuple[str, int]:
@@ -182,12 +188,15 @@ def place_of(log: str) -> Place:
 
 def known_of_files(
     cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
-    partitions: Iterable[PartitionAudit],
+    partitions: Iterable[PartitionAudit], clusters: Sequence[tuple[Sequence[LogDirectory], Metadata | None]],
 ) -> Known:  # fmt: skip
-    """Return what a verification knows: rows of its ``findings`` and ``logs``, and the gaps of its logs."""
+    """Return what a verification knows: rows of its ``findings`` and ``logs``, the gaps of its logs, who led them."""
     known = Known(cluster_id, _explained(findings))
     _take_logs(known, _named(LOGS, logs))
     _take_partitions(known, partitions)
+    if len(clusters) == 1:  # else a partition's name is not one partition
+        ((nodes, metadata),) = clusters
+        _take_leadership(known, metadata, nodes)
     return known
 
 

@@ -39,7 +39,8 @@ class Open(NamedTuple):
     @property
     def is_committed(self) -> bool:
         """Say whether the coordinator decided to commit its records: an abort discards them."""
-        return self.decided.committed and self.row["cause"] != "data-after-marker"
+        is_later = self.row["after_commit"] or self.row["cause"] == "data-after-marker"
+        return self.decided.committed and not is_later
 
     @property
     def who(self) -> str:
@@ -66,7 +67,7 @@ def open_transactions(known: Known, findings: Iterable[Row]) -> list[Open]:
 def _row_of(finding: Row) -> Row:
     """Return what a finding alone says of a transaction: another reading of the log no longer has its row."""
     empty = dict.fromkeys(
-        ("transactional_id", "cause", "records", "first_timestamp_ms", "not_before_ms", "not_after_ms")
+        ("transactional_id", "cause", "records", "first_timestamp_ms", "not_before_ms", "not_after_ms", "after_commit")
     )
     return {**empty, "state": "undecided", "first_offset": finding["offset"], **finding}
 

@@ -37,7 +37,8 @@ def incidents_of_verification(found: Verification) -> list[Incident]:
     clusters = {log.node.cluster_id for log in found.logs}
     only = next(iter(clusters)) if len(clusters) == 1 else None
     partitions = (log.partition for log in found.logs)
-    return incidents_of([known_of_files(only, found.rows("findings"), found.rows("logs"), partitions)])
+    known = known_of_files(only, found.rows("findings"), found.rows("logs"), partitions, found.clusters)
+    return incidents_of([known])
 
 
 def rows_of_audit(audit: Audit, table: str) -> Iterable[tuple[Any, ...]]:

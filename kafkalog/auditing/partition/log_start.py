@@ -51,7 +51,6 @@ def _seeded(state: ProducerState, name: str) -> int:
         "max_timestamp": state.timestamp,
         "first_epoch": state.producer_epoch,
         "last_epoch": state.producer_epoch,
-        "epoch_changes": 0,
         "marker_type": extents.OPEN,
     }
     return int(values.get(name, NONE))

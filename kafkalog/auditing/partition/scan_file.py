@@ -63,17 +63,17 @@ _OF_DATA: Final = (
     "position",
 )
 _OF_MARKERS: Final = (
-    "log_id", "producer_id", "batches", "records", "size", "epoch_changes", "marker_offset", "marker_epoch",
+    "log_id", "producer_id", "batches", "records", "size", "older_records", "marker_offset", "marker_epoch",
     "coordinator_epoch", "marker_timestamp",
 )  # fmt: skip
 # By the end of a column's name: its lowest and its highest cell.
 _LIMITS: Final = {
     "log_id": (0, 0), "batches": (0, _MOST_COUNT), "records": (0, _MOST_COUNT), "size": (0, _MOST_COUNT),
-    "epoch_changes": (0, _MOST_COUNT), "coordinator_epoch": (-1, 2**31 - 1), "epoch": (-1, 2**15 - 1),
+    "coordinator_epoch": (-1, 2**31 - 1), "epoch": (-1, 2**15 - 1),
     "sequence": (-1, 2**31 - 1), "offset": (0, _MOST), "position": (0, _MOST),
 }  # fmt: skip
 _MAY_BE_MISSING: Final = frozenset(
-    name for name in (*PRODUCER_COLUMNS, *Break._fields) if name not in ("log_id", "producer_id")
+    name for name in ("older_records", *PRODUCER_COLUMNS, *Break._fields) if name not in ("log_id", "producer_id")
 )
 DIGEST_SIZE: Final = 32  # of SHA-256, which processors have instructions for: what a file begins with
 _LENGTH: Final = struct.Struct("<Q")
@@ -175,7 +175,7 @@ def _states(states: StateColumns) -> None:
 
 
 def _columns(rows: Columns, names: Iterable[str]) -> None:
-    """Refuse cells that a column can't have, by its name; only what a producer without sequences has not is missing."""
+    """Refuse cells that a column can't have, by its name; what a producer without sequences has not may be missing."""
     for name in names:
         cells = rows[name]
         lowest, highest = next((limits for end, limits in _LIMITS.items() if name.endswith(end)), (-1, _MOST))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MESSAGE_ROWS", "SCAN_VERSION", "read_extents", "read_scan", "read_states", "scan_messages", "write_states"]
 
-SCAN_VERSION: Final = 6
+SCAN_VERSION: Final = 7
 MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 
 _COUNTS: Final = ("batches", "records", "control_records", "first_offset", "last_offset", "first_position", "newest",

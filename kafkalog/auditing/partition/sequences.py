@@ -38,7 +38,7 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
         if bisect_right(epochs, before) < bisect_right(epochs, offset):
             continue  # a new leader knows only what was replicated
         kind, needed = judge(found)
-        if kind == "hole" and missing.between(before, offset):
+        if kind in ("hole", "epoch-not-from-zero") and missing.between(before, offset):
             continue  # its batches are among the missing offsets, which have a finding
         yield Finding.of(
             "sequence-broken",

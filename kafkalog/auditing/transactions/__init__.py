@@ -32,6 +32,7 @@ from kafkalog.auditing.transactions.narrow import narrowed
 from kafkalog.auditing.transactions.notable import notable_columns, notable_rows
 from kafkalog.auditing.transactions.pieces import RowKeeper, transaction_parts
 from kafkalog.auditing.transactions.prose import ABORT, READ_RECORDS
+from kafkalog.auditing.transactions.replicas import with_own_epoch
 from kafkalog.auditing.transactions.reported import Reported
 from kafkalog.auditing.transactions.reused import Reused
 from kafkalog.auditing.transactions.rows import (
@@ -100,4 +101,5 @@ __all__ = [
     "transaction_columns",
     "transaction_parts",
     "unsettled_rows",
+    "with_own_epoch",
 ]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ChangedFate", "ChangedFates", "fates_after_salvage"]
 
 _COLUMNS: Final = (
-    "producer_id", "first_offset", "last_offset", "last_epoch", "epoch_changes", "marker_type", "marker_offset",
+    "producer_id", "first_offset", "last_offset", "last_epoch", "older_records", "marker_type", "marker_offset",
     "marker_epoch",
 )  # fmt: skip
 
@@ -114,13 +114,13 @@ def _across(rows: Columns, holes: NDArray[np.int64]) -> tuple[NDArray[np.int64],
     chosen = (rows["first_offset"] != NONE) & (at < len(holes)) & (hole < end)
     # Under transaction.version 2 a COMMIT marker has the next epoch: it is the data's own.
     own = (rows["marker_type"] == extents.COMMIT) & (rows["marker_epoch"] == rows["last_epoch"] + 1)
-    chosen &= ~(own & (rows["epoch_changes"] == 0))
+    chosen &= ~(own & (rows["older_records"] == NONE))
     return hole, chosen
 
 
 def _fate(row: dict[str, int], last_before: int) -> ChangedFate:
     is_open = row["marker_type"] == extents.OPEN
-    merged = row["epoch_changes"] or row["last_offset"] > last_before
+    merged = row["older_records"] != NONE or row["last_offset"] > last_before
     return ChangedFate(
         row["producer_id"],
         row["first_offset"],

@@ -69,7 +69,7 @@ def differs(directory: PartitionDirectory, row: dict[str, int], whose: str, need
 
 
 _KEYS: Final = (
-    "producer_id", "first_offset", "last_offset", "last_epoch", "epoch_changes", "position", "marker_type",
+    "producer_id", "first_offset", "last_offset", "last_epoch", "older_records", "position", "marker_type",
     "marker_offset", "marker_epoch",
 )  # fmt: skip
 KEY_COLUMNS: Final = (
@@ -84,7 +84,7 @@ def _of_own_epoch(rows: Columns) -> NDArray[np.bool_]:
     own: NDArray[np.bool_] = (
         (rows["marker_type"] != extents.OPEN)
         & (rows["first_offset"] != NONE)
-        & (rows["epoch_changes"] == 0)
+        & (rows["older_records"] == NONE)
         & (rows["marker_epoch"] > rows["last_epoch"])
     )
     return own

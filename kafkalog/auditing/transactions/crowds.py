@@ -16,6 +16,7 @@ from kafkalog.auditing.transactions.judged_rows import JudgedRows
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.auditing.transactions.words import CAUSE
 from kafkalog.findings import Finding
+from kafkalog.txn.columns import NONE
 from kafkalog.txn.placed import among, distinct
 
 if TYPE_CHECKING:
@@ -33,13 +34,15 @@ _AT_ONCE: Final = 1 << 16  # others that are counted together
 class Crowd(NamedTuple):
     """Transactions of a log that are like one that is shown: a column for each thing that is counted of them.
 
-    `ids` are the numbers of transactional ids, -1 for none; `since` and `until` are times of markers.
+    `ids` are the numbers of transactional ids, -1 for none; `since` and `until` are times of markers. Of the records
+    those of older epochs than their transaction's last are `older_records`.
     """
 
     producers: NDArray[np.int64]
     epochs: NDArray[np.int32]
     ids: NDArray[Any]
     records: int
+    older_records: int
     first_offset: int
     last_offset: int
     since: int
@@ -163,20 +166,21 @@ def _crowd(verdicts: Verdicts, places: NDArray[np.intp]) -> Crowd:
     for start in range(0, len(places), _AT_ONCE):
         some = np.sort(places[start : start + _AT_ONCE])
         rows = verdicts.rows.take(
-            some, "producer_id", "last_epoch", "first_offset", "last_offset", "records", "marker_timestamp"
-        )
+            some, "producer_id", "last_epoch", "first_offset", "last_offset", "records", "older_records",
+            "marker_timestamp",
+        )  # fmt: skip
         times = rows["marker_timestamp"]
         parts.append(
             Crowd(
                 rows["producer_id"], rows["last_epoch"].astype(np.int32), _names(verdicts, some, rows["producer_id"]),
-                int(rows["records"].sum()), int(rows["first_offset"].min()), int(rows["last_offset"].max()),
-                int(times.min()), int(times.max()),
+                int(rows["records"].sum()), int(rows["older_records"][rows["older_records"] != NONE].sum()),
+                int(rows["first_offset"].min()), int(rows["last_offset"].max()), int(times.min()), int(times.max()),
             )
         )  # fmt: skip
-    producers, epochs, ids, records, firsts, lasts, since, until = zip(*parts, strict=True)
+    producers, epochs, ids, records, older, firsts, lasts, since, until = zip(*parts, strict=True)
     return Crowd(
-        np.concatenate(producers), np.concatenate(epochs), np.concatenate(ids), sum(records), min(firsts), max(lasts),
-        min(since), max(until),
+        np.concatenate(producers), np.concatenate(epochs), np.concatenate(ids), sum(records), sum(older), min(firsts),
+        max(lasts), min(since), max(until),
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def _identified(found: Answered) -> NDArray[np.int64]:
     epochs = found.decisions["data_epoch"][numbers]
     certain = (
         (rows["first_offset"] != NONE)
-        & (rows["epoch_changes"] == 0)
+        & (rows["older_records"] == NONE)
         & (rows["last_epoch"] == np.where(epochs == NONE, -1, epochs))
     )
     offsets: NDArray[np.int64] = rows["marker_offset"][certain]
@@ -156,13 +156,13 @@ def _elsewhere(audit: PartitionAudit, decisions: Columns) -> NDArray[np.bool_]:
 
     A transaction whose marker is missing is then no finding of its own.
     """
-    names = ("producer_id", "first_epoch", "last_epoch", "epoch_changes", "marker_type", "marker_timestamp")
+    names = ("producer_id", "first_epoch", "last_epoch", "older_records", "marker_type", "marker_timestamp")
     producers = distinct(decisions["producer_id"])
     parts = [
         rows.take(
             (
                 (rows["marker_type"] == extents.OPEN)
-                | ((rows["epoch_changes"] != 0) & (rows["marker_type"] == extents.COMMIT))
+                | ((rows["older_records"] != NONE) & (rows["marker_type"] == extents.COMMIT))
             )
             & among(rows["producer_id"], producers)
         )

@@ -19,7 +19,7 @@ __all__ = ["LATEST", "EndedRows", "SentMarkers", "bounds", "is_sole", "kinds"]
 
 LATEST: Final = 2**62  # ms
 _ROWS: Final = (
-    "producer_id", "first_offset", "last_offset", "last_epoch", "epoch_changes", "position", "marker_type",
+    "producer_id", "first_offset", "last_offset", "last_epoch", "older_records", "position", "marker_type",
     "marker_offset", "marker_epoch", "marker_timestamp",
 )  # fmt: skip
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["JudgedRows", "judged_rows"]
 
 _S: Final = TransactionState
-_LOOKED_AT: Final = ("first_offset", "batches", "epoch_changes", "marker_type", "marker_offset")
+_LOOKED_AT: Final = ("first_offset", "batches", "older_records", "marker_type", "marker_offset")
 _COLUMNS: Final = (
     *_LOOKED_AT, "producer_id", "last_epoch", "marker_epoch", "marker_timestamp", "min_timestamp", "max_timestamp",
 )  # fmt: skip
@@ -110,7 +110,7 @@ class _Judge:
         """Say which rows have, or may have, a verdict that does not follow from the marker alone."""
         has_data = rows["first_offset"] != NONE
         chosen: NDArray[np.bool_] = rows["marker_type"] == extents.OPEN
-        chosen |= (rows["epoch_changes"] != 0) | (has_data & (rows["batches"] == 0))
+        chosen |= (rows["older_records"] != NONE) | (has_data & (rows["batches"] == 0))
         if self._knows_decisions:
             foreign = ~among(rows["marker_offset"], self.context.own_markers.offsets)
             chosen |= (rows["marker_type"] == extents.ABORT) & has_data & foreign
@@ -147,7 +147,7 @@ class _Judge:
             nobody_decided = all_known & ~among(rows["marker_offset"], self.context.own_markers.offsets)
         return np.select(
             [
-                rows["first_offset"] == NONE, rows["epoch_changes"] != 0,
+                rows["first_offset"] == NONE, rows["older_records"] != NONE,
                 (rows["marker_type"] == extents.ABORT) & nobody_decided, rows["batches"] == 0,
             ],
             [

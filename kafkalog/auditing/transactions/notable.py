@@ -59,7 +59,9 @@ def notable_columns(log: LogAudit, without: NDArray[np.intp] | None = None) -> I
         **transactions_at(log, rows, words),
         "not_before_ms": not_before,
         "not_after_ms": not_after,
+        "after_commit": among(places, log.verdicts.judged.places[log.verdicts.judged.committed]),
         "forked_records": _forked_records(log, rows),
+        "older_records": rows["older_records"],
     }
 
 

@@ -149,6 +149,6 @@ def _held(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     placed = Placed((some["producer_id"], some["data_epoch"]), np.clip(some["started"], -LATEST, LATEST))
     group = placed.groups(rows["producer_id"], rows["last_epoch"])
     at = placed.first(group, ended.times + 1) - 1
-    chosen = (rows["first_offset"] != NONE) & (rows["epoch_changes"] == 0) & placed.holds(at, group)
+    chosen = (rows["first_offset"] != NONE) & (rows["older_records"] == NONE) & placed.holds(at, group)
     held[chosen] = known[placed.order[at[chosen]]]
     return held

@@ -6,12 +6,14 @@ removed, which works on each replica alone. Everything else is a divergence, a h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
-from kafkalog.auditing.partition import LostOffsets, PartitionAudit, offset_range, read_log
+from kafkalog.auditing.partition import LostOffsets, PartitionAudit, fork_of, offset_range, read_log
+from kafkalog.auditing.topics import Metadata
+from kafkalog.auditing.transactions import with_own_epoch
 from kafkalog.auditing.verification.replica_rows import BASE, CRC, EPOCH, LAST, ReplicaBatches
 from kafkalog.findings import Finding
 from kafkalog.log.chunk import Limits
@@ -39,9 +41,8 @@ class Replica:
 
     @property
     def newest_epoch(self) -> int:
-        """Return the last leader epoch of its checkpoint, or of its batches where there is none."""
-        epochs = self.audit.directory.leader_epochs or self.audit.epochs
-        return max((epoch for epoch, _ in epochs), default=-1)
+        """Return the last leader epoch of its checkpoint, of its batches, or that it leads in."""
+        return max((epoch for epoch, _ in (*self.audit.directory.leader_epochs, *self.audit.epochs)), default=-1)
 
 
 @dataclass(slots=True)
@@ -107,10 +108,12 @@ class Comparison:
     findings: list[Finding] = field(default_factory=list)
 
 
-def compare_replicas(nodes: Sequence[LogDirectory], limits: Limits | None = None) -> Comparison:
+def compare_replicas(
+    nodes: Sequence[LogDirectory], limits: Limits | None = None, metadata: Mapping[str, Metadata | None] | None = None
+) -> Comparison:  # fmt: skip
     """Compare the partitions that several brokers' log directories, or partitions' directories alone, have in common.
 
-    Every two replicas of a partition are a pair.
+    Every two replicas of a partition are a pair. `metadata` has that of the nodes by their paths.
     """
     result = Comparison()
     same_cluster = None in {node.cluster_id for node in nodes}  # a node without an id may be of any cluster
@@ -123,7 +126,9 @@ def compare_replicas(nodes: Sequence[LogDirectory], limits: Limits | None = None
     for _, of_one in sorted(copies.items()):
         if len(of_one) < 2:
             continue
-        replicas = [_replica(node, directory, limits) for node, directory in of_one]
+        replicas = [
+            _replica(node, directory, limits, (metadata or {}).get(node.path)) for node, directory in of_one
+        ]  # fmt: skip
         for one, other in combinations(replicas, 2):
             pair = compare_two(one, other, limits)
             result.pairs.append(pair)
@@ -131,9 +136,11 @@ def compare_replicas(nodes: Sequence[LogDirectory], limits: Limits | None = None
     return result
 
 
-def _replica(node: LogDirectory, directory: PartitionDirectory, limits: Limits | None) -> Replica:
+def _replica(
+    node: LogDirectory, directory: PartitionDirectory, limits: Limits | None, metadata: Metadata | None
+) -> Replica:  # fmt: skip
     # Only gaps of unreadable bytes are used, which no policy changes.
-    return Replica(node.node_id, read_log(directory, (), limits).partition)
+    return Replica(node.node_id, with_own_epoch(node, read_log(directory, (), limits).partition, metadata))
 
 
 def compare_two(one: Replica, other: Replica, limits: Limits | None = None) -> Pair:
@@ -155,6 +162,8 @@ def compare_two(one: Replica, other: Replica, limits: Limits | None = None) -> P
             _alone(pair, 1, sides[1], one)
         else:
             _differ(pair, sides)
+    if pair.diverged is None:
+        _by_leader(pair, sides)
     _ends(pair, start)
     return pair
 
@@ -218,6 +227,16 @@ def _ends(pair: Pair, start: int) -> None:
         pair.only[which] += max(0, ends[which] - max(start, ends[1 - which]))
 
 
+def _by_leader(pair: Pair, sides: tuple[ReplicaBatches, ReplicaBatches]) -> None:
+    """Say that replicas diverge where one ends that leads and has written nothing yet: the other is not ahead of it."""
+    fork = fork_of(pair.one.audit, pair.other.audit)
+    if fork is not None and fork[0] == min(pair.one.audit.log_end_offset, pair.other.audit.log_end_offset):
+        pair.diverged, *epochs = fork
+        pair.epochs = (epochs[0], epochs[1])
+        one, other = (side[CRC] if len(side) else None for side in sides)
+        pair.crcs = (one, other)
+
+
 def pair_findings(pair: Pair) -> Iterator[Finding]:
     """Yield what is wrong with two replicas."""
     if pair.diverged is not None:
@@ -249,11 +268,16 @@ def pair_findings(pair: Pair) -> Iterator[Finding]:
 def _of_divergence(pair: Pair, offset: int) -> Finding:
     (mine, theirs), favoured = pair.epochs, pair.favoured
     word = "neither replica: they reach equally far" if favoured is None else favoured.log
+    has = [
+        f"leads in epoch {epoch} and has written nothing yet"
+        if crc is None
+        else f"has a batch of leader epoch {epoch} with CRC {crc}"
+        for epoch, crc in zip(pair.epochs, pair.crcs, strict=True)
+    ]
     message = (
-        f"This replica and {pair.other.log} are identical up to offset {offset}, and diverge there: this one has a"
-        f" batch of leader epoch {mine} with CRC {pair.crcs[0]}, the other one of leader epoch {theirs} with CRC"
-        f" {pair.crcs[1]}. The leader epochs favour {word}. From there on {pair.only[0]} offsets are only here, and"
-        f" {pair.only[1]} only there."
+        f"This replica and {pair.other.log} are identical up to offset {offset}, and diverge there: this one {has[0]},"
+        f" the other one {has[1]}. The leader epochs favour {word}. From there on {pair.only[0]} offsets are only here,"
+        f" and {pair.only[1]} only there."
     )
     code = "replicas-fork" if mine != theirs else "replicas-differ"
     finding = _finding(pair.one, code, message, offset=offset)

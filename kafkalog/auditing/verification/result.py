@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions import Summary, count_of
 from kafkalog.auditing.verification.accounting import FileFacts
 from kafkalog.auditing.verification.foreign import Log
@@ -31,13 +32,15 @@ class LogFacts(Log):
 class Verification:
     """What was found in all inputs.
 
-    `unreadable` are arguments that could not be read at all, `replicas` rows of the table of that name.
+    `unreadable` are arguments that could not be read at all, `replicas` rows of the table of that name, `clusters` the
+    log directories of each cluster with its metadata.
     """
 
     files: list[FileFacts] = field(default_factory=list)
     logs: list[LogFacts] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     replicas: list[tuple[object, ...]] = field(default_factory=list)
+    clusters: list[tuple[Sequence[LogDirectory], Metadata | None]] = field(default_factory=list)
     told: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
     def tell(self, findings: Iterable[Finding], node: str | None = None) -> None:

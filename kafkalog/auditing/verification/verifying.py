@@ -74,6 +74,7 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     _announce(directory for cluster in clusters for _, directory in cluster.wanted())
     for cluster in clusters:
         metadata = cluster_metadata(cluster.nodes, options.limits)
+        result.clusters.append((cluster.nodes, metadata))
         known = len(result.logs)
         for node in cluster.nodes:
             _node(node, metadata, options, result)
@@ -95,7 +96,8 @@ def _announce(logs: Iterable[PartitionDirectory]) -> None:
 
 def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Verification) -> None:
     """Compare the partitions that several directories have in common."""
-    comparison = compare_replicas(nodes, options.limits)
+    known = {node.path: metadata for of_cluster, metadata in result.clusters for node in of_cluster}
+    comparison = compare_replicas(nodes, options.limits, known)
     result.replicas = [pair.row for pair in comparison.pairs]
     node_of = {directory.log: node.node_id for node in nodes for directory in node.partitions}
     for finding in comparison.findings:
