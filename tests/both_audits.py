@@ -29,9 +29,11 @@ Key = tuple[str, str]
 # Transactions, their coordinator, groups' commits, replicas' histories: verify asks whether files are whole.
 AUDIT_ALONE: Final = frozenset(
     {
-        "atomicity-broken", "late-data-adopted", "offsets-aborted", "offsets-pending", "replicas-fork",
+        "atomicity-broken", "decision-elsewhere", "election-elsewhere", "late-data-adopted", "leaderless-elsewhere",
+        "offsets-aborted", "offsets-pending", "replicas-fork",
         "sequence-broken", "state-partitions-guessed", "state-replicas-differ", "state-transition-illegal",
-        "transaction-hanging", "transaction-overdue", "transaction-pending", "transaction-undecided",
+        "snapshot-contradicted", "transaction-hanging", "transaction-overdue", "transaction-pending",
+        "transaction-undecided",
     }
 )  # fmt: skip
 

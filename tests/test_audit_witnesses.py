@@ -111,10 +111,10 @@ DAMAGE: Final[dict[str, tuple[Callable[[Path], object], set[tuple[str, Severity]
     "its last batch overwritten": (lambda folder: _overwrite(folder, -1), {("log-cut-short", Severity.NOTE)}),
     "a batch inside overwritten": (_overwritten_inside, {("checkpoint-ahead", Severity.WARNING)}),
     "a checkpoint ahead": (_checkpoint_ahead, {("checkpoint-ahead", Severity.WARNING)}),
-    "no segment left": (_no_segment, {("log-cut-short", Severity.ERROR)}),
+    "no segment left": (_no_segment, {("log-missing", Severity.ERROR)}),
     "a .txnindex that can't be read": (_unreadable, {("file-unreadable", Severity.ERROR)}),
 }
-SHARED: Final = {"checkpoint-ahead", "file-unreadable", "log-cut-short", "txn-index-mismatch"}
+SHARED: Final = {"checkpoint-ahead", "file-unreadable", "log-cut-short", "log-missing", "txn-index-mismatch"}
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

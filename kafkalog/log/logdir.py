@@ -129,8 +129,8 @@ def identity_now(node: LogDirectory) -> DirectoryIdentity:
     place = node.path if node.alone and not node.identity.properties else node.home
     itself = device_and_inode(place)
     names = {entry.name for entry in open_tree(place, deep=False).entries(place)}
-    about = "meta.properties"
-    return _identity(itself, read_properties(os.path.join(place, about)) if about in names else {}, names)
+    about, known = "meta.properties", node.identity.properties  # else it could not be read when it was listed
+    return _identity(itself, read_properties(os.path.join(place, about)) if known and about in names else {}, names)
 
 
 class Place(NamedTuple):

@@ -191,7 +191,12 @@ def _of_snapshot(snapshot: Snapshot, limits: Limits | None, findings: list[Findi
             else:
                 findings.append(item)
     except UnreadableError as error:
-        findings.append(Finding.of("file-unreadable", snapshot.path, str(error)))
+        findings.append(_unreadable(snapshot, error))
+
+
+def _unreadable(snapshot: Snapshot, error: UnreadableError) -> Finding:
+    log = os.path.dirname(snapshot.path)
+    return Finding.of("file-unreadable", snapshot.path, str(error), log=log, topic=METADATA_TOPIC, partition=0)
 
 
 def _is_whole(snapshot: Snapshot, findings: list[Finding]) -> bool:
@@ -203,7 +208,7 @@ def _is_whole(snapshot: Snapshot, findings: list[Finding]) -> bool:
         ):
             return True
     except UnreadableError as error:
-        findings.append(Finding.of("file-unreadable", snapshot.path, str(error)))
+        findings.append(_unreadable(snapshot, error))
         return False
     findings.append(
         Finding.of("metadata-snapshot-incomplete", snapshot.path, "the snapshot has no footer: its end is missing")
