@@ -11,14 +11,26 @@ from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.words import many, offsets
 from kafkalog.auditing.transactions import ABORT, READ_RECORDS, Crowd
 
-__all__ = ["COPY_AGAIN", "OTHER_BROKERS", "SHOWN", "Open", "abort_steps", "open_transactions"]
+__all__ = [
+    "AUDIT",
+    "COPY_AGAIN",
+    "DESCRIBE",
+    "OTHER_BROKERS",
+    "SHOWN",
+    "Open",
+    "abort_steps",
+    "open_transactions",
+]
 
-COPY_AGAIN: Final = Step(
+AUDIT: Final = "kafkalog txn-audit"
+DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
+OTHER_BROKERS: Final = (AUDIT, "DIR", "OTHER_BROKERS_DIR")
+COPY_AGAIN: Final = Step.running(
     "This copy does not prove it. First make a new copy, best of a stopped broker or from a snapshot of the file"
     " system; then audit the new copy.",
-    "kafkalog txn-audit NEW_COPY",
+    AUDIT,
+    "NEW_COPY",
 )
-OTHER_BROKERS: Final = "kafkalog txn-audit DIR OTHER_BROKERS_DIR"
 SHOWN: Final = 20  # transactions of an incident that steps and events name
 
 
