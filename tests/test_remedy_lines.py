@@ -24,7 +24,7 @@ from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.escape import command_line, escape_line
 from kafkalog.tables.incidents import INCIDENTS
 from official import FIXTURES
-from plain import table
+from plain import Batch, table, write_segments
 
 JARS: Final = Path(os.environ.get("KAFKA_TOOLS_JARS") or Path.home() / ".cache" / "kafka-rig" / "4.3.1")
 TOOLS: Final = {
@@ -152,6 +152,17 @@ def renamed(case: str, target: Path, kinds: tuple[str, ...]) -> dict[str, str]:
     return {name.decode(): text.decode() for name, text in new.items()}
 
 
+def damaged_and_whole(target: Path) -> dict[str, str]:
+    """Write two brokers' replicas of a partition, one of them damaged; answer that no name is new."""
+    for node in (1, 2):
+        home = target / f"data-{node}"
+        folder = write_segments(home / "t-0", [Batch(0, at, at, "plain") for at in range(4)])
+        (home / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={node}\n")
+    segment = folder / f"{0:020}.log"
+    segment.write_bytes(segment.read_bytes()[:100] + b"?" + segment.read_bytes()[101:])
+    return {}
+
+
 def summed(data: bytes) -> bytes:
     """The segment with the CRC that each batch ought to have."""
     out, at = bytearray(data), 0
@@ -239,6 +250,25 @@ def test_a_line_that_does_not_print_is_described(case: str, folder: str, tmp_pat
     assert with_lines[0] == with_lines[1] + len(described)
 
 
+def test_a_remedy_that_does_not_print_is_described(tmp_path: Path) -> None:
+    """A finding whose topic does not print has no remedy; its message says what to run, with the options that print."""
+    case = "k4-f-hanging-late-produce-tv0"
+    renamed(case, tmp_path / "new", UNSHOWN)
+    old, new = (table(audit([root / "data"], AuditOptions()), "findings") for root in (FIXTURES / case, tmp_path / "new"))
+    remedies = [row["remedy"] for row in old]
+
+    assert len(list(filter(None, remedies))) == 3
+    for row, remedy in zip(new, remedies, strict=True):
+        said = " The line is not shown, because a name in it has characters that do not print: "
+        assert row["remedy"] is None
+        assert (said in row["message"]) == (remedy is not None)
+        if remedy is not None:
+            tool, _, rest = remedy.partition(" --topic ")
+            partition, first = rest.split()[2::2]
+            wanted = f"{said}{tool} with --topic …, --partition {partition}, --start-offset {first}."
+            assert row["message"].endswith(wanted)
+
+
 def lines_with_texts() -> set[tuple[str, int]]:
     """Where a step's line is made of more than words that are always the same: the file and the line."""
     found = set()
@@ -261,12 +291,13 @@ def test_every_line_with_a_text_is_tried(tmp_path: Path, monkeypatch: pytest.Mon
         return running(*arguments, **options)
 
     monkeypatch.setattr(incident.Step, "running", watched)
-    for number, case in enumerate(CASES):
+    for number, case in enumerate((*CASES, None)):
         root = tmp_path / str(number) / FOLDERS[0]
-        texts = [FOLDERS[0].replace("'", "'\"'\"'"), *map(shlex.quote, renamed(case, root, HARMFUL).values())]
+        names = damaged_and_whole(root) if case is None else renamed(case, root, HARMFUL)
+        texts = (str(root), *names.values())
         for row in incidents_of(root):
-            lines = [step["command"] for step in row["next_steps"] if step["command"]]
-            if any(text in line for line in lines for text in texts):
+            words = [word for step in row["next_steps"] for word in shlex.split(step["command"] or "")]
+            if any(text in word for word in words for text in texts):
                 kinds.add(row["kind"])
 
     assert lines_with_texts() - made == set()
