@@ -332,3 +332,20 @@ def test_a_line_is_shown_as_it_is(form: str, tmp_path: Path) -> None:
     shown = kafkalog("txn-audit", "--format", form, data).out.decode()
 
     assert (line if form != "html" else line.replace(">", "&gt;")) in shown
+
+
+@pytest.mark.parametrize("name", ["a\\b", "a b;>P", "a\nb", "\udcff"])
+@pytest.mark.parametrize("arguments", ["{}", "dump {}", "txn-audit {}/00000000000000000000.log", "help {}"])
+def test_an_error_that_names_a_command_can_be_pasted(arguments: str, name: str, tmp_path: Path) -> None:
+    """What was perhaps meant is a line for a shell, its backslashes single; a name that does not print is not in it."""
+    (tmp_path / name).mkdir()
+    shutil.copyfile(PARTITION / "00000000000000000000.log", tmp_path / name / "00000000000000000000.log")
+    ended = kafkalog(*(word.format(name) for word in arguments.split()), cwd=tmp_path)
+
+    assert ended.status in (2, 3)
+    assert all(line.isprintable() for line in ended.err.splitlines())
+    meant = re.findall("`(kafkalog .*?)`", ended.err)
+    if name.isprintable():
+        assert {shlex.split(line)[-1 - ("--help" in line)].partition("/")[0] for line in meant} == {name}
+    else:
+        assert not [line for line in meant if name in line]
