@@ -254,7 +254,9 @@ def test_a_remedy_that_does_not_print_is_described(tmp_path: Path) -> None:
     """A finding whose topic does not print has no remedy; its message says what to run, with the options that print."""
     case = "k4-f-hanging-late-produce-tv0"
     renamed(case, tmp_path / "new", UNSHOWN)
-    old, new = (table(audit([root / "data"], AuditOptions()), "findings") for root in (FIXTURES / case, tmp_path / "new"))
+    old, new = (
+        table(audit([root / "data"], AuditOptions()), "findings") for root in (FIXTURES / case, tmp_path / "new")
+    )
     remedies = [row["remedy"] for row in old]
 
     assert len(list(filter(None, remedies))) == 3
