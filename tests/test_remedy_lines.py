@@ -351,3 +351,27 @@ def test_an_error_that_names_a_command_can_be_pasted(arguments: str, name: str, 
         assert {shlex.split(line)[-1 - ("--help" in line)].partition("/")[0] for line in meant} == {name}
     else:
         assert not [line for line in meant if name in line]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(f"txn-audit --format {form}" for form in ("table", "markdown", "html", "ndjson", "junit", "prometheus")),
+        "groups", "metadata", "space", "timeline", "transactions", "verify", "verify --format ndjson",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["a\nkafkalog: error: forged", "a\r\x1b[2J", "\udcff\udc80"])
+def test_a_whole_report_of_such_a_place(name: str, command: str, tmp_path: Path) -> None:
+    """Evidence below a directory of such a name: no name makes a line of its own or a command, and nothing fails."""
+    home = tmp_path / name
+    shutil.copytree(FIXTURES / "k4-f-hanging-late-produce-tv0" / "data", home / "data")
+    damaged_and_whole(home)
+    ended = kafkalog(*command.split(), *sorted(home.glob("data*")))
+    text = ended.out.decode()
+
+    assert ended.status in (0, 1), ended.err
+    assert all(line.isprintable() for line in (text + ended.err).splitlines())
+    assert not [line for line in text.splitlines() if line.startswith("kafkalog: error: forged")]
+    if command in ("txn-audit --format table", "txn-audit --format markdown"):
+        assert "The line is not shown, because a name in it has characters that do not print: kafkalog salvage" in text
+        assert "kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic" in text

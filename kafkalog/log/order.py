@@ -19,7 +19,7 @@ _IMPOSSIBLE: Final = 4
 
 
 def allowed_offsets(base_offset: int | None) -> tuple[int, int]:
-    """Return the lowest and the highest offset of a segment that begins at `base_offset`, None where nothing says so."""
+    """Return the lowest and the highest offset of a segment that begins at `base_offset`, where that is known."""
     if base_offset is None:
         return 0, _HIGHEST
     return base_offset, min(base_offset + _OFFSETS - 1, _HIGHEST)
