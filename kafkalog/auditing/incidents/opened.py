@@ -55,6 +55,11 @@ class Open(NamedTuple):
         return self.decided.committed and not is_later
 
     @property
+    def is_proved(self) -> bool:
+        """Say whether it hangs for certain, in a replica that consumers read: its remedy may not print all the same."""
+        return self.finding["severity"] != "note" and self.finding["certainty"] in (None, "proved")
+
+    @property
     def who(self) -> str:
         """Name whose transaction it is."""
         name, producer = self.row["transactional_id"], self.row["producer_id"]
@@ -106,7 +111,7 @@ def abort_steps(every: list[Open]) -> list[Step]:
             text, ABORT, ("--topic", one.row["topic"]), ("--partition", one.row["partition"]),
             ("--start-offset", one.row["first_offset"]),
         )  # fmt: skip
-        steps.append(Step(text) if end.command and not one.finding["remedy"] else end)
+        steps.append(end if one.is_proved else Step(text))
     number = len(every) + sum(len(one.crowd) for one in every if one.crowd is not None)
     if number > SHOWN:
         steps.append(Step(f"{number - SHOWN} more: each finding has its command in the column remedy.", None))
