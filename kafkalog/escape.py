@@ -6,33 +6,44 @@ bytes that are not UTF-8 as ``\\xNN``, a backslash as two.
 
 from __future__ import annotations
 
-__all__ = ["command_line", "escape", "escape_bytes", "escape_json", "escape_line"]
+from typing import NewType
+
+__all__ = ["CommandLine", "command_line", "described", "escape", "escape_bytes", "escape_json", "escape_line"]
+
+CommandLine = NewType("CommandLine", str)  # only what `command_line` writes is one
 
 
-def command_line(program: str, *arguments: str | tuple[object, ...], files: str = "") -> str | None:
+def command_line(program: str, *arguments: str | tuple[object, ...], files: str = "") -> CommandLine | None:
     """Write a line for a POSIX shell, None where a text in it has characters that do not print: nobody could check it.
 
     `program` is its first words as they are. Of the `arguments` a tuple is an option, with its value if it has one, a
     text is a path or a word. `files` is a pattern after the last one, which the shell expands.
     """
+    line = " ".join([program, *(word for argument in arguments for word in _words(argument))]) + files
+    return CommandLine(line) if line.isprintable() else None
+
+
+def described(program: str, *arguments: str | tuple[object, ...]) -> str:
+    """Say what to run where ``command_line`` writes no line: the program and its options, as far as they print."""
+    options = [(argument[0], " ".join(_words(argument))) for argument in arguments if isinstance(argument, tuple)]
+    given = ", ".join(words if words.isprintable() else f"{option} …" for option, words in options)
+    why = "The line is not shown, because a name in it has characters that do not print"
+    return f"{why}: {program}{f' with {given}' if given else ''}"
+
+
+def _words(argument: str | tuple[object, ...]) -> list[str]:
     from shlex import quote  # few commands print a line
 
-    words = [program]
-    for argument in arguments:
-        if isinstance(argument, str):
-            words.append(quote(f"./{argument}" if argument.startswith("-") else argument))
-            continue
-        option, *values = map(str, argument)
-        if values and values[0].startswith("-"):  # else it would be an option itself
-            words.append(quote(f"{option}={values[0]}"))
-        else:
-            words += map(quote, (option, *values))
-    line = " ".join(words) + files
-    return line if line.isprintable() else None
+    if isinstance(argument, str):
+        return [quote(f"./{argument}" if argument.startswith("-") else argument)]
+    option, *values = map(str, argument)
+    if values and values[0].startswith("-"):  # else it would be an option itself
+        return [quote(f"{option}={values[0]}")]
+    return [*map(quote, (option, *values))]
 
 
 def escape_line(line: str) -> str:
-    """Return a command line as it is to be copied; one that does not print, of tables that were changed, is escaped."""
+    """Return a line as it is to be copied, its backslashes as they are; one that does not print is escaped."""
     return line if line.isprintable() else escape(line)
 
 

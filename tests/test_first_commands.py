@@ -160,7 +160,7 @@ FIRST = [
     First("help", 2, "", "Did you mean `kafkalog --help`?"),
     First("help verify", 2, "", "Did you mean `kafkalog verify --help`?"),
     First("txn-audit x.tar.xz", 3, "", "unpack it first"),
-    First("txn-audt data", 2, "", "Did you mean 'txn-audit'?"),
+    First("txn-audt data", 2, "", "Did you mean `kafkalog txn-audit`?"),
     First("completion bash", 0, "_KAFKALOG_COMPLETE"),
     First("explain transaction-hanging", 0, "What to do next"),
     First("schema incidents", 0, "certainty"),

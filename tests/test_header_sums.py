@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafkalog.auditing.verification.neighbours import _KEPT, Neighbours
 
 import build
+from kafkalog.auditing.partition.neighbours import _KEPT, Neighbours
 from kafkalog.format import batch_headers, checksums, header_sums, interpreted, kernel, record_oddities
 from kafkalog.format.batch import CellTable
 

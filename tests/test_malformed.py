@@ -30,7 +30,7 @@ def strictly(data: bytes) -> list[Finding]:
 def between(case: bytes) -> bytes:
     """Put a case between two whole batches."""
     behind = build.with_field(BEHIND, 0, FAR, 8)
-    return build.with_field(BEFORE, 0, -(2**40), 8) + case + behind
+    return build.with_field(BEFORE, 0, 0, 8) + case + behind
 
 
 def about(data: bytes, case: bytes) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -17,13 +18,13 @@ import pytest
 from crc32c import crc32c
 
 from invoke import PARTITION, kafkalog
-from kafkalog.auditing.incidents import rows_of_audit
+from kafkalog.auditing.incidents import incident, rows_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.escape import command_line, escape_line
 from kafkalog.tables.incidents import INCIDENTS
 from official import FIXTURES
-from plain import table
+from plain import Batch, table, write_segments
 
 JARS: Final = Path(os.environ.get("KAFKA_TOOLS_JARS") or Path.home() / ".cache" / "kafka-rig" / "4.3.1")
 TOOLS: Final = {
@@ -32,8 +33,8 @@ TOOLS: Final = {
 }
 CASES: Final = (
     "k4-c-group-offsets-tv0", "k4-f-hanging-late-produce-tv0", "k4-f-marker-leaderless", "k4-f-marker-pending",
-    "k4-f-misattributed-epoch", "k4-g-foreign-markers", "made-damaged", "remedies/fork-after-abort",
-    "remedies/fork-dead-leader", "v2.8-hanging",
+    "k4-f-misattributed-epoch", "k4-g-foreign-markers", "k4-k-unclean-election", "made-damaged",
+    "remedies/fork-after-abort", "remedies/fork-dead-leader", "v2.8-hanging",
 )  # fmt: skip
 NOBODY: Final = "127.0.0.1:1"  # no broker listens there
 needs_jars = pytest.mark.skipif(
@@ -113,7 +114,11 @@ def test_our_own_lines_run(tmp_path: Path) -> None:
 
 HARMFUL: Final = (";>P;#{}", "$(>P){}", "`>P`;{}", "a'>P'\"{}", "-h>P;{}", "&>P \\{}")  # as code some make the file P
 UNSHOWN: Final = ("\x1b]0;\x07{}", "\x7f>P;#{}", "a\u202eb{}")
-NAMED: Final = [case for case in CASES if "/" not in case]  # whose names are long enough
+FOLDERS: Final = "".join(HARMFUL).format(*"123456"), "a\nb", "\udcff"  # what a path may be besides
+# The kinds of incidents with a command that holds a text of the evidence.
+WITH_TEXTS: Final = {
+    "consumers-stopped", "records-lost", "records-unreadable", "replicas-diverged", "transaction-torn", "wrong-fate",
+}  # fmt: skip
 STUB: Final = """#!/bin/sh
 printf '%s\\0' "${0##*/}" "$@" >> "$ARGUMENTS"; printf '\\0' >> "$ARGUMENTS"
 """
@@ -134,7 +139,7 @@ def renamed(case: str, target: Path, kinds: tuple[str, ...]) -> dict[str, str]:
     }
     wanted = sorted(name for name in names if len(name) > 4 + len(str(len(names))) and not name.startswith("__"))
     new = {name.encode(): fitted(kinds[at % len(kinds)], at, len(name)) for at, name in enumerate(wanted)}
-    old = re.compile(b"|".join(map(re.escape, sorted(new, key=len, reverse=True))))
+    old = re.compile(b"|".join(map(re.escape, sorted(new, key=len, reverse=True))) or b"(?!)")
     for root in data:
         for path in sorted(root.rglob("*")):
             if path.is_file():
@@ -147,6 +152,17 @@ def renamed(case: str, target: Path, kinds: tuple[str, ...]) -> dict[str, str]:
     return {name.decode(): text.decode() for name, text in new.items()}
 
 
+def damaged_and_whole(target: Path) -> dict[str, str]:
+    """Write two brokers' replicas of a partition, one of them damaged; answer that no name is new."""
+    for node in (1, 2):
+        home = target / f"data-{node}"
+        folder = write_segments(home / "t-0", [Batch(0, at, at, "plain") for at in range(4)])
+        (home / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={node}\n")
+    segment = folder / f"{0:020}.log"
+    segment.write_bytes(segment.read_bytes()[:100] + b"?" + segment.read_bytes()[101:])
+    return {}
+
+
 def summed(data: bytes) -> bytes:
     """The segment with the CRC that each batch ought to have."""
     out, at = bytearray(data), 0
@@ -157,13 +173,18 @@ def summed(data: bytes) -> bytes:
     return bytes(out)
 
 
+def incidents_of(root: Path) -> list[dict[str, Any]]:
+    """All incidents, a day after they happened, and without that."""
+    return [
+        dict(zip(INCIDENTS.names, row, strict=True))
+        for options in (AuditOptions(), AuditOptions(now=1795330800000))
+        for row in rows_of_audit(audit(sorted(root.glob("data*")), options), "incidents")
+    ]
+
+
 def steps_of(root: Path) -> list[dict[str, Any]]:
-    """The steps of all incidents, a day after they happened, and without that."""
-    found = []
-    for options in (AuditOptions(), AuditOptions(now=1795330800000)):
-        for row in rows_of_audit(audit(sorted(root.glob("data*")), options), "incidents"):
-            found += row[INCIDENTS.names.index("next_steps")]
-    return found
+    """The steps of all incidents."""
+    return [step for row in incidents_of(root) for step in row["next_steps"]]
 
 
 def arguments_of(line: str, stubs: Path, home: Path) -> tuple[str, ...]:
@@ -191,32 +212,35 @@ def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("case", NAMED)
+@pytest.mark.parametrize("case", CASES)
 def test_a_name_is_never_code(case: str, stubs: Path, tmp_path: Path) -> None:
     """With names that are shell code a line runs the same program once, each name whole in the same argument."""
-    new = renamed(case, tmp_path / "new", HARMFUL)
+    root = tmp_path / FOLDERS[0]
+    new = renamed(case, root, HARMFUL)
     shutil.copytree(FIXTURES / case, tmp_path / "old")
-    names = re.compile("|".join(map(re.escape, sorted(new, key=len, reverse=True))))
+    names = re.compile("|".join(map(re.escape, sorted(new, key=len, reverse=True))) or "(?!)")
 
     def known(line: str) -> tuple[str, ...]:
         """The arguments of a line, an option joined with its value as two."""
         found = arguments_of(line, stubs, tmp_path / "empty")
         return tuple(part for word in found for part in (word.split("=", 1) if word.startswith("--") else [word]))
 
-    lines = [[step["command"] for step in steps_of(tmp_path / name) if step["command"]] for name in ("old", "new")]
-    plain = [[word.replace(f"{tmp_path}/old", f"{tmp_path}/new") for word in known(line)] for line in lines[0]]
+    lines = [[step["command"] for step in steps_of(each) if step["command"]] for each in (tmp_path / "old", root)]
+    plain = [known(line) for line in lines[0]]
     assert plain
     assert Counter(map(known, lines[1])) == Counter(
-        tuple(names.sub(lambda m: new[m[0]], w) for w in ws) for ws in plain
+        tuple(names.sub(lambda m: new[m[0]], word).replace(f"{tmp_path}/old", str(root)) for word in words)
+        for words in plain
     )
 
 
-@pytest.mark.parametrize("case", [case for case in NAMED if case != "v2.8-hanging"])  # its id has four letters
-def test_a_line_that_does_not_print_is_described(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", FOLDERS[1:])
+@pytest.mark.parametrize("case", CASES)
+def test_a_line_that_does_not_print_is_described(case: str, folder: str, tmp_path: Path) -> None:
     """With control characters, ends of lines or bidi in a name there is no line; the step says what to run instead."""
-    renamed(case, tmp_path / "new", UNSHOWN)
+    renamed(case, tmp_path / folder, UNSHOWN)
     shutil.copytree(FIXTURES / case, tmp_path / "old")
-    before, steps = steps_of(tmp_path / "old"), steps_of(tmp_path / "new")
+    before, steps = steps_of(tmp_path / "old"), steps_of(tmp_path / folder)
 
     assert len(before) == len(steps)
     assert all(step["command"].isprintable() for step in steps if step["command"])
@@ -224,7 +248,62 @@ def test_a_line_that_does_not_print_is_described(case: str, tmp_path: Path) -> N
     assert [step["command"] for step in described] == [None] * len(described)
     with_lines = [sum(step["command"] is not None for step in each) for each in (before, steps)]
     assert with_lines[0] == with_lines[1] + len(described)
-    assert described
+
+
+def test_a_remedy_that_does_not_print_is_described(tmp_path: Path) -> None:
+    """A finding whose topic does not print has no remedy; its message says what to run, with the options that print."""
+    case = "k4-f-hanging-late-produce-tv0"
+    renamed(case, tmp_path / "new", UNSHOWN)
+    old, new = (
+        table(audit([root / "data"], AuditOptions()), "findings") for root in (FIXTURES / case, tmp_path / "new")
+    )
+    remedies = [row["remedy"] for row in old]
+
+    assert len(list(filter(None, remedies))) == 3
+    for row, remedy in zip(new, remedies, strict=True):
+        said = " The line is not shown, because a name in it has characters that do not print: "
+        assert row["remedy"] is None
+        assert (said in row["message"]) == (remedy is not None)
+        if remedy is not None:
+            tool, _, rest = remedy.partition(" --topic ")
+            partition, first = rest.split()[2::2]
+            wanted = f"{said}{tool} with --topic …, --partition {partition}, --start-offset {first}."
+            assert row["message"].endswith(wanted)
+
+
+def lines_with_texts() -> set[tuple[str, int]]:
+    """Where a step's line is made of more than words that are always the same: the file and the line."""
+    found = set()
+    for path in Path(incident.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Step.running", "cls.running"):
+                words = [word.value if isinstance(word, ast.Starred) else word for word in node.args[1:]]
+                if not all(isinstance(word, ast.Constant) or ast.unparse(word).isupper() for word in words):
+                    found.add((path.name, node.lineno))
+    return found
+
+
+def test_every_line_with_a_text_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cases reach every place that makes a line of the evidence, and these kinds of incidents; a new one fails."""
+    made, kinds, running = set(), set(), incident.Step.running
+
+    def watched(*arguments: Any, **options: Any) -> incident.Step:
+        caller = sys._getframe(1)
+        made.add((Path(caller.f_code.co_filename).name, caller.f_lineno))
+        return running(*arguments, **options)
+
+    monkeypatch.setattr(incident.Step, "running", watched)
+    for number, case in enumerate((*CASES, None)):
+        root = tmp_path / str(number) / FOLDERS[0]
+        names = damaged_and_whole(root) if case is None else renamed(case, root, HARMFUL)
+        texts = (str(root), *names.values())
+        for row in incidents_of(root):
+            words = [word for step in row["next_steps"] for word in shlex.split(step["command"] or "")]
+            if any(text in word for word in words for text in texts):
+                kinds.add(row["kind"])
+
+    assert lines_with_texts() - made == set()
+    assert kinds == WITH_TEXTS
 
 
 @pytest.mark.parametrize(
@@ -255,3 +334,44 @@ def test_a_line_is_shown_as_it_is(form: str, tmp_path: Path) -> None:
     shown = kafkalog("txn-audit", "--format", form, data).out.decode()
 
     assert (line if form != "html" else line.replace(">", "&gt;")) in shown
+
+
+@pytest.mark.parametrize("name", ["a\\b", "a b;>P", "a\nb", "\udcff"])
+@pytest.mark.parametrize("arguments", ["{}", "dump {}", "txn-audit {}/00000000000000000000.log", "help {}"])
+def test_an_error_that_names_a_command_can_be_pasted(arguments: str, name: str, tmp_path: Path) -> None:
+    """What was perhaps meant is a line for a shell, its backslashes single; a name that does not print is not in it."""
+    (tmp_path / name).mkdir()
+    shutil.copyfile(PARTITION / "00000000000000000000.log", tmp_path / name / "00000000000000000000.log")
+    ended = kafkalog(*(word.format(name) for word in arguments.split()), cwd=tmp_path)
+
+    assert ended.status in (2, 3)
+    assert all(line.isprintable() for line in ended.err.splitlines())
+    meant = re.findall("`(kafkalog .*?)`", ended.err)
+    if name.isprintable():
+        assert {shlex.split(line)[-1 - ("--help" in line)].partition("/")[0] for line in meant} == {name}
+    else:
+        assert not [line for line in meant if name in line]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(f"txn-audit --format {form}" for form in ("table", "markdown", "html", "ndjson", "junit", "prometheus")),
+        "groups", "metadata", "space", "timeline", "transactions", "verify", "verify --format ndjson",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["a\nkafkalog: error: forged", "a\r\x1b[2J", "\udcff\udc80"])
+def test_a_whole_report_of_such_a_place(name: str, command: str, tmp_path: Path) -> None:
+    """Evidence below a directory of such a name: no name makes a line of its own or a command, and nothing fails."""
+    home = tmp_path / name
+    shutil.copytree(FIXTURES / "k4-f-hanging-late-produce-tv0" / "data", home / "data")
+    damaged_and_whole(home)
+    ended = kafkalog(*command.split(), *sorted(home.glob("data*")))
+    text = ended.out.decode()
+
+    assert ended.status in (0, 1), ended.err
+    assert all(line.isprintable() for line in (text + ended.err).splitlines())
+    assert not [line for line in text.splitlines() if line.startswith("kafkalog: error: forged")]
+    if command in ("txn-audit --format table", "txn-audit --format markdown"):
+        assert "The line is not shown, because a name in it has characters that do not print: kafkalog salvage" in text
+        assert "kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import plain
@@ -16,11 +17,11 @@ from state_topic import T, value, write_state
 HOUR = 3_600_000
 
 
-def told(root: Path, hours: float) -> list[Incident]:
-    """What an audit some hours after the transaction began tells."""
+def told(root: Path, hours: float, name: str = "tx-1") -> list[Incident]:
+    """What an audit some hours after the transaction of this id began tells."""
     data = Batch(0, 0, 0, "data", 1000, 0, 0, timestamp=T)
     plain.write_segments(root / "t-0", [data, Batch(0, 1, 1, "plain", timestamp=T)])
-    write_state(root, ("tx-1", value(1, partitions=[("t", [0])], timeout=NO_TIMEOUT)))
+    write_state(root, (name, value(1, partitions=[("t", [0])], timeout=NO_TIMEOUT)))
     now = T + round(hours * HOUR)
     return incidents_of_audit(audit([root], AuditOptions(snapshot=True, now=now, state_partitions=1)))
 
@@ -33,6 +34,14 @@ def test_a_prepared_transaction_that_consumers_wait_for_is_told(tmp_path: Path) 
     assert "prepared by its producer (transaction.two.phase.commit) and open for 10 hours" in incident.title
     assert incident.title.endswith("only its owner may end it.")
     assert not [step for step in incident.steps if step.command and " abort" in step.command]
+
+
+def test_its_id_is_no_code(tmp_path: Path) -> None:
+    """The command that describes it has its id quoted, as any client may choose it."""
+    [incident] = told(tmp_path, 10, "x;touch P;#")
+    [line] = [step.command for step in incident.steps if step.command]
+
+    assert shlex.split(line, comments=True)[-2:] == ["--transactional-id", "x;touch P;#"]
 
 
 def test_a_young_one_is_none_of_anybodys_business(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from kafkalog.escape import command_line, escape_line
 from kafkalog_cli.version import version_line
 
 __all__ = ["cli"]
@@ -40,12 +41,13 @@ class _LazyGroup(click.Group):
             import difflib
 
             close = difflib.get_close_matches(name, _COMMANDS, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
+            meant = f"kafkalog {close[0]}" if close else None
             if name == "help":
-                hint = f" Did you mean `kafkalog {' '.join([*args[1:2], '--help'])}`?"
+                meant = command_line("kafkalog", *args[1:2], ("--help",))
             if os.path.exists(name):
-                hint = f" Did you mean `kafkalog {'txn-audit' if os.path.isdir(name) else 'dump'} {name}`?"
-            ctx.fail(f"The command {name!r} does not exist.{hint}")
+                meant = command_line("kafkalog", "txn-audit" if os.path.isdir(name) else "dump", name)
+            hint = f" Did you mean `{meant}`?" if meant else ""
+            ctx.fail(f"The command '{escape_line(name)}' does not exist.{hint}")
         return super().resolve_command(ctx, args)
 
 

@@ -66,7 +66,7 @@ def _run(command: click.Command | None, signals: Signals) -> int:
     import click
 
     from kafkalog.errors import NothingMatchesError, UnreadableError, UnsupportedError
-    from kafkalog.escape import escape
+    from kafkalog.escape import escape_line
     from kafkalog.log.watch import set_watch
     from kafkalog_cli.progress import Progress
 
@@ -82,15 +82,13 @@ def _run(command: click.Command | None, signals: Signals) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.UsageError as error:
-        shown = "\n".join(map(escape, error.format_message().split("\n")))  # it may quote arguments
+        shown = "\n".join(map(escape_line, error.format_message().split("\n")))  # it may quote arguments
         click.UsageError(shown, error.ctx).show()
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
         progress.hide()
-        from kafkalog_cli.output import say
-
         for line in progress.so_far():
-            say(line)
+            _say(line)
         return Exit.INTERRUPTED
     except (BrokenPipeError, PipeClosedError):
         return Exit.CLOSED_PIPE
@@ -100,27 +98,31 @@ def _run(command: click.Command | None, signals: Signals) -> int:
         sys.stdout, sys.stderr = stdout, stderr  # on a closed pipe, click wraps them and exits with 1
         return Exit.CLOSED_PIPE
     except (NothingMatchesError, UnreadableError) as error:
-        from kafkalog_cli.output import say
-
-        say(f"error: {error}")
+        _say(f"error: {error}")
         return Exit.INCOMPLETE
     except UnsupportedError as error:
-        click.UsageError(escape(str(error))).show()
+        click.UsageError(escape_line(str(error))).show()
         return Exit.USAGE
     except OutputError as error:
-        print(f"kafkalog: error: {error}", file=sys.stderr)
+        _say(f"error: {error}")
         return Exit.OUTPUT_FAILED
     except OSError as error:  # those of the evidence are UnreadableError
-        print(f"kafkalog: error: output: {error.strerror}", file=sys.stderr)
+        _say(f"error: output: {error.strerror}")
         return Exit.OUTPUT_FAILED
     except Exception as error:  # the last resort: one line for the user, the rest for a bug report
         if signals.number:  # some packages make an ImportError of it
             return 128 + signals.number
         if os.environ.get("KAFKALOG_TRACEBACK"):
             raise
-        print(f"kafkalog: internal error: {type(error).__name__}: {error}", file=sys.stderr)
-        print("kafkalog: set KAFKALOG_TRACEBACK=1 to see where", file=sys.stderr)
+        _say(f"internal error: {type(error).__name__}: {error}")
+        _say("set KAFKALOG_TRACEBACK=1 to see where")
         return Exit.INTERNAL
     finally:
         progress.hide()
     return int(result or 0)
+
+
+def _say(text: str) -> None:
+    from kafkalog_cli.output import say  # its imports only where there is something to say
+
+    say(text)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from kafkalog.escape import escape
+from kafkalog.escape import escape, escape_line
 from kafkalog.format.secret import beside
 from kafkalog.log.names import local_path, unpacked_places
 from kafkalog.log.watch import watch
@@ -32,9 +32,9 @@ def is_terminal() -> bool:
 
 
 def say(text: str) -> None:
-    """Write one of kafkalog's own lines to standard error, harmless for a terminal."""
+    """Write one of kafkalog's own lines to standard error, harmless for a terminal; it may hold a command to copy."""
     watch().hide()
-    _to_stderr(f"kafkalog: {escape(text)}")
+    _to_stderr(f"kafkalog: {escape_line(text)}")
 
 
 def say_official(text: str) -> None:

@@ -202,9 +202,9 @@ def order(
 
     `state` is (last offset so far, or ``NONE``; leader epoch so far; lowest and highest offset allowed; gaps so far;
     offsets missing in them; position of the first). Answers the first row that breaks a rule, and the rule: 1 offset
-    not increasing, 2 leader epoch decreasing, 3 offset outside the segment, 4, where a lowest offset is known, an
-    offset that no log has: below 0, or without a next one; (`stop_row`, 0) if no row does. The row that broke a rule is
-    counted, unless no log has its offsets: continue after it.
+    not increasing, 2 leader epoch decreasing, 3 offset outside the segment, 4 an offset that no log has: below 0, or
+    without a next one; (`stop_row`, 0) if no row does. The row that broke a rule is counted, unless no log has its
+    offsets: continue after it.
     """
     i: cython.Py_ssize_t
     rule: cython.int
@@ -225,7 +225,7 @@ def order(
         epoch = heads[at_epoch + i]
         if first == none:
             first = last  # a wrapper of magic 0 or 1 states only its last offset
-        if state[2] >= 0 and (first < 0 or last < 0 or last == top):
+        if first < 0 or last < 0 or last == top:
             return i, 4
         if heads[at_base + i] != none and state[0] != none and first > state[0] and add64(first, -1) != state[0]:
             state[4] += 1

@@ -16,7 +16,7 @@ from kafkalog.findings import Finding
 from kafkalog.format import kernel
 from kafkalog.log.logdir import LogDirectory, PartitionDirectory
 from kafkalog.log.names import FileKind, FileName, parse_name
-from kafkalog.log.segment import segment_chunks
+from kafkalog.log.segment import possible_chunks
 from kafkalog.log.storage import open_tree
 
 __all__ = ["end_of_segment", "left_over", "put_aside"]
@@ -94,9 +94,9 @@ def end_of_segment(path: str, base: int) -> int:
     """Return the offset after a segment's last batch."""
     end = base
     try:
-        for chunk in segment_chunks(path):
-            if chunk.heads.count:
-                end = max(end, chunk.heads.cell(kernel.LAST_OFFSET, chunk.heads.count - 1) + 1)
+        for chunk in possible_chunks(path):
+            valid, lasts = chunk.heads.column(kernel.VALID), chunk.heads.column(kernel.LAST_OFFSET)
+            end = max(end, 1 + max((last for last, whole in zip(lasts, valid, strict=True) if whole), default=-1))
     except UnreadableError:
         pass  # reported when the file itself is read
     return end

@@ -9,14 +9,20 @@ from kafkalog.findings import Finding
 from kafkalog.format import batch_headers, kernel
 from kafkalog.format.batch import CellTable
 
-__all__ = ["BatchOrder"]
+__all__ = ["BatchOrder", "allowed_offsets"]
 
-_LOWEST: Final = -(2**63)
-_HIGHEST: Final = 2**63 - 1
+_HIGHEST: Final = 2**63 - 2  # the log's end is one more
 _OFFSETS: Final = 2**31  # that a segment can hold: its indexes have relative offsets of 32 bits
 _NOT_INCREASING: Final = 1  # the kernel's numbers of the rules
 _EPOCH_DECREASING: Final = 2
 _IMPOSSIBLE: Final = 4
+
+
+def allowed_offsets(base_offset: int | None) -> tuple[int, int]:
+    """Return the lowest and the highest offset of a segment that begins at `base_offset`, where that is known."""
+    if base_offset is None:
+        return 0, _HIGHEST
+    return base_offset, min(base_offset + _OFFSETS - 1, _HIGHEST)
 
 
 class BatchOrder:
@@ -26,9 +32,9 @@ class BatchOrder:
     _LAST, _EPOCH, _LOW, _HIGH, _GAPS, _MISSING, _FIRST_GAP = range(7)
 
     def __init__(self, base_offset: int | None) -> None:
-        low, high = (_LOWEST, _HIGHEST) if base_offset is None else (base_offset, base_offset + _OFFSETS - 1)
+        low, high = allowed_offsets(base_offset)
         self.impossible: list[int] = []  # rows of the table last given to `broken` whose offsets no log has
-        self._state = array("q", [kernel.NONE, -1, low, min(high, _HIGHEST), 0, 0, 0])
+        self._state = array("q", [kernel.NONE, -1, low, high, 0, 0, 0])
 
     @property
     def last_offset(self) -> int | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kafkalog.findings import Bytes, Finding
 from kafkalog.format import kernel
 from kafkalog.log.chunk import CROWDED, Chunk
+from kafkalog.log.order import allowed_offsets
 from kafkalog.tables.salvage import REASONS
 
 __all__ = [
@@ -129,10 +130,8 @@ class _Cutter:
     """Cuts chunk after chunk into pieces of batches and pieces of other bytes; those of two are not joined yet."""
 
     def __init__(self, base_offset: int | None) -> None:
-        self._lowest, self._highest = -(2**63), 2**63 - 1  # the offsets that the segment may contain by its name
-        if base_offset is not None:
-            self._lowest, self._highest = base_offset, min(base_offset + 2**31 - 1, self._highest)
-        self._top = max(self._lowest - 1, -(2**63))
+        self._lowest, self._highest = allowed_offsets(base_offset)
+        self._top = self._lowest - 1
         self._resumed = np.zeros((3, 0), np.int64)  # where reading goes on: the position, RESUMED and EXPECTED
 
     def cut(self, chunk: Chunk) -> Pieces:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from kafkalog.escape import escape
 from kafkalog.reports.source import AuditSource
 
 __all__ = ["junit"]
@@ -32,30 +33,22 @@ def junit(source: AuditSource) -> Iterator[bytes]:
     for name, log, texts in cases:
         yield f"<testcase name={_attribute(name)} classname={_attribute(log)}>".encode()
         if texts:
-            body = _escaped(_clean("\n".join(texts)))
+            body = "\n".join(map(_escaped, texts))
             yield f"<failure message={_attribute(texts[0])}>{body}</failure>".encode()
         yield b"</testcase>\n"
     yield b"</testsuite>\n</testsuites>\n"
 
 
 def _attribute(text: str) -> str:
-    shown = _escaped(_clean(text)).replace("\n", "&#10;").replace("\t", "&#9;")
+    shown = _escaped(text)
     if '"' not in shown:
         return f'"{shown}"'
     return f"'{shown}'" if "'" not in shown else '"' + shown.replace('"', "&quot;") + '"'
 
 
 def _escaped(text: str) -> str:
-    """Escape what is markup; ``xml.sax.saxutils`` does the same and imports HTTP and TLS."""
-    return text.replace("&", "&amp;").replace(">", "&gt;").replace("<", "&lt;")
+    """Escape what does not print, which XML has no way to say or a console acts on, and what is markup.
 
-
-def _clean(text: str) -> str:
-    r"""Escape what XML 1.0 has no way to say: control characters, surrogates, U+FFFE and U+FFFF."""
-    return "".join(
-        character
-        if character in "\n\t" or (" " <= character <= "\ud7ff") or ("\ue000" <= character <= "\ufffd")
-        or character >= "\U00010000"
-        else character.encode("unicode_escape").decode()
-        for character in text
-    )  # fmt: skip
+    ``xml.sax.saxutils`` does the latter, too, and imports HTTP and TLS.
+    """
+    return escape(text).replace("&", "&amp;").replace(">", "&gt;").replace("<", "&lt;")

@@ -10,7 +10,7 @@ from kafkalog.auditing.incidents.decided import decided
 from kafkalog.auditing.incidents.incident import SHOWN, Consumers, Event, Incident, Kept, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.leaders import Unclean, leaderless_at, unclean_elections
-from kafkalog.auditing.incidents.opened import OTHER_BROKERS, Open, abort_steps, open_transactions
+from kafkalog.auditing.incidents.opened import AUDIT, OTHER_BROKERS, Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.stopped import describe
@@ -374,8 +374,8 @@ def _read(text: str, log: str, first: int, last: int) -> Step:
 def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging: list[Open]) -> list[Step]:
     steps: list[Step] = []
     needed = dict.fromkeys(row["needed"] for loss in together for row in loss.unread)
-    steps += [Step(f"Copy {one} before a broker starts there, and read it together with these: what was lost may be"
-                   " there.", OTHER_BROKERS) for one in needed]  # fmt: skip
+    steps += [Step.running(f"Copy {one} before a broker starts there, and read it together with these: what was lost"
+                           " may be there.", *OTHER_BROKERS) for one in needed]  # fmt: skip
     if not incident.kept and not needed:
         before = next((one.last_in_sync for loss in together for one in loss.elections if one.last_in_sync), None)
         if before is not None and _is_given(known, together, before["leader"]):
@@ -386,8 +386,10 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
             )  # fmt: skip
         elif before is not None:
             steps.append(
-                Step(f"Read the directory of broker {before['leader']}, which led before, together with these: it may"
-                     " hold what was lost. Copy it before that broker starts.", "kafkalog txn-audit DIR OLD_LEADER_DIR")
+                Step.running(
+                    f"Read the directory of broker {before['leader']}, which led before, together with these: it may"
+                    " hold what was lost. Copy it before that broker starts.", AUDIT, "DIR", "OLD_LEADER_DIR",
+                )
             )  # fmt: skip
     if hanging and incident.certainty == "proved":
         steps += abort_steps(hanging)

@@ -9,6 +9,7 @@ from kafkalog.auditing.incidents.counting import add
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.leaders import leaderless_at
+from kafkalog.auditing.incidents.opened import OTHER_BROKERS
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.words import many, offsets
@@ -137,8 +138,10 @@ def _torn(known: Known, some: list[tuple[Row, Row | None]]) -> Incident:
         gone = "They get the transaction's records in its other partitions, but none here."
         incident.consumers = Consumers(gone, gone)
         incident.steps = [
-            Step("Look for the records in the partition's other replicas, and save what still has them.",
-                 "kafkalog txn-audit DIR OTHER_BROKERS_DIR"),
+            Step.running(
+                "Look for the records in the partition's other replicas, and save what still has them.",
+                *OTHER_BROKERS,
+            ),
             Step("Write what is lost again by hand: no command puts it back."),
         ]  # fmt: skip
         return incident

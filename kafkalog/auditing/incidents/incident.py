@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from kafkalog.escape import command_line
+from kafkalog.escape import CommandLine, command_line, described
 from kafkalog.findings import Severity
 from kafkalog.format.times import iso
 from kafkalog.tables.incidents import INCIDENTS
@@ -58,18 +58,13 @@ class Step(NamedTuple):
     """What to do, and the command that does it."""
 
     text: str
-    command: str | None = None
+    command: CommandLine | None = None
 
     @classmethod
     def running(cls, text: str, program: str, *arguments: str | tuple[object, ...], files: str = "") -> Step:
         """Make a step of what ``command_line`` writes; a line that can't be shown is described."""
         line = command_line(program, *arguments, files=files)
-        if line is not None:
-            return cls(text, line)
-        options = [str(argument[0]) for argument in arguments if isinstance(argument, tuple)]
-        given = f" with {', '.join(options)}" if options else ""
-        why = "The line is not shown, because a name in it has characters that do not print"
-        return cls(f"{text} {why}: {program}{given}.")
+        return cls(text if line is not None else f"{text} {described(program, *arguments)}.", line)
 
 
 class Kept(NamedTuple):

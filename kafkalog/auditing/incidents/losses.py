@@ -24,7 +24,7 @@ from kafkalog.auditing.incidents.kinds import KIND_OF, kind_of
 from kafkalog.auditing.incidents.known import Known, Place, Row
 from kafkalog.auditing.incidents.leaders import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
-from kafkalog.auditing.incidents.opened import Open, abort_steps, open_transactions
+from kafkalog.auditing.incidents.opened import OTHER_BROKERS, Open, abort_steps, open_transactions
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.stopped import describe
@@ -399,7 +399,7 @@ def _steps(known: Known, incident: Incident, together: Sequence[_Loss], hanging:
         text = f"Read the other replicas of {incident.where()} together with this one: they may be whole."
         if first.elsewhere:
             text = f"Read the leader's replica, on broker {first.leader}, together with this one: it may be whole."
-        steps.append(Step(text, "kafkalog txn-audit DIR OTHER_BROKERS_DIR"))
+        steps.append(Step.running(text, *OTHER_BROKERS))
     if first.cause == "damaged-bytes":
         steps += _salvage(first)
         if incident.last_offset is not None and not first.elsewhere:
@@ -423,8 +423,8 @@ def _fetch_again(known: Known, loss: _Loss) -> Step:
     if any(row["log"] == log and row["severity"] != "note" and _is_loss(row) for row in known.findings):
         return Step(f"Do not remove the replica of {where} on {nodes}: {whose} is not whole elsewhere.")
     if loss.leader not in loss.state["isr"] or loss.led["log_end_offset"] < max(ends):
-        return Step(f"Do not remove the replica of {where} on {nodes}: {whose} ends before it, or is not in sync."
-                    " Read both again later.", "kafkalog txn-audit DIR OTHER_BROKERS_DIR")  # fmt: skip
+        text = f"Do not remove the replica of {where} on {nodes}: {whose} ends before it, or is not in sync."
+        return Step.running(f"{text} Read both again later.", *OTHER_BROKERS)
     return Step(
         f"Stop {nodes}, remove the directory of {where} there and start again: it fetches all of it from broker"
         f" {loss.leader}, whose replica is in sync and was read whole, up to offset {loss.led['log_end_offset'] - 1}."

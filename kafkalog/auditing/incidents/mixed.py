@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Step
+from kafkalog.auditing.incidents.opened import AUDIT
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 
@@ -24,5 +25,5 @@ def mixed(pools: Iterable[Pool]) -> Iterator[Incident]:
     incident.events = [Event(None, "broker", row["file"], None, row["message"]) for row in rows]
     alone = "Each cluster has consumers of its own."
     incident.consumers = Consumers(alone, alone)
-    incident.steps = [Step("Give the directories of one cluster if you meant only one.", "kafkalog txn-audit DIR")]
+    incident.steps = [Step.running("Give the directories of one cluster if you meant only one.", AUDIT, "DIR")]
     yield incident

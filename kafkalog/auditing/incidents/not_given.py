@@ -47,7 +47,7 @@ def _incident(known: Known, needed: str, rows: list[Row]) -> Incident:
     incident.consumers = Consumers(
         " ".join([_NOTHING] * bool(leaderless) + [_WAITS] * bool(decided)), _NOTHING if leaderless else "Everything."
     )
-    incident.steps = [Step(f"Read {needed} together with these.", OTHER_BROKERS)]
+    incident.steps = [Step.running(f"Read {needed} together with these.", *OTHER_BROKERS)]
     led = sorted({one.leader for one in times if one is not None and one.leader is not None})
     if leaderless:
         who = f": start {', '.join(f'broker {leader}' for leader in led[:SHOWN])}, which led before" if led else ""

@@ -11,14 +11,26 @@ from kafkalog.auditing.incidents.known import Known, Row
 from kafkalog.auditing.incidents.words import many, offsets
 from kafkalog.auditing.transactions import ABORT, READ_RECORDS, Crowd
 
-__all__ = ["COPY_AGAIN", "OTHER_BROKERS", "SHOWN", "Open", "abort_steps", "open_transactions"]
+__all__ = [
+    "AUDIT",
+    "COPY_AGAIN",
+    "DESCRIBE",
+    "OTHER_BROKERS",
+    "SHOWN",
+    "Open",
+    "abort_steps",
+    "open_transactions",
+]
 
-COPY_AGAIN: Final = Step(
+AUDIT: Final = "kafkalog txn-audit"
+DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
+OTHER_BROKERS: Final = (AUDIT, "DIR", "OTHER_BROKERS_DIR")
+COPY_AGAIN: Final = Step.running(
     "This copy does not prove it. First make a new copy, best of a stopped broker or from a snapshot of the file"
     " system; then audit the new copy.",
-    "kafkalog txn-audit NEW_COPY",
+    AUDIT,
+    "NEW_COPY",
 )
-OTHER_BROKERS: Final = "kafkalog txn-audit DIR OTHER_BROKERS_DIR"
 SHOWN: Final = 20  # transactions of an incident that steps and events name
 
 
@@ -41,6 +53,11 @@ class Open(NamedTuple):
         """Say whether the coordinator decided to commit its records: an abort discards them."""
         is_later = self.row["after_commit"] or self.row["cause"] == "data-after-marker"
         return self.decided.committed and not is_later
+
+    @property
+    def is_proved(self) -> bool:
+        """Say whether it hangs for certain, in a replica that consumers read: its remedy may not print all the same."""
+        return self.finding["severity"] != "note" and self.finding["certainty"] in (None, "proved")
 
     @property
     def who(self) -> str:
@@ -94,7 +111,7 @@ def abort_steps(every: list[Open]) -> list[Step]:
             text, ABORT, ("--topic", one.row["topic"]), ("--partition", one.row["partition"]),
             ("--start-offset", one.row["first_offset"]),
         )  # fmt: skip
-        steps.append(Step(text) if end.command and not one.finding["remedy"] else end)
+        steps.append(end if one.is_proved else Step(text))
     number = len(every) + sum(len(one.crowd) for one in every if one.crowd is not None)
     if number > SHOWN:
         steps.append(Step(f"{number - SHOWN} more: each finding has its command in the column remedy.", None))

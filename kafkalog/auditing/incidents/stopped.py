@@ -9,7 +9,15 @@ from kafkalog.auditing.incidents.counting import count, producers_of
 from kafkalog.auditing.incidents.incident import Consumers, Event, Incident, Since, Step, listed
 from kafkalog.auditing.incidents.known import Known
 from kafkalog.auditing.incidents.leaders import Leaderless, leaderless_at, leaderless_now
-from kafkalog.auditing.incidents.opened import COPY_AGAIN, OTHER_BROKERS, SHOWN, Open, abort_steps, open_transactions
+from kafkalog.auditing.incidents.opened import (
+    COPY_AGAIN,
+    DESCRIBE,
+    OTHER_BROKERS,
+    SHOWN,
+    Open,
+    abort_steps,
+    open_transactions,
+)
 from kafkalog.auditing.incidents.pool import Pool
 from kafkalog.auditing.incidents.severities import severity_of
 from kafkalog.auditing.incidents.words import capital, many, offsets
@@ -226,26 +234,23 @@ def _plural(why: str) -> str:
 def _steps(known: Known, incident: Incident, every: list[Open]) -> list[Step]:
     code = every[0].finding["code"]
     if code == "transaction-undecided" and incident.cause == "state-partition-missing":
-        return [Step(f"Add the directories of the brokers that have the other partitions of {STATE_TOPIC}.",
-                     OTHER_BROKERS)]  # fmt: skip
+        text = f"Add the directories of the brokers that have the other partitions of {STATE_TOPIC}."
+        return [Step.running(text, *OTHER_BROKERS)]
     if code == "transaction-pending":
         return _pending_steps(known, incident, every)
     if incident.certainty != "proved" or code == "transaction-undecided":
         return [COPY_AGAIN]
-    if code == "transaction-overdue" and _is_prepared(every):
-        return [
-            Step("Let its owner end it: the application with this transactional id, which knows whether it must commit."
-                 " No coordinator does it after any time.",
-                 f"kafka-transactions.sh --bootstrap-server HOST:PORT describe --transactional-id {one_id(every)}")
-        ]  # fmt: skip
     if code == "transaction-overdue":
-        return [
-            Step.running(
-                "Look at the coordinator: the broker that leads this id's partition of __transaction_state aborts it"
-                " within ten seconds after the timeout. If the cluster is stopped, it does so after the start.",
-                "kafka-transactions.sh --bootstrap-server HOST:PORT describe", ("--transactional-id", one_id(every)),
+        text = (
+            "Look at the coordinator: the broker that leads this id's partition of __transaction_state aborts it within"
+            " ten seconds after the timeout. If the cluster is stopped, it does so after the start."
+        )
+        if _is_prepared(every):
+            text = (
+                "Let its owner end it: the application with this transactional id, which knows whether it must commit."
+                " No coordinator does it after any time."
             )
-        ]  # fmt: skip
+        return [Step.running(text, DESCRIBE, ("--transactional-id", one_id(every)))]
     return abort_steps(every)
 
 

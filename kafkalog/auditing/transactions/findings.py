@@ -241,7 +241,7 @@ class TransactionFindings:
         files = TextColumn.of([*(segment.path for segment in directory.segments), directory.log])
         leader = np.full(len(codes), NONE) if self._leaders is None else self._leaders.at(first)
         file = files.take(np.searchsorted(bases, first, "right") - 1)
-        remedy = remedies(self._audit, self._coordinator, is_proved, judged, rows, file)
+        remedy, message = remedies(self._audit, self._coordinator, is_proved, judged, rows, file, message)
         return _Told(judged, rows, message, remedy, file, leader)
 
 

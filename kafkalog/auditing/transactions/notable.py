@@ -18,7 +18,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
 from kafkalog.format.batch import CONTROL
 from kafkalog.log.column_blocks import ColumnsByName, rows_of
-from kafkalog.log.segment import segment_chunks
+from kafkalog.log.segment import possible_chunks
 from kafkalog.txn import extents
 from kafkalog.txn.columns import NONE, Columns
 from kafkalog.txn.placed import among, distinct
@@ -89,7 +89,7 @@ def _heads_from(partition: PartitionAudit, offset: int) -> NDArray[np.int64]:
         if end <= offset:
             continue
         with suppress(UnreadableError):  # it vanished since: what was read of it before says so
-            for chunk in segment_chunks(segment.path, max_bytes=segment.size):
+            for chunk in possible_chunks(segment.path, max_bytes=segment.size):
                 heads = chunk.heads.numpy()
                 mine = (heads[kernel.VALID] != 0) & (heads[kernel.LAST_OFFSET] >= offset)
                 mine &= (heads[kernel.PRODUCER_ID] >= 0) & (heads[kernel.ATTRIBUTES] & CONTROL == 0)

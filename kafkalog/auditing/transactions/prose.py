@@ -17,7 +17,7 @@ from kafkalog.auditing.transactions.judged_rows import JudgedRows
 from kafkalog.auditing.transactions.kept_markers import KeptMarkers, kept_by
 from kafkalog.auditing.transactions.verdicts import Verdicts
 from kafkalog.auditing.transactions.words import CAUSE
-from kafkalog.escape import command_line
+from kafkalog.escape import command_line, described
 from kafkalog.format.records.transaction_state import NO_TIMEOUT, TransactionState
 from kafkalog.format.text_columns import TextColumn, joined, moments, sentences
 from kafkalog.log.names import STATE_TOPIC
@@ -163,29 +163,44 @@ def messages(
 
 def remedies(
     audit: PartitionAudit, coordinator: Coordinator, is_proved: NDArray[np.bool_], judged: JudgedRows, rows: Columns,
-    files: TextColumn,
-) -> TextColumn:  # fmt: skip
-    """Return the commands for hanging transactions; none where nothing proves that, or a name in it can't be shown.
+    files: TextColumn, message: TextColumn,
+) -> tuple[TextColumn, TextColumn]:  # fmt: skip
+    """Return the commands for hanging transactions, none where nothing proves that, and the findings' messages.
 
-    They end the transaction, but for one that the coordinator committed: its records are saved first.
+    They end the transaction, but for one that the coordinator committed: its records are saved first. A message ends
+    with what to run where its command can't be shown.
     """
     directory, committed = audit.directory, _are_committed(coordinator, judged)
     at, saved = np.flatnonzero(is_proved & ~committed), np.flatnonzero(is_proved & committed)
-    told = command_line(ABORT, ("--topic", directory.topic), ("--partition", directory.partition), ("--start-offset",))
-    parts = [] if told is None else [(at, sentences(len(at), f"{told} ", rows["first_offset"][at]))]
+    of_log = ("--topic", directory.topic), ("--partition", directory.partition), ("--start-offset",)
+    first, count = rows["first_offset"], len(is_proved)
+    shown: list[tuple[NDArray[np.intp], TextColumn]] = []
+    told: list[tuple[NDArray[np.intp], TextColumn]] = []
+    if (end := command_line(ABORT, *of_log)) is not None:
+        shown.append((at, sentences(len(at), f"{end} ", first[at])))
+    else:
+        told.append((at, sentences(len(at), message.take(at), f" {described(ABORT, *of_log)} ", first[at], ".")))
     if len(saved):
-        names = ("producer_id", "first_offset", "last_offset")
-        of_files = [path or "" for path in files.take(saved).tolist()]
-        columns = (rows[name][saved].tolist() for name in names)
-        lines = [_save_line(*about) for about in zip(of_files, *columns, strict=True)]
-        parts.append((saved, TextColumn.of(lines)))
-    return joined(len(is_proved), parts)
+        columns = (rows[name][saved].tolist() for name in ("producer_id", "first_offset", "last_offset"))
+        about = [*map(_saving, files.take(saved).tolist(), *columns)]
+        lines = [command_line(READ_RECORDS, *one) for one in about]
+        shown.append((saved, TextColumn.of(lines)))
+        silent = saved[[line is None for line in lines]]
+        words = [f" {described(READ_RECORDS, *one)}." for one, line in zip(about, lines, strict=True) if line is None]
+        if words:
+            told.append((silent, sentences(len(silent), message.take(silent), TextColumn.of(words))))
+    if told:
+        others = np.setdiff1d(np.arange(count), np.concatenate([some for some, _ in told]))
+        message = joined(count, [(others, message.take(others)), *told])
+    return joined(count, shown), message
 
 
-def _save_line(file: str, producer_id: int, first_offset: int, last_offset: int) -> str | None:
-    """Return the command that saves a transaction's records before an abort discards them."""
+def _saving(
+    file: str | None, producer_id: int, first_offset: int, last_offset: int
+) -> tuple[str | tuple[Any, ...], ...]:
+    """Return the arguments of what saves a transaction's records before an abort discards them."""
     offsets = ("--offset", f"{first_offset}..{last_offset}")
-    return command_line(READ_RECORDS, ("--producer-id", producer_id), offsets, ("-o", "saved.ndjson"), file)
+    return ("--producer-id", producer_id), offsets, ("-o", "saved.ndjson"), file or ""
 
 
 def _are_committed(coordinator: Coordinator, judged: JudgedRows) -> NDArray[np.bool_]:

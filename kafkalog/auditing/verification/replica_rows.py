@@ -11,7 +11,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.format import kernel
 from kafkalog.log.chunk import Limits
 from kafkalog.log.logdir import PartitionDirectory
-from kafkalog.log.segment import segment_chunks
+from kafkalog.log.segment import possible_chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class ReplicaBatches:
 def _tables(directory: PartitionDirectory, start: int, limits: Limits | None) -> Iterator[NDArray[np.int64]]:
     for segment in directory.segments:
         try:
-            for chunk in segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+            for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
                 heads = chunk.heads
                 if not heads.count:
                     continue

@@ -17,7 +17,7 @@ Content: TypeAlias = "Element | str | Iterable[Content] | None"
 
 def element(tag: str, *content: Content, **attributes: str | int | float) -> Element:
     """Make an element; a trailing underscore of an attribute's name goes, other underscores are hyphens."""
-    names = {name.rstrip("_").replace("_", "-"): _clean(str(value)) for name, value in attributes.items()}
+    names = {name.rstrip("_").replace("_", "-"): escape(str(value)) for name, value in attributes.items()}
     made = ElementTree.Element(tag, names)
     for part in content:
         _add(made, part)
@@ -36,19 +36,14 @@ def _add(parent: Element, part: Content) -> None:
         return
     if isinstance(part, str):
         if len(parent):
-            parent[-1].tail = (parent[-1].tail or "") + _clean(part)
+            parent[-1].tail = (parent[-1].tail or "") + escape(part)
         else:
-            parent.text = (parent.text or "") + _clean(part)
+            parent.text = (parent.text or "") + escape(part)
     elif isinstance(part, ElementTree.Element):
         parent.append(part)
     else:
         for one in part:
             _add(parent, one)
-
-
-def _clean(text: str) -> str:
-    """Escape what is not printable, as on a terminal: control characters, bidi controls, bytes that are no UTF-8."""
-    return "\n".join(map(escape, text.split("\n"))) if "\n" in text else escape(text)
 
 
 def html(made: Element) -> str:
