@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -82,6 +81,8 @@ def new_folder(place: Path) -> Iterator[Path]:
         yield made
     finally:
         if made.exists() and (new is None or os.path.samestat(made.stat(), new)):
+            import shutil
+
             shutil.rmtree(made, ignore_errors=True)
 
 
@@ -139,6 +140,8 @@ def remove_written(folder: Path) -> None:
     names = _written(folder)
     work = folder / WORK
     if not work.is_symlink():
+        import shutil
+
         shutil.rmtree(work, ignore_errors=True)
     remove_listed(folder, names)
     with suppress(OSError):

@@ -29,7 +29,10 @@ def kraft_snapshots(audit: PartitionAudit) -> Iterator[Finding]:
             message = _wrong(path, parsed.epoch) or _unlike_log(audit, parsed.offset, parsed.epoch)
         except UnreadableError as error:
             if exists(path):  # the broker deletes old ones
-                yield Finding.of("file-unreadable", path, str(error), log=directory.log)
+                yield Finding.of(
+                    "file-unreadable", path, str(error),
+                    log=directory.log, topic=directory.topic, partition=directory.partition,
+                )  # fmt: skip
             continue
         if message:
             yield Finding.of(
