@@ -82,8 +82,8 @@ class Said(NamedTuple):
 
     def shared(self, logs: frozenset[str]) -> dict[Key, Row]:
         """The findings of shared codes about these logs, or about no single log, by code and id."""
-        return {
-            (row["code"], row["id"]): row
+        return {  # the audit reads the metadata's snapshots for the cluster: there an id names no broker
+            (row["code"], row["file"] if row["code"] == "file-unreadable" else row["id"]): row
             for row in self.rows
             if row["code"] in SHARED and (row["log"] is None or row["log"] in logs)
         }
